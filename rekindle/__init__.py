@@ -206,8 +206,8 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'rekindle' has no attribute '{name}'")
     with importlib.import_module("rekindle.ir.gc_pause").gc_paused(everything_stays=True):
-        # They fill slots of the floors below: source text sees the names of Python around it, graphs are edited with
-        # PyTorch's functions.
+        # They implement hooks of lower layers: source text refers to names in Python's scope, and graphs are edited
+        # with PyTorch's functions.
         importlib.import_module("rekindle.scripting")
         importlib.import_module("rekindle.transforms")
         importlib.import_module("rekindle.program.saving").save_program.provide(_save)
@@ -225,7 +225,7 @@ def _save(program: Any, f: Any, extra_files: Any) -> None:
 
 
 def _draw(graph: Any) -> Any:
-    """A graph as a picture for a notebook: pictures take time to import, and most programs draw none."""
+    """Return a graph as a picture for a notebook: pictures take time to import, and most programs draw none."""
     return importlib.import_module("rekindle.viz.svg").notebook_svg(graph)
 
 

@@ -1,4 +1,4 @@
-"""Which attributes of modules programs write to: those whose values are fixed are the others.
+"""Find the module attributes that programs write to; all others keep their values.
 
 .. code-block:: text
 
@@ -8,7 +8,8 @@
     %m : Tensor = aten::add_(%v, %1, %1)                     (Net, "count"): a view of it is written to
      = prim::SetAttr[name="last"](%self, %w)                 (Net, "last"): it is replaced
 
-An attribute is told by the class of its module. Where each module has a class of its own, so does the answer.
+An attribute is identified by the class of its module. The result is exact for a single module only if each module has a
+class of its own.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ AttributeKey: TypeAlias = tuple[Type, str]
 
 
 def written_attributes(graphs: Sequence[Graph]) -> set[AttributeKey]:
-    """The attributes of modules that ``graphs``, called in any order, may replace or write to, those whose values they
-    hand to something that is not known, and lists and dicts that callers get hold of.
+    """Return the attributes of modules that ``graphs``, called in any order, may replace or write to, those whose
+    values they hand to something that is not known, and lists and dicts that callers get hold of.
 
     The first input of each graph is the module; all other modules are its parts.
     """
@@ -50,7 +51,7 @@ def written_attributes(graphs: Sequence[Graph]) -> set[AttributeKey]:
 
 
 def _in_one(graphs: Iterable[Graph]) -> Graph:
-    """A graph that runs all of ``graphs``, for an analysis that heeds no order."""
+    """Return a graph that runs all of ``graphs``, for a flow-insensitive analysis."""
     whole = Graph()
     modules: dict[Type, Value] = {}
     for graph in graphs:
@@ -64,19 +65,19 @@ def _in_one(graphs: Iterable[Graph]) -> Graph:
 
 
 def slot_of(node: Node) -> AttributeKey:
-    """The attribute that a ``prim::GetAttr`` or ``prim::SetAttr`` is about."""
+    """Return the attribute that a ``prim::GetAttr`` or ``prim::SetAttr`` is about."""
     receiver, *_ = node.inputs
     return receiver.type, node.get_string("name")
 
 
 def _is_of_module(node: Node) -> bool:
-    """Whether the attribute is that of a module whose class is known."""
+    """Return whether the attribute is that of a module whose class is known."""
     owner, _ = slot_of(node)
     return isinstance(owner, ClassType) and owner.is_module
 
 
 def nodes_within(graph: Graph) -> Iterator[Node]:
-    """Every node of ``graph`` and of the graphs that its nodes run later."""
+    """Yield every node of ``graph`` and of the graphs that its nodes run later."""
     for node in graph.all_nodes():
         yield node
         for inner in node.attributes.values():

@@ -12,44 +12,45 @@ from rekindle.ir.types import FunctionType, Type
 
 
 def is_constant(value: Value) -> bool:
-    """Whether ``value`` is a constant with a Python value (a function is one without)."""
+    """Return whether ``value`` is a constant with a Python value (a function is one without)."""
     return value.node.kind == "prim::Constant" and not isinstance(value.type, FunctionType)
 
 
 def value_of(node: Node) -> object:
-    """The Python value of a ``prim::Constant``."""
+    """Return the Python value of a ``prim::Constant``."""
     return node.output.to_python()
 
 
 def constant_bool(value: Value) -> bool | None:
-    """The bool that ``value`` is a constant of, or None."""
+    """Return the bool that ``value`` is a constant of, or None."""
     found = value_of(value.node) if is_constant(value) else None
     return found if isinstance(found, bool) else None
 
 
 def constant_int(value: Value) -> int | None:
-    """The int that ``value`` is a constant of, or None."""
+    """Return the int that ``value`` is a constant of, or None."""
     found = value_of(value.node) if is_constant(value) else None
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def constant_key(node: Node) -> Hashable:
-    """Equal for two ``prim::Constant`` that are the same constant: of one type and indistinguishable.
+    """Return a key that is equal for ``prim::Constant`` nodes of one type with indistinguishable values.
 
-    Of tensors only dtype, sizes and the like are told: two with equal keys may still hold different numbers.
+    A tensor is represented by its dtype, sizes and the like only: two with equal keys may have different elements.
     """
     attributes = tuple((name, attribute_key(value)) for name, value in sorted(node.attributes.items()))
     return node.output.type, attributes
 
 
 def attribute_key(value: AttributeValue) -> Hashable:
-    """Equal for two attributes that are the same, but that of tensors only dtype, sizes and the like are told."""
+    """Return a key that is equal for equal attributes. A tensor is represented by its dtype, sizes and the like
+    only."""
     if isinstance(value, torch.Tensor):
         return value.dtype, value.device, value.layout, tuple(value.shape), value.requires_grad
     if isinstance(value, Graph):
         return id(value)
     if isinstance(value, ConstantObject):
-        # By text, which tells -0.0 from 0.0 and 1 from True; what has no text of its own is the same only as itself.
+        # By text, which distinguishes -0.0 from 0.0 and 1 from True; a value without a text equals itself only.
         return type(value.value), repr(value.value)
     if isinstance(value, list):
         return tuple(attribute_key(item) for item in value)

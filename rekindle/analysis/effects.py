@@ -1,4 +1,4 @@
-"""What a node does beyond computing its outputs, as far as it can be told from the node alone."""
+"""Side effects of a node beyond computing its outputs, as far as the node alone determines them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CASTS: Final = frozenset({"prim::unchecked_cast", "prim::unchecked_unwrap_option
 """Kinds whose result is their first input, of which more is known."""
 
 GUARDS = frozenset({"prim::Guard", "prim::BailOut"})
-"""Kinds that pass their first input on if it is as the type of their output says. Where it is not, a guard raises an
-error, and a bailout leaves the graph for another that goes on from there: the rest of the program, which knows the
-other inputs, and whatever the caller knows."""
+"""Kinds that return their first input if it matches the type of their output. Otherwise a guard raises an error, and
+a bailout runs a continuation, the rest of the program. The continuation may read the other inputs, and all that the
+caller can reach."""
 
 FORWARDING_KINDS: Final = CONSTRUCTS | UNPACKS | CASTS | GUARDS | {"prim::GetAttr", "prim::profile"}
 """Kinds that only make new values out of their inputs: the outputs may alias the inputs, nothing is written."""
@@ -50,7 +50,7 @@ INLINE_SUBGRAPH_KINDS = frozenset(
         *("prim::StaticSubgraph", "prim::FunctionalGraph", "prim::NativeRegion"),
     }
 )
-"""Kinds that run their subgraph as if its nodes stood in their place."""
+"""Kinds that run their subgraph as if its nodes were inlined."""
 
 CONTROL_FLOW = frozenset({"prim::If", "prim::Loop", "prim::With", "prim::GradOf"})
 
@@ -63,7 +63,8 @@ _SIMPLE: Final = FORWARDING_KINDS | FRESH_VALUE_KINDS | CONTROL_FLOW | DEFERRED_
 
 
 def has_side_effects(node: Node) -> bool:
-    """Whether the node must run though nobody uses its outputs, and not just because it writes to its inputs."""
+    """Return whether the node must run even if its outputs are unused, for a reason other than a write to its
+    inputs."""
     if node.kind in GUARDS or node.kind == "prim::fork":
         return True
     if node.kind in _SIMPLE:
@@ -78,7 +79,7 @@ def has_side_effects(node: Node) -> bool:
 
 
 def is_nondeterministic(node: Node) -> bool:
-    """Whether the node may answer differently each time. What is not known may."""
+    """Return whether the node may answer differently each time. What is not known may."""
     if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
         return False
     if node.kind in INLINE_SUBGRAPH_KINDS:
@@ -88,7 +89,7 @@ def is_nondeterministic(node: Node) -> bool:
 
 
 def may_write(node: Node) -> bool:
-    """Whether the node may write to one of its inputs."""
+    """Return whether the node may write to one of its inputs."""
     if node.kind in _SIMPLE:
         return False
     if node.kind in INLINE_SUBGRAPH_KINDS:
@@ -107,12 +108,12 @@ def _may_write(operator: Operator) -> bool:
 
 
 def is_write(info: AliasInfo | None) -> bool:
-    """Whether an annotation says that the value, or something in it, is written to."""
+    """Return whether an annotation says that the value, or something in it, is written to."""
     return info is not None and (info.is_write or any(is_write(part) for part in info.contained))
 
 
 def is_conservative(node: Node) -> bool:
-    """Whether the node must be taken to write to all its inputs and to hand them to others."""
+    """Return whether the node must be taken to write to all its inputs and to hand them to others."""
     if (
         node.kind in FORWARDING_KINDS
         or node.kind in FRESH_VALUE_KINDS
@@ -128,16 +129,16 @@ _MODES: Final = CALLS | {"prim::Enter", "prim::Exit", "prim::Try", "aten::set_gr
 
 
 def writes_modes(node: Node) -> bool:
-    """Whether the node, not counting its blocks, may change a mode of the process that other nodes heed without saying
-    so: whether gradients are recorded, autocast, the default dtype. What is not known may."""
+    """Return whether the node, without its blocks, may change a global mode that other nodes read implicitly: the
+    recording of gradients, autocast, the default dtype. Unknown operators may."""
     if node.kind in _SIMPLE or node.kind in INLINE_SUBGRAPH_KINDS:
         return False
     return node.kind in _MODES or node.operator is None
 
 
 def reads_modes(node: Node) -> bool:
-    """Whether what the node computes may depend on such a mode: it takes or makes something that can be written to, or
-    asks for the mode."""
+    """Return whether what the node computes may depend on such a mode: it takes or makes something that can be written
+    to, or asks for the mode."""
     if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
         return False
     return is_nondeterministic(node) or any(may_contain_tensor(value.type) for value in (*node.inputs, *node.outputs))

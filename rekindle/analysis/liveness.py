@@ -1,7 +1,7 @@
-"""Where each value is used for the last time.
+"""Liveness analysis: where each value is used for the last time.
 
-A value lives from where it is defined until its last use. Where that use depends on the control flow, the value dies
-at the start of the branch that does not use it, or behind the loop whose body does::
+A value lives from where it is defined until its last use. If that use depends on the control flow, the value dies at
+the start of the branch that does not use it, or after the loop whose body uses it::
 
     %y = prim::If(%c)            # %x is last used inside: it dies at aten::neg,
       block0():
@@ -10,7 +10,7 @@ at the start of the branch that does not use it, or behind the loop whose body d
       block1():                  # or here
         -> (%z)
 
-What a block hands to an output of its node that nobody needs is no use.
+Returning a value from a block to an unused output of its node is not a use.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Liveness:
     """The last uses in a graph. Describes the graph as it was when :func:`liveness` walked it."""
 
     dies_at: dict[Node, set[Value]] = field(default_factory=dict)
-    """The values whose last use is a node, or lies within the blocks of one. For a block's return node: what it
-    hands out last."""
+    """The values whose last use is a node, or lies within the blocks of one. For a block's return node: the values
+    whose last use is to be returned."""
     dies_at_entry: dict[Block, list[Value]] = field(default_factory=dict)
     """What is not used any more once control has come to a block: unused parameters, and what only another branch
     uses."""
     dies_after: dict[Node, list[Value]] = field(default_factory=dict)
-    """What the body of a loop reads from outside, and nobody behind the loop."""
+    """Values that the body of a loop captures, and that are not used after the loop."""
     last_use: dict[Block, dict[Value, Node]] = field(default_factory=dict)
     """For each block, the last of its own nodes that uses a value, itself or within its blocks; the return node
     for an output."""
@@ -40,7 +40,7 @@ class Liveness:
     _needed: dict[Value, bool] = field(default_factory=dict)
 
     def is_needed(self, value: Value) -> bool:
-        """Whether anything uses ``value`` but to hand it to an output that nobody needs."""
+        """Return whether ``value`` has a use other than being returned to an unused output."""
         known = self._needed.get(value)
         if known is None:
             known = self._needed[value] = any(
@@ -50,7 +50,7 @@ class Liveness:
         return known
 
     def is_needed_output(self, block: Block | None, index: int) -> bool:
-        """Whether anything becomes of output ``index`` of ``block``."""
+        """Return whether anything becomes of output ``index`` of ``block``."""
         owner = None if block is None else block.owning_node
         if owner is None or owner.kind not in ("prim::If", "prim::Loop"):
             return True
@@ -62,7 +62,7 @@ class Liveness:
         return block.inputs[index].has_uses or self.is_needed(owner.outputs[index - 1])
 
     def is_live_after(self, value: Value, node: Node) -> bool:
-        """Whether ``value``, which is visible at ``node``, may be read once ``node`` has run."""
+        """Return whether ``value``, which is visible at ``node``, may be read once ``node`` has run."""
         home = value.node.owning_block
         block = node.owning_block
         while block is not None:
@@ -78,7 +78,7 @@ class Liveness:
         return False
 
     def live_after(self, node: Node) -> list[Value]:
-        """The values that may be read once ``node`` has run, in the order of their numbers."""
+        """Return the values that may be read once ``node`` has run, in the order of their numbers."""
         found: set[Value] = set()
         inner = node
         while inner.owning_block is not None:
@@ -91,7 +91,8 @@ class Liveness:
         return sorted(found, key=lambda value: value.unique)
 
     def sweep(self, graph: Graph) -> Iterator[tuple[Node, Set[Value]]]:
-        """Every node of ``graph`` with the values that may be read once it has run, from the last node to the first.
+        """Yield every node of ``graph`` with the values that may be read once it has run, from the last node to the
+        first.
 
         The same as :meth:`live_after` for each node, but for one walk and a copy of the set for each block. A set is
         valid until the next step.
@@ -99,7 +100,8 @@ class Liveness:
         yield from self._sweep(graph.block, set())
 
     def _sweep(self, block: Block, live: set[Value]) -> Iterator[tuple[Node, Set[Value]]]:
-        """Leaves in ``live``, which holds what is read behind ``block``, what is read from its start on."""
+        """Sweep ``block`` backwards; ``live`` holds the values that are read after it, and in the end those read
+        from its start on."""
         live.update(value for index, value in enumerate(block.outputs) if self.is_needed_output(block, index))
         for node in block.nodes_reversed:
             yield node, live
@@ -112,7 +114,7 @@ class Liveness:
         live.difference_update(block.inputs)
 
     def _sweep_within(self, node: Node, inner: Block, live: set[Value]) -> Iterator[tuple[Node, Set[Value]]]:
-        """The sweep of a block of ``node``, behind which ``live`` is read; leaves ``live`` as it was."""
+        """Yield the sweep of a block of ``node``, after which ``live`` is read; ``live`` is unchanged afterwards."""
         around = live - set(node.outputs)
         if node.kind == "prim::Loop":
             around |= self._read_from_outside(inner)  # the next iteration reads it
@@ -122,7 +124,8 @@ class Liveness:
         return {value for value in self.last_use[block] if value.node.owning_block is not block}
 
     def _is_defined(self, value: Value, inner: Node, node: Node) -> bool:
-        """Whether ``value``, used in the block of ``inner``, which holds ``node``, is defined once ``node`` has run."""
+        """Return whether ``value``, used in the block of ``inner``, which holds ``node``, is defined once ``node`` has
+        run."""
         if value.node.kind == "prim::Param" or value.node is node:
             return True
         return self._order[value.node] < self._order[inner]
@@ -157,8 +160,8 @@ def _find_last_uses(found: Liveness, block: Block, position: int) -> int:
 
 
 def _find_deaths(found: Liveness, block: Block, mortal: set[Value]) -> None:
-    """Say where the values of ``mortal``, alive at the start of ``block`` and not behind it, die; and those
-    defined within."""
+    """Record where the values of ``mortal``, which are live at the start of ``block`` and not after it, die;
+    likewise those defined within."""
     last = found.last_use[block]
     unused = sorted(mortal - last.keys(), key=lambda value: value.unique)
     if unused:
@@ -178,7 +181,7 @@ def _find_deaths_within(found: Liveness, node: Node, dying: set[Value]) -> None:
         for inner in node.blocks:
             _find_deaths(found, inner, dying & used)
         return
-    # The body of a loop may run again, or not at all: what it reads from outside dies behind it.
+    # The body of a loop may run again, or not at all: what it captures dies after it.
     after = sorted(dying & used, key=lambda value: value.unique)
     if after:
         found.dies_after[node] = after

@@ -1,4 +1,4 @@
-"""What can be written to, told from types: which types are mutable, what they hold, and which may share memory."""
+"""Mutability of types: which types are mutable, what they contain, and which may share memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _IMMUTABLE: Final = (
 
 
 def is_immutable(type: Type) -> bool:
-    """Whether no value of this type, nor anything within it, can be written to."""
+    """Return whether no value of this type, nor anything within it, can be written to."""
     if isinstance(type, TensorType):
         return False
     if isinstance(type, (TupleType, OptionalType, UnionType)):
@@ -49,7 +49,7 @@ def is_immutable(type: Type) -> bool:
 
 
 def may_contain_tensor(type: Type) -> bool:
-    """Whether a value of this type may be a tensor, or hold one."""
+    """Return whether a value of this type may be a tensor, or hold one."""
     if isinstance(type, TensorType):
         return True
     if type.contained:
@@ -73,8 +73,8 @@ _OF_KIND: Final[dict[str, AliasClass]] = {
 
 
 def alias_class_of(type: Type) -> AliasClass:
-    """The family of a type. A list belongs with the lists of the same family of elements: a caller may pass one list
-    as ``List[int]`` and as ``List[Optional[int]]``."""
+    """Return the family of a type. A list belongs with the lists of the same family of elements: a caller may pass one
+    list as ``List[int]`` and as ``List[Optional[int]]``."""
     if isinstance(type, OptionalType):
         return alias_class_of(type.element)
     if type.contained and not isinstance(type, UnionType):
@@ -86,11 +86,11 @@ def alias_class_of(type: Type) -> AliasClass:
 _CONCRETE: Final = frozenset(
     {"TensorType", "ListType", "DictType", "TupleType", "ClassType", "FutureType", "AwaitType", "RRefType"}
 )
-"""Kinds of types that tell what a value is, if not always what it holds."""
+"""Kinds of types that determine what a value is, if not always what it contains."""
 
 
 def may_share_memory(a: Type, b: Type) -> bool:
-    """Whether some value could be of both types, or a view of one of the other's."""
+    """Return whether some value could be of both types, or a view of one of the other's."""
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         return True
     if isinstance(a, ClassType) and isinstance(b, ClassType):
@@ -112,7 +112,8 @@ KEY: Final = "key"
 
 
 def parts_of(type: Type) -> list[tuple[Key, Type]]:
-    """What a value of this type holds, where the type tells: elements, keys and values, the result of a future."""
+    """Return the parts of a value of this type, as far as the type determines them: elements, keys and values, the
+    result of a future."""
     if isinstance(type, OptionalType):
         return parts_of(type.element)
     if isinstance(type, (ListType, FutureType, AwaitType, RRefType)):
@@ -125,7 +126,7 @@ def parts_of(type: Type) -> list[tuple[Key, Type]]:
 
 
 def part_type(type: Type, key: Key) -> Type:
-    """The type of one part; Any where the type does not tell."""
+    """Return the type of one part; Any if the type does not determine it."""
     for other, found in parts_of(type):
         if other == key:
             return found
@@ -154,7 +155,7 @@ _NOTHING: Final = MemoryTraits(is_mutable=False, has_memory=False, holds=(), fam
 
 
 def traits_of(type: Type) -> MemoryTraits:
-    """The traits of a type; worth keeping, as it walks the type."""
+    """Return the traits of a type; worth keeping, as it walks the type."""
     if isinstance(type, TensorType):
         return _FLAT
     if is_immutable(type):

@@ -1,9 +1,8 @@
-"""Which operators on numbers, texts and containers may raise, as far as it can be told from the node alone.
+"""Operators on numbers, strings and containers that may raise, as far as the node alone determines it.
 
-Python's programs see such an error: ``table[key]`` in a ``try``, whose result nobody uses, asks whether the key is
-there. Operators on Tensors are not among these: what an unused one would raise for its shapes is not looked for.
-Neither is, outside the functions of :mod:`math`, an int beyond the largest float, as in ``n * 0.5``: arithmetic may be
-reordered.
+Programs observe such errors: an unused ``table[key]`` in a ``try`` tests whether the key exists. Operators on Tensors
+are not covered: errors that an unused one would raise for its shapes are ignored. So is the conversion of an int beyond
+the largest float outside of :mod:`math`, as in ``n * 0.5``: arithmetic may be reordered.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from rekindle.ir.types import (
 
 
 def may_raise(node: Node) -> bool:
-    """Whether a node that works on Python's values may raise for some of them."""
+    """Return whether a node that works on Python's values may raise for some of them."""
     if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
     condition = _RAISING.get(node.kind.replace("python::", "aten::", 1))
@@ -86,7 +85,8 @@ def _divides(node: Node) -> bool:
 
 
 def _steps(node: Node) -> bool:
-    """A range or slice, whose step comes last, unless that is a constant other than zero."""
+    """Return whether the step of a range or slice, its last argument, may be zero: it is not a constant other than
+    zero."""
     *_, step = node.inputs
     known = step.to_python()
     return not (isinstance(known, int) and known != 0)
@@ -167,7 +167,7 @@ def _is_within(index: Value, container: Value) -> bool:
 
 
 def _counts(index: Value, container: Value) -> bool:
-    """Whether the index is the number of an iteration of a loop over the list."""
+    """Return whether the index is the number of an iteration of a loop over the list."""
     loop = loop_of_parameter(index)
     return loop is not None and index.offset == 0 and _measures(LoopView(loop).trip_count, container)
 
@@ -181,7 +181,8 @@ def _measures(length: Value, container: Value) -> bool:
 
 
 def _extremum(node: Node) -> bool:
-    """The least and the greatest of a list, which may be empty, and of two numbers that may have no order."""
+    """Return whether the minimum or maximum may raise: of a list, which may be empty, or of two numbers without an
+    order."""
     if len(node.inputs) == 1:
         return isinstance(node.input.type, ListType)
     return _orders(node)

@@ -1,4 +1,4 @@
-"""How many dimensions the tensors of a graph have, as far as the graph itself tells.
+"""Rank inference: the number of dimensions of each tensor, as far as the graph determines it.
 
 .. code-block:: text
 
@@ -6,7 +6,7 @@
     %b : Tensor = aten::relu(%a)                              as %a
     %c : Tensor = aten::conv2d(%b, %w, …)                     3 or 4, and as %b
 
-A range is the fewest and the most dimensions that there may be; the most are None where there is no bound.
+A range is the minimum and the maximum rank; the maximum is None if there is no bound.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEEPS_RANK: Final = frozenset({"aten::append", "aten::_set_item", "prim::SetAtt
 
 
 def operand_of_same_rank(value: Value) -> Value | None:
-    """The operand that ``value`` is computed from and has as many dimensions as, if any."""
+    """Return the operand that ``value`` is computed from and has as many dimensions as, if any."""
     node = value.node
     if len(node.outputs) != 1 or not node.inputs:
         return None
@@ -49,7 +49,7 @@ def operand_of_same_rank(value: Value) -> Value | None:
 
 
 def ranks_are_fixed(graph: Graph) -> bool:
-    """Whether no node of ``graph`` may change how many dimensions a tensor has, as ``unsqueeze_`` does."""
+    """Return whether no node of ``graph`` may change how many dimensions a tensor has, as ``unsqueeze_`` does."""
     for node in graph.all_nodes():
         if node.kind in DEFERRED_SUBGRAPH_KINDS or node.kind in INLINE_SUBGRAPH_KINDS or node.operator is None:
             if node.kind not in ("prim::If", "prim::Loop", "prim::Constant"):
@@ -64,18 +64,18 @@ class Ranks:
 
     def __init__(self) -> None:
         self._facts: dict[Value, int] = {}
-        """What checks in front of this place have told."""
+        """Ranks that checks before the current node have established."""
         self._known: dict[Value, Range] = {}
 
     def learn(self, value: Value, rank: int) -> None:
-        """From here on ``value`` has ``rank`` dimensions."""
+        """Record that ``value`` has ``rank`` dimensions from here on."""
         while (operand := operand_of_same_rank(value)) is not None:
             value = operand
         self._facts[value] = rank
         self._known.clear()
 
     def of(self, value: Value) -> Range:
-        """The range of a tensor."""
+        """Return the range of a tensor."""
         chain: list[Value] = []
         while value not in self._known and (operand := operand_of_same_rank(value)) is not None:
             chain.append(value)
@@ -88,7 +88,7 @@ class Ranks:
         return found
 
     def exactly(self, value: Value) -> int | None:
-        """The number of dimensions, where it is known."""
+        """Return the number of dimensions, where it is known."""
         fewest, most = self.of(value)
         return fewest if fewest == most else None
 
@@ -122,8 +122,9 @@ class Ranks:
 
 
 def in_order(graph: Graph, ranks: Ranks | None) -> Iterator[Node]:
-    """Every node, in the order in which they run, while ``ranks`` knows what checks in front of it tell:
-    ``if x.dim() != 4: raise …``. The node at hand may be destroyed, and nodes inserted in front of it."""
+    """Yield the nodes in execution order, while ``ranks`` holds what checks before the current node have
+    established: ``if x.dim() != 4: raise …``. The current node may be destroyed, and nodes may be inserted before
+    it."""
     yield from _block_in_order(graph.block, ranks)
 
 
@@ -143,7 +144,7 @@ def _block_in_order(block: Block, ranks: Ranks | None) -> Iterator[Node]:
 
 
 def _learn_from(check: Node, ranks: Ranks) -> None:
-    """What is known behind an ``if`` that raises an error for all but one number of dimensions."""
+    """Record the rank that holds after an ``if`` that raises an error for all others."""
     condition = check.input.node
     raising = {"aten::ne": 0, "aten::eq": 1}.get(condition.kind)
     if raising is None:
@@ -157,7 +158,7 @@ def _learn_from(check: Node, ranks: Ranks) -> None:
 
 
 def _narrowed(found: Range, value: Value) -> Range:
-    """What the node that made ``value`` asks of its argument besides."""
+    """Return what the node that made ``value`` asks of its argument besides."""
     fewest, most = found
     if value.node.kind == "aten::batch_norm":
         return max(fewest, 2), most
@@ -168,6 +169,6 @@ def _narrowed(found: Range, value: Value) -> Range:
 
 
 def _flattened(node: Node) -> Range:
-    """From the second dimension to the last: two are left."""
+    """Return rank 2, if all dimensions from the second to the last are flattened."""
     ends = [value.to_python() for value in node.inputs[1:]]
     return (2, 2) if ends == [1, -1] else ANY_RANK

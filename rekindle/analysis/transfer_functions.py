@@ -147,7 +147,7 @@ _NOTHING: Final = object()
 
 
 def _value(type: Type, fact: Fact) -> Any:
-    """The Python value that a fact stands for; ``_NOTHING`` if it is not known."""
+    """Return the Python value that a fact stands for; ``_NOTHING`` if it is not known."""
     if isinstance(fact, Constant):
         return fact.value
     if isinstance(fact, tuple):
@@ -177,7 +177,7 @@ def _is_large_result(value: Any) -> bool:
 
 
 def fact_of_input(value: Value) -> Fact:
-    """What a rule is told of an input of a node, by its type and, of a constant, its value."""
+    """Return the fact that a rule receives for an input of a node: its type and, of a constant, its value."""
     if value.type == NONE:
         return Constant(None)
     is_number = value.node.kind == "prim::Constant" and _is_simple(value.type)
@@ -203,7 +203,7 @@ def _fact_of_value(value: Any) -> Fact:
 
 
 def _annotated_fact(value: Value) -> Fact:
-    """What the graph itself says of a tensor."""
+    """Return what the graph itself says of a tensor."""
     return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
 
 
@@ -222,7 +222,7 @@ def _item(fact: Fact, index: Fact) -> Fact:
 
 
 def _argument(type: Type, fact: Fact) -> Fact:
-    """What a rule is told of an argument: of a number that is not known, what kind it is of."""
+    """Return the fact that a rule receives for an argument: for an unknown number, its kind."""
     if fact is not None:
         return fact
     if isinstance(type, TensorType):
@@ -233,7 +233,7 @@ def _argument(type: Type, fact: Fact) -> Fact:
 
 
 def _is_simple(type: Type) -> bool:
-    """Whether a value of this type is a number, a string, None, or a list or tuple of such."""
+    """Return whether a value of this type is a number, a string, None, or a list or tuple of such."""
     if isinstance(type, (ListType, TupleType)):
         return all(map(_is_simple, type.contained))
     return isinstance(type, (IntType, FloatType, BoolType, NumberType)) or type.kind == "StringType"

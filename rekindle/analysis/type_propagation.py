@@ -1,5 +1,5 @@
-"""What is known of every tensor in a graph, given what is known of its inputs: dtype, device, rank, sizes, and whether
-it requires a gradient.
+"""Type propagation: infer dtype, device, rank, sizes and ``requires_grad`` of every tensor from those of a graph's
+inputs.
 
 .. code-block:: text
 
@@ -9,9 +9,9 @@ it requires a gradient.
       return (%z)
 
 Forward data-flow analysis: the rules of :mod:`rekindle.ops.result_types` are the transfer functions of operators,
-branches that complete join, and loops are iterated to a fixed point. Nothing runs but operators on known numbers, to
-fold constants. Facts hold whenever the value exists, as long as no autocast is on and the default dtype is what it was:
-of a value that something resizes, or that unknown code may reach, only what cannot change is told.
+branches that complete join, and loops are iterated to a fixed point. Only operators on known numbers run, to fold
+constants. Facts hold for the lifetime of a value, as long as autocast is off and the default dtype is unchanged. So for
+a value that is resized, or that unknown code may reach, only immutable properties are inferred.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def propagate_types(
     every_branch: bool = False,
     any_modes: bool = False,
 ) -> dict[Value, Type]:
-    """The types of all values of ``graph``, blocks and subgraphs that run in place included.
+    """Return the types of all values of ``graph``, blocks and subgraphs that run in place included.
 
     ``input_types`` are those of its inputs, None where no more is known than the graph says. ``grad_enabled`` says
     whether gradients are recorded when the graph runs; None where that is not known. With ``every_branch`` types hold
@@ -58,8 +58,8 @@ def propagate_types(
 def decided_branches(
     graph: Graph, input_types: Sequence[Type | None], *, any_modes: bool = False
 ) -> list[tuple[Node, bool]]:
-    """The nodes ``prim::If`` of which it follows from types which branch they take, with whether it is the first. Their
-    conditions are not constants yet."""
+    """Return the nodes ``prim::If`` of which it follows from types which branch they take, with whether it is the
+    first. Their conditions are not constants yet."""
     propagation = _Propagation(graph, None, False, any_modes)
     propagation.run(input_types)
     found = []
@@ -84,7 +84,7 @@ def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
 
 
 def _of_parts(value: Value) -> Type:
-    """The type of a tuple that is made here, by what has been written of its elements."""
+    """Return the type of a tuple that is made here, by what has been written of its elements."""
     assert isinstance(value.type, TupleType)
     parts = zip(value.type.elements, value.node.inputs, strict=True)
     return value.type.with_contained(
@@ -93,8 +93,8 @@ def _of_parts(value: Value) -> Type:
 
 
 def _refined(declared: Type, found: Type) -> Type:
-    """``declared`` with what was found of tensors. That an optional one is there, or is not, is left to its value: a
-    tuple is of the types of what it is made of."""
+    """Return ``declared`` with what was found of tensors. That an optional one is there, or is not, is left to its
+    value: a tuple is of the types of what it is made of."""
     if isinstance(declared, TensorType) and isinstance(found, TensorType):
         return found
     if isinstance(declared, TupleType) and isinstance(found, TupleType):
@@ -104,14 +104,14 @@ def _refined(declared: Type, found: Type) -> Type:
 
 
 def _both_give(value: Value, type: Type) -> bool:
-    """Whether a result of branches is of ``type`` whichever runs: what is known may be true of the one alone that
-    ever does."""
+    """Return whether a result of branches is of ``type`` whichever runs: what is known may be true of the one alone
+    that ever does."""
     node = value.node
     return node.kind != "prim::If" or all(block.outputs[value.offset].type.is_subtype_of(type) for block in node.blocks)
 
 
 def may_reshape(node: Node) -> bool:
-    """Whether ``node``, an operator that is known, may change the sizes of a tensor that it writes to."""
+    """Return whether ``node``, an operator that is known, may change the sizes of a tensor that it writes to."""
     operator = node.operator
     if operator is None:
         return False
@@ -127,14 +127,14 @@ class InvariantTypeFacts:
         self._reshaped = self._find_reshaped(graph)
 
     def of(self, value: Value, type: TensorType) -> TensorType:
-        """What stays true of ``value``, if ``type`` is true of it when it is made."""
+        """Return what stays true of ``value``, if ``type`` is true of it when it is made."""
         if self.aliases.memory(value) & self._reshaped:
             return TENSOR
         writable = type.requires_grad is not None and self.aliases.has_writers(value)
         return replace(type, strides=None, undefined=None, requires_grad=None if writable else type.requires_grad)
 
     def _find_reshaped(self, graph: Graph) -> MemoryLocations:
-        """The memory of tensors whose sizes may change once they are there."""
+        """Return the memory of tensors whose sizes may change once they are there."""
         found = 0
         for node in graph.all_nodes():
             is_unknown = node.kind != "aten::set_grad_enabled" and self.aliases.has_untracked_effects(node)
@@ -203,7 +203,7 @@ class _Propagation:
             self.set(output, facts[index] if len(facts) == len(node.outputs) else None)
 
     def forget(self, block: Block) -> None:
-        """Of a block that runs nobody knows when, nothing is known but what each operator tells."""
+        """Forget all facts of a block that runs at an unknown time, except those that operators imply by themselves."""
         for value in block.inputs:
             self.set(value, None)
         self.block(block)
@@ -245,11 +245,11 @@ _MAX_ITERATIONS: Final = 6
 
 
 def _type_of(declared: Type, fact: Fact) -> Type:
-    """The type that a value has by what is known; a subtype of the declared one without its refinements."""
+    """Return the type that a value has by what is known; a subtype of the declared one without its refinements."""
     if isinstance(fact, TensorType) and isinstance(declared, (TensorType, OptionalType)):
         return fact
     if isinstance(fact, tuple) and isinstance(declared, TupleType) and len(fact) == len(declared.elements):
         return declared.with_contained([_type_of(t, f) for t, f in zip(declared.elements, fact, strict=True)])
     if isinstance(fact, Constant) and fact.value is None and NONE.is_subtype_of(declared):
-        return NONE  # otherwise it stands where nobody comes
+        return NONE  # otherwise the node is unreachable
     return unshaped(declared)

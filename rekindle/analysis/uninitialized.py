@@ -25,7 +25,7 @@ _TAKES: Final = UNPACKS | {"aten::__getitem__"}
 
 
 def may_be_uninitialized(graph: Graph) -> set[Value]:
-    """The values of ``graph`` that may hold nothing where they are made."""
+    """Return the values of ``graph`` that may hold nothing where they are made."""
     found: set[Value] = set()
     kept: set[Value] = set()
     """Lists and tuples that hold some."""
@@ -45,7 +45,7 @@ def may_be_uninitialized(graph: Graph) -> set[Value]:
 
 
 def _passed_on(user: Node, offset: int) -> list[Value]:
-    """What holds the value that a node uses, as it is, in branches and loops."""
+    """Return what holds the value that a node uses, as it is, in branches and loops."""
     block = user.owning_block
     if user.kind == "prim::Loop" and offset >= 2:
         return [user.outputs[offset - 2], LoopView(user).parameters[offset - 2]]

@@ -1,1 +1,1 @@
-"""What spans the floors below: the drop-in for ``torch.jit``."""
+"""Features that span several layers: the drop-in for ``torch.jit``, reports, stages, bisection."""

@@ -32,8 +32,8 @@ class Culprit:
     pass_name: str
     """``plan`` where the graph is right, and the Python that calls run in its place is not."""
     number: int
-    """Which of the changes of this pass to this graph it is, from 1 on; 0 where the pass changed something without
-    asking, so that nothing tells its changes apart."""
+    """Index of the change among those of this pass to this graph, from 1; 0 if the pass changed something without
+    asking for permission, so that its changes cannot be distinguished."""
     change: str
     """What was done, and to which node: ``fold %3 : int = aten::add(%1, %2)``."""
     before: str
@@ -44,7 +44,7 @@ class Culprit:
     limit: str
     """What ``PYTORCH_JIT_OPT_LIMIT`` has to be for this to be the last change to the graph."""
     script: str | None = field(default=None, repr=False)
-    """A program that runs both graphs; None where text cannot tell them or the arguments, as with objects."""
+    """A program that runs both graphs; None if the graphs or the arguments, such as objects, have no text form."""
 
     def __str__(self) -> str:
         which = f"change {self.number} of the pass" if self.number else "the pass"
@@ -103,7 +103,7 @@ def bisect(
 
 @dataclass(slots=True)
 class _Stopping(ChangeCounter):
-    """Allows the first ``most`` changes, whoever makes them, and remembers the last."""
+    """Permits the first ``most`` changes, by any pass, and records the last."""
 
     most: int | None = None
     total: int = 0
@@ -173,7 +173,7 @@ class _Search:
         return _Trial(graph, log, outcome_of(interpreted(graph), self.arguments))
 
     def _of_the_plan(self, full: _Trial) -> Culprit | None:
-        """Whether the graph answers otherwise as calls run it than in the interpreter."""
+        """Return the culprit if the plan that calls run returns another result than the interpreter; else None."""
         answer = outcome_of(planned(full.graph), self.arguments)
         if self.same(full.answer, answer):
             return None
@@ -181,7 +181,8 @@ class _Search:
         return self._culprit(full, wrong, PLAN, full.log.counts, "the graph as Python")
 
     def _unasked(self, right: _Trial) -> Culprit:
-        """The first pass after which the answer is another, where it does not ask before it changes something."""
+        """Return the first pass after which the answer is another, where it does not ask before it changes
+        something."""
         low = right
         for index, each in enumerate(self.passes):
             high = self._try(self.passes[: index + 1], 0)
@@ -214,7 +215,8 @@ class _Search:
         )
 
     def _is_as_wrong(self, answer: Outcome, wrong: Outcome) -> bool:
-        """Whether the text of a wrong graph answers as the graph does; one that is broken need not even be read."""
+        """Return whether ``answer``, the outcome of a graph's text, is wrong in the same way as ``wrong``, that of
+        the graph. If the graph raises an error of this package, any such error counts."""
         if isinstance(wrong.error, RekindleError):
             return isinstance(answer.error, RekindleError)
         return self.same(answer, wrong)

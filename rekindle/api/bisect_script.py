@@ -50,7 +50,7 @@ print("after: ", repr(answer(AFTER, {run})))
 
 
 def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
-    """What runs ``graph`` in the interpreter, on a list of its inputs; groups in it by their kernels."""
+    """Return what runs ``graph`` in the interpreter, on a list of its inputs; groups in it by their kernels."""
 
     def run(arguments: Sequence[Any]) -> Any:
         with compile_immediately():
@@ -60,7 +60,7 @@ def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
 
 
 def planned(graph: Graph) -> Callable[[Sequence[Any]], Any]:
-    """What runs ``graph`` as calls do, on a list of its inputs."""
+    """Return what runs ``graph`` as calls do, on a list of its inputs."""
 
     def run(arguments: Sequence[Any]) -> Any:
         with compile_immediately():
@@ -78,10 +78,10 @@ def script_of(
     *,
     by_plan: bool = False,
 ) -> str | None:
-    """A program that runs two graphs on ``arguments`` and prints both answers.
+    """Return a program that runs two graphs on ``arguments`` and prints both results.
 
-    None where that would not show it: ``shows`` is told what the texts of the graphs answer. The second graph runs as
-    calls run it, if ``by_plan``, the first in the interpreter.
+    Return None if the program would not show the difference: ``shows`` receives the outcomes of the graphs' texts. If
+    ``by_plan``, the second graph runs as calls run it, the first one in the interpreter.
     """
     written = [_literal(value) for value in arguments]
     if None in written:

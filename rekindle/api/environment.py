@@ -47,7 +47,7 @@ class Environment:
     variables: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it."""
+        """Return all of it as JSON has it."""
         return {**asdict(self), "gpus": list(self.gpus)}
 
     def __str__(self) -> str:

@@ -76,7 +76,7 @@ class _Watch:
         """How often groups had run operator by operator before."""
 
     def call(self, record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What runs in place of a call of ``record``."""
+        """Return what runs in place of a call of ``record``."""
         run, name = self._inner or runner_of(record), record.name.rsplit(".", 1)[-1]
         if not is_optimizing():
             unfused = [UnfusedNode(each.node, _NOT_OPTIMIZED) for each in unfused_nodes(record.graph)]
@@ -93,7 +93,7 @@ class _Watch:
         return result
 
     def finish(self) -> None:
-        """Look once more at what was called: backward graphs have run meanwhile."""
+        """Check the called functions again: backward graphs have run in the meantime."""
         for code, name in self._called.items():
             self._check(name, code)
 
@@ -116,7 +116,7 @@ class _Watch:
                 reason = f"{why}: {group.failures[-1]}" if why == NO_KERNEL and group.failures else why
                 nodes = [node for node in group.graph.nodes if node.kind != "prim::Constant"]
                 what = ", ".join(node.kind for node in nodes)
-                hint = _way_out(reason) or "docs/kernels.md tells what kernels can be made of"
+                hint = _way_out(reason) or "docs/kernels.md lists what kernels are made of"
                 yield FusionBlocker(what, f"a kernel was to run them, but {reason}", hint, nodes[-1].range)
 
 
@@ -130,7 +130,7 @@ def _blocker(of: UnfusedNode) -> FusionBlocker:
 
 
 def _raise(name: str, blockers: Sequence[FusionBlocker]) -> None:
-    """Raise, if there are any; those that are equal are told once."""
+    """Raise if there are blockers; equal ones are reported once."""
     found: dict[object, list[FusionBlocker]] = {}
     for each in blockers:
         found.setdefault((each.what, each.reason, each.range), []).append(each)

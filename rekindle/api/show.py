@@ -63,8 +63,8 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
 
 
 def page_of(subject: EntryPoint, arguments: Sequence[Any] | None, seconds: Mapping[Node, float] | None = None) -> Page:
-    """The page for what is run with these ``arguments``, or with any. ``seconds`` are the times of nodes of what calls
-    run, where they were measured."""
+    """Return the page for what is run with these ``arguments``, or with any. ``seconds`` are the times of nodes of what
+    calls run, where they were measured."""
     files: list[Source] = []
     kernels: list[str] = []
     with room_to_recurse(UNKNOWN_RANGE):
@@ -86,7 +86,7 @@ def _picture(graph: Graph, files: list[Source], **options: Any) -> Picture:
 
 
 def _of_compiled(graphs: Sequence[CompiledGraph], files: list[Source], kernels: list[str]) -> Iterator[Shown]:
-    """The functions that a result of ``torch.compile`` consists of: as they were captured, and what calls run."""
+    """Yield the functions that a result of ``torch.compile`` consists of: as they were captured, and what calls run."""
     for graph in graphs:
         for function in graph.functions:
             for name, each in ((COMPILED, function._record.graph), *_versions(function._record)):
@@ -99,7 +99,7 @@ def _is_small(graph: Graph) -> bool:
 
 
 def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Graph, str]]:
-    """The graph before the first pass, and after each that changed it."""
+    """Yield the graph before the first pass, and after each that changed it."""
     whole = graph.copy()
     inline(whole)
     if not _is_small(whole):
@@ -114,7 +114,7 @@ def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Gra
 
 
 def _versions(record: GraphFunction) -> Iterator[tuple[str, Graph]]:
-    """What calls run."""
+    """Yield what calls run."""
     executable = record.executable
     if isinstance(executable, Executable) and executable.strategy is not None:
         for number, version in enumerate(executable.strategy.versions, start=1):
@@ -122,7 +122,7 @@ def _versions(record: GraphFunction) -> Iterator[tuple[str, Graph]]:
 
 
 def _numbered(kernels: list[str]) -> Callable[[Node], Sequence[int]]:
-    """Tells the kernels of a group by their numbers among ``kernels``, where they are added."""
+    """Return a function that maps a group to the indices of its kernels in ``kernels``, to which it adds them."""
 
     def kernels_of(node: Node) -> list[int]:
         group = group_of(node.get_graph("Subgraph")) if node.kind == GROUP else None

@@ -34,12 +34,12 @@ class Stage:
     name: str
     """The pass; ``compiled`` where none has run yet."""
     graph: Graph
-    """A copy of the graph, which numbers its values anew."""
+    """A copy of the graph, whose values are renumbered."""
     text: str
     """The graph as text, without places in the source: ``str(stage.graph)`` has these. A value keeps its number from
     stage to stage."""
     diff: str
-    """What tells ``text`` from that of the stage before, as ``diff -u`` would; empty where nothing does."""
+    """The difference from the text of the stage before, as ``diff -u`` prints it; empty if there is none."""
     changes: int
     """How many changes were made, those of passes that the pass itself called among them."""
 
@@ -82,13 +82,13 @@ class Stages(tuple[Stage, ...]):
         return "\n".join([str(first), *(f"# {_title(stage)}\n{stage.diff}" for stage in others)])
 
     def _repr_html_(self) -> str:
-        """The first stage, the changes of each pass that made some, and the last stage."""
+        """Return the first stage, the changes of each pass that made some, and the last stage."""
         changed = [details(_title(stage), diff(stage.diff)) for stage in self[1:] if stage.diff]
         last = [details(f"after all {len(self) - 1} passes", listing(self[-1].text), is_open=True)] if changed else []
         return "".join([self[0]._repr_html_(), *changed, *last])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows in a terminal."""
+        """Print the object in IPython on a terminal."""
         printer.text(str(self))
 
 
@@ -124,7 +124,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
 
 
 def stages_of(graph: Graph, passes: Iterable[Pass]) -> Stages:
-    """The stages of a copy of ``graph`` on its way through ``passes``."""
+    """Return the stages of a copy of ``graph`` on its way through ``passes``."""
     graph = graph.copy()
     found = [Stage(COMPILED, graph.copy(), print_graph(graph, ranges=False), "", 0)]
     log = ChangeCounter()

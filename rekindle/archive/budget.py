@@ -1,7 +1,7 @@
-"""What code may take that runs while an archive is loaded: steps, which are about a microsecond each, and bytes.
+"""Resource limits of code that runs while an archive is loaded: steps of about a microsecond each, and bytes.
 
-What an operator takes is told before it runs, from the sizes of what it is given: a few characters of a hostile archive
-ask for a text of a terabyte, or for the sum of a tensor whose stride of 0 makes it endless.
+The cost of an operator is computed before it runs, from the sizes of its arguments: a few characters of a hostile
+archive may request a string of a terabyte, or the sum of a tensor whose stride of 0 makes it huge.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _too_much(problem: str, limit: str) -> ArchiveLimitError:
 
 
 def refusal(method: str, kind: str) -> UnsafeArchiveError:
-    """The error for a method that calls an operator that may not run."""
+    """Return the error for a method that calls an operator that may not run."""
     return UnsafeArchiveError(
         f"'{method}' calls '{kind}', which may not run while an archive is loaded.",
         hint="Do not trust this file, unless you know why it does that.",
@@ -87,7 +87,7 @@ _LARGEST: Final = 1 << 64
 
 
 def cost_of(kind: str, arguments: Sequence[Any]) -> tuple[int, int]:
-    """The steps and bytes that an operator takes beyond its results' own.
+    """Return the steps and bytes that an operator takes beyond its results' own.
 
     Raises:
         OverflowError: it would make an integer of more than 64 bits, by far.
@@ -149,7 +149,7 @@ _GROWTH: Final[dict[str, Callable[..., int]]] = {
 
 
 class TensorCosts(TorchDispatchMode):
-    """Within it, every operator of PyTorch is tried on tensors without content first, which tells its costs."""
+    """Within it, every operator of PyTorch first runs on meta tensors, which determines its costs."""
 
     def __init__(self, budget: Budget, method: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -173,7 +173,7 @@ class TensorCosts(TorchDispatchMode):
     def _results(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[torch.Tensor]
     ) -> tuple[int, int]:
-        """The elements of what ``func`` would give, and the bytes of what of it would be new."""
+        """Return the elements of what ``func`` would give, and the bytes of what of it would be new."""
         name = func._schema.name
         if Trait.ABOUT_AS_LARGE in traits_of_kind(name) or name.startswith(("quantized::", "sparse::", "rnn::")):
             return sum(tensor.numel() for tensor in given), 2 * sum(_bytes(tensor) for tensor in given)
@@ -184,7 +184,7 @@ class TensorCosts(TorchDispatchMode):
         try:
             made = func(*emptied[0], **(emptied[1] | device))
         except NotImplementedError:
-            raise refusal(self._method, name) from None  # nothing tells how large its result is before it runs
+            raise refusal(self._method, name) from None  # the size of its result is unknown before it runs
         found = list(_tensors(made))
         is_new = func._schema.is_mutable or not any(result.alias_info for result in func._schema.returns)
         return sum(tensor.numel() for tensor in found), sum(_bytes(tensor) for tensor in found) if is_new else 0
@@ -199,7 +199,7 @@ _NEVER: Final = frozenset({"aten::from_file", "aten::_pin_memory", "aten::record
 
 
 def _work(func: Any, read: Sequence[int], written: int) -> int:
-    """The elements or products that ``func`` looks at, at most."""
+    """Return the elements or products that ``func`` looks at, at most."""
     traits = traits_of_kind(func._schema.name)
     linear = sum(read) + written
     is_linear = torch.Tag.pointwise in func.tags or Trait.LINEAR_COST in traits

@@ -128,8 +128,8 @@ class _Inspector:
 
 @dataclass(slots=True)
 class _Modules:
-    """Gathers the modules below a record and what they hold, each object once, as ``named_modules()`` and
-    ``named_parameters()`` tell them."""
+    """Collects the modules below a record and their contents, each object once, like ``named_modules()`` and
+    ``named_parameters()``."""
 
     outline: ProgramIndex
     limits: ArchiveLimits
@@ -178,7 +178,7 @@ def _tensors_among(constants: tuple[object, ...]) -> Iterator[TensorSummary]:
 
 
 def _tensor(name: str, record: TensorRecord | SparseRecord) -> TensorSummary:
-    """What a record tells of its tensor."""
+    """Return the summary of the tensor in a record."""
     parts = record.parts if isinstance(record, SparseRecord) else (record,)
     nbytes = 0
     for part in parts:

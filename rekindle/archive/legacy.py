@@ -32,7 +32,7 @@ MODEL: Final = "model.json"
 """The member by which the layout is known."""
 
 FOLDER: Final = "tensors"
-"""Where the bytes of tensors stand."""
+"""Folder of the bytes of tensors."""
 
 _DTYPES: Final = {
     "FLOAT": torch.float32,
@@ -49,7 +49,7 @@ _DTYPES: Final = {
 }
 
 _HEAD: Final = ("op_version_set", "import ")
-"""How the lines begin that stand before the definitions of a file."""
+"""Prefixes of the lines before the definitions of a file."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class LegacyProgram:
 
 
 def read_legacy(reader: ArchiveReader) -> LegacyProgram:
-    """The program of an archive that has a ``model.json``.
+    """Return the program of an archive that has a ``model.json``.
 
     Raises:
         ArchiveError: it is broken, or asks for more than the limits allow.
@@ -81,7 +81,7 @@ def read_legacy(reader: ArchiveReader) -> LegacyProgram:
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, Malformed) as problem:
         raise CorruptArchiveError(f"The description of the model is broken: {problem}.", member=MODEL) from None
     except RecursionError:
-        raise ArchiveLimitError("Modules stand too deep in one another.", member=MODEL) from None
+        raise ArchiveLimitError("Modules are nested too deeply.", member=MODEL) from None
 
 
 class _Reader:
@@ -105,7 +105,7 @@ class _Reader:
     # ----------------------------------------------------------------------------------------------------- modules
 
     def _module(self, module: dict[str, Any], qualifier: str, depth: int) -> PickledObject:
-        """The object of a module; the text of its class goes behind those of the qualifier."""
+        """Return the object of a module; append the text of its class to those of the qualifier."""
         if depth > self._reader.limits.nesting:
             raise RecursionError
         name = _class_name(module["name"])
@@ -132,7 +132,7 @@ class _Reader:
         return PickledObject(qualified, state)
 
     def _lines(self, member: str) -> Iterator[str]:
-        """The definitions in a file."""
+        """Yield the definitions in a file."""
         for line in self._reader.read(member).decode("utf-8").splitlines():
             if line and not line.startswith(_HEAD):
                 yield line
@@ -145,12 +145,12 @@ class _Reader:
         value = read_pickle(self._reader.read("attributes.pkl"), "attributes.pkl", self._reader.limits).value
         found = self._with_tensors(value, {})
         if not isinstance(found, tuple):
-            raise TypeError("the attributes are no tuple")
+            raise TypeError("the attributes are not a tuple")
         return found
 
     def _with_tensors(self, value: object, done: dict[int, object]) -> object:
-        """``value`` with tensors for their numbers. ``done`` has by its identity what has been gone through: a part of
-        many wholes is gone through once."""
+        """Return ``value`` with tensors for their numbers. ``done`` has by its identity what has been gone through: a
+        part of many wholes is gone through once."""
         if isinstance(value, TensorNumber):
             return self._tensors[value.number] if value.number >= 0 else None
         if not isinstance(value, (tuple, list, dict, PickledTyped)):
@@ -187,7 +187,7 @@ class _Reader:
     def _storage(self, member: str, dtype: torch.dtype, device: str) -> StorageRecord:
         folder, _, key = member.partition("/")
         if folder != FOLDER or "/" in key:
-            raise ValueError(f"a tensor stands in '{printable(member)}'")
+            raise ValueError(f"a tensor is in '{printable(member)}'")
         found = self._storages.get(key)
         if found is None:
             size = self._reader.entry(member).size
@@ -212,7 +212,7 @@ def _number(text: object) -> int:
 
 
 def _class_name(name: str) -> str:
-    """A name for the class of a module: modules in lists are called ``0``, ``1`` …"""
+    """Return a name for the class of a module: modules in lists are called ``0``, ``1`` …"""
     found = name if name.isidentifier() else f"_{name}"
     if not found.isidentifier():
         raise ValueError(f"a module is called '{printable(name)}'")
@@ -220,7 +220,7 @@ def _class_name(name: str) -> str:
 
 
 def _slot(name: str, type: object) -> str:
-    """An attribute and its type, as the text of a class has it."""
+    """Return an attribute and its type, as the text of a class has it."""
     if not isinstance(type, str) or "\n" in type:
         raise ValueError(f"the type of '{printable(name)}' is none")
     return f"{name} : {type}" if name.isidentifier() else f"__annotations__[{json.dumps(name)}] = {type}"

@@ -35,9 +35,9 @@ class ArchiveLimits:
     pickle_memo: int = 2_000_000
     """The objects that a pickle remembers."""
     nesting: int = 200
-    """How many values of an archive may stand within one another: modules, lists, tuples, dicts, objects."""
+    """Maximum nesting depth of values in an archive: modules, lists, tuples, dicts, objects."""
     type_nesting: int = 50
-    """How many types may stand within one another: ``List[Dict[str, Tensor]]`` has three."""
+    """Maximum nesting depth of types: ``List[Dict[str, Tensor]]`` has depth three."""
     code_bytes: int = 16 << 20
     """The length of the program texts together. Reading them takes about two seconds a mebibyte."""
     code_tokens: int = 2_000_000

@@ -100,7 +100,7 @@ class _Loader:
             return self.legacy_module(self.legacy)
         constants = self.values("constants")
         if not isinstance(constants, tuple):
-            raise CorruptArchiveError("The constants are no tuple.", member="constants.pkl")
+            raise CorruptArchiveError("The constants are not a tuple.", member="constants.pkl")
         self.constants += constants
         module = self.values("data")
         if not isinstance(module, ScriptModule):
@@ -108,7 +108,7 @@ class _Loader:
         return module
 
     def legacy_module(self, program: LegacyProgram) -> ScriptModule:
-        """The module of an archive of PyTorch 1.0 to 1.2."""
+        """Return the module of an archive of PyTorch 1.0 to 1.2."""
         tensors = TensorLoader(self.reader, FOLDER, self.map_location)
         self.constants += [tensors.tensor(record) for record in program.constants]
         builder = ValueBuilder(

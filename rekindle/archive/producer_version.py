@@ -1,8 +1,8 @@
-"""Which release of PyTorch an archive is older than, told from what releases write without saying so.
+"""Producer version: bound the release of PyTorch that wrote an archive, by undocumented traits of its output.
 
 The format version counts only some of the changes that releases made. Other marks date an archive further:
 
-- up to 1.2, the layout is another one, with ``model.json``; 1.3 wrote the data behind the code, 1.4 before it;
+- up to 1.2, the layout is another one, with ``model.json``; 1.3 wrote the data after the code, 1.4 before it;
 - up to 1.11, the debug information of a file is a bare tuple; from 1.12 on it has a table of strings, and says so.
 """
 
@@ -19,7 +19,7 @@ _BY_VERSION: Final[dict[int, Release]] = {1: (1, 5), 2: (1, 6)}
 
 
 class Members(Protocol):
-    """What is read of an archive: its members by name, without the folder that all stand in."""
+    """The members of an archive by name, without the common folder."""
 
     @property
     def names(self) -> Collection[str]: ...
@@ -28,9 +28,10 @@ class Members(Protocol):
 
 
 def older_than(archive: Members, version: int) -> Release | None:
-    """The release of PyTorch that the archive of a format version is older than; None where nothing tells.
+    """Return the release of PyTorch that the archive of a format version is older than; None where nothing indicates
+    one.
 
-    The bound is not always the tightest: 1.12 and later cannot be told apart.
+    The bound is not always the tightest: 1.12 and later cannot be distinguished.
     """
     bounds = [_BY_VERSION.get(max(version, 1)), _by_debug_information(archive)]
     if version == 1:

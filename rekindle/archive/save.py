@@ -71,7 +71,7 @@ def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None 
 
 
 def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None) -> ArchiveWriter:
-    """The archive of a program, complete but for its being written.
+    """Return the archive of a program, complete but for its being written.
 
     Raises:
         SaveError: the program cannot be saved.
@@ -86,7 +86,7 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
 
 
 def _module_of(function: Function) -> ScriptModule:
-    """A module whose ``forward`` is the function."""
+    """Return a module whose ``forward`` is the function."""
     owner = ClassType(_WRAPPER, is_module=True)
     owner.add_attribute("training", BOOL)
     record = function._record
@@ -218,8 +218,8 @@ def _attributes_of(value: Any, type: ClassType) -> Iterator[tuple[str, Any, Type
 
 
 def _before_assignment(slot: ClassAttribute) -> Callable[[], object] | None:
-    """What makes that which stands in an archive for an attribute that a method is to make and has not made; None where
-    nothing can stand there."""
+    """Return a function that makes the archived value of an attribute that a method is to assign and has not yet
+    assigned; None if there is no such value."""
     if not slot.is_dynamic:
         return None
     return (lambda: None) if slot.type.is_optional else _EMPTY.get(slot.type.kind)
@@ -257,5 +257,5 @@ _CHANGED: Final = {
 
 
 def version_for(graphs: Iterable[Graph]) -> int:
-    """The version of an archive that holds these graphs."""
+    """Return the version of an archive that holds these graphs."""
     return max((_CHANGED.get(node.kind, LOWEST) for graph in graphs for node in nodes_within(graph)), default=LOWEST)

@@ -1,4 +1,4 @@
-"""What an archive holds, told without making any of it."""
+"""Summary of the contents of an archive, made without loading it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class MethodSummary:
 
 @dataclass(slots=True, frozen=True)
 class ModuleSummary:
-    """A module: where it stands (``encoder.layers.0``; empty for the whole), and the qualified name of its class."""
+    """A module: its path (``encoder.layers.0``; empty for the root), and the qualified name of its class."""
 
     path: str
     type_name: str
@@ -45,7 +45,7 @@ class TensorSummary:
 
 @dataclass(slots=True, frozen=True)
 class AttributeSummary:
-    """An attribute of a module that is no parameter, buffer or module, and its type (``Dict[str, int]``)."""
+    """A module attribute other than a parameter, buffer or submodule, and its type (``Dict[str, int]``)."""
 
     name: str
     type: str
@@ -81,14 +81,14 @@ class MemberSummary:
 
 @dataclass(slots=True, frozen=True)
 class ArchiveSummary:
-    """What :func:`rekindle.inspect` tells of an archive. ``print`` shows the most of it."""
+    """The result of :func:`rekindle.inspect`. ``print`` shows most of it."""
 
     size: int
     """Bytes of the file."""
     version: int
     """The version of the format."""
     older_than: str | None
-    """A release of PyTorch that the archive is older than (``1.12``), where anything tells."""
+    """A release of PyTorch that the archive is older than (``1.12``); None if nothing indicates one."""
     byte_order: str
     root: str
     """The qualified name of the module's class."""
@@ -99,7 +99,7 @@ class ArchiveSummary:
     buffers: tuple[TensorSummary, ...]
     attributes: tuple[AttributeSummary, ...]
     constants: tuple[TensorSummary, ...]
-    """Tensors that stand in the program itself."""
+    """Constant tensors of the program."""
     operators: tuple[OperatorSummary, ...]
     missing_classes: tuple[ClassSummary, ...]
     members: tuple[MemberSummary, ...]
@@ -121,7 +121,7 @@ class ArchiveSummary:
         return sum(tensor.nbytes for tensor in self.parameters)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as dicts, lists, strings, numbers and None, for JSON."""
+        """Return all of it as dicts, lists, strings, numbers and None, for JSON."""
         found = _plain(dataclasses.asdict(self))
         assert isinstance(found, dict)
         return found

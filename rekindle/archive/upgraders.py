@@ -1,8 +1,8 @@
-"""Operators that mean something else today than when an archive was written.
+"""Upgraders: keep the semantics of operators that have changed since an archive was written.
 
-An archive means what it meant in the release that wrote it. Where an operator has changed since, functions with the
-old signature stand before the operators of the same name while the archive's text is read, and are inlined where they
-are called; they are written in TorchScript, with the operators of today.
+An archive has the semantics of the release that wrote it. If an operator has changed since, functions with the old
+signature take precedence over the operators of the same name while the archive's text is read, and are inlined into
+their callers. They are written in TorchScript, with today's operators.
 
 When an archive was written is known from its format version, and from other marks
 (:mod:`rekindle.archive.producer_version`) where the release changed an operator without a new version. PyTorch itself
@@ -35,7 +35,7 @@ class Upgrade:
     namespace: str = "aten"
 
     def applies(self, version: int, older_than: Release | None) -> bool:
-        """Whether to upgrade an archive of a format version that is known to be older than a release."""
+        """Return whether to upgrade an archive of a format version that is known to be older than a release."""
         if self.version is not None:
             return version < self.version
         return older_than is not None and self.release is not None and older_than <= self.release
@@ -225,12 +225,12 @@ UPGRADES: Final = (
     Upgrade(_CLAMP, release=(1, 12)),
     Upgrade(_FLOOR_DIVIDE, release=(1, 13)),
 )
-"""All changes of meaning, by what tells that an archive is older."""
+"""All changes of semantics, with the criterion for an archive that precedes them."""
 
 
 def upgraders_of(version: int, older_than: Release | None = None) -> Callable[[str], Sequence[GraphFunction]]:
-    """For an archive of a format version, older than a release if that is known: the functions that stand before the
-    operators of a kind."""
+    """Return a function from a kind to the upgraders that take precedence over its operators, for an archive of a
+    format version, older than a release if that is known."""
     functions = _functions(version, older_than)
 
     def find(kind: str) -> Sequence[GraphFunction]:

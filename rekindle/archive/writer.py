@@ -24,7 +24,7 @@ Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 _ALIGNMENT: Final = 64
 _DATE: Final = 0x21
-"""The first of January 1980, the earliest that a zip file can tell."""
+"""January 1, 1980, the earliest date that a zip file can store."""
 _LARGE: Final = 0xFFFFFFFF
 _MANY: Final = 0xFFFF
 _UTF8: Final = 0x0800

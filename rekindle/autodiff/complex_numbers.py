@@ -19,7 +19,7 @@ class ComplexValues:
         self._known: set[Value] = set()
 
     def touches(self, node: Node) -> bool:
-        """Whether ``node`` takes or makes complex numbers; what it makes is known from now on."""
+        """Return whether ``node`` takes or makes complex numbers; what it makes is known from now on."""
         makes = _makes(node)
         takes = any(value in self._known or _is_by_type(value) for value in node.inputs)
         if makes or (takes and not node.has_trait(Trait.MAKES_REAL)):
@@ -27,20 +27,20 @@ class ComplexValues:
         return makes or takes
 
     def enter(self, node: Node) -> None:
-        """What the blocks of ``node`` are given, before their nodes are looked at."""
+        """Mark the block inputs of ``node`` if they may be complex, before its blocks are visited."""
         if self.touches(node) or (node.kind == "prim::Loop" and any(map(_holds, node.blocks))):
             for block in node.blocks:
                 self._known.update(block.inputs)
 
     def leave(self, node: Node) -> None:
-        """What ``node`` gives, after its blocks were looked at."""
+        """Mark the outputs of ``node`` if its blocks return complex numbers, after they are visited."""
         for block in node.blocks:
             if any(value in self._known or _is_by_type(value) for value in block.outputs):
                 self._known.update(node.outputs)
 
 
 def _holds(block: Block) -> bool:
-    """Whether something in ``block`` makes complex numbers."""
+    """Return whether something in ``block`` makes complex numbers."""
     return any(_makes(node) or any(map(_holds, node.blocks)) for node in block.nodes)
 
 

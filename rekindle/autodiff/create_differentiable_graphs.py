@@ -1,4 +1,4 @@
-"""Operators that have formulas and stand together become one node, which has a derivative of its own.
+"""Outline adjacent differentiable operators into ``prim::DifferentiableGraph`` nodes.
 
 .. code-block:: text
 
@@ -10,11 +10,11 @@
                                                               %4 : Tensor = aten::tanh(%3)
                                                               return (%4)
 
-A loop over such operators, which nothing outside sees into, is one of them: the node then holds the loop, and its
-backward graph one that turns the other way.
+A loop over such operators, whose intermediate values do not escape, is one of them: the subgraph then contains the
+loop, and its backward graph a loop over the iterations in reverse.
 
-What stands between two of them is moved out of the way where the alias database allows it. A view of what the group
-takes or gives is made again outside, so that whoever uses it there has a view as PyTorch's autograd knows it.
+Nodes between two of them are moved out of the way if the alias database permits it. A view of an input or output of the
+group that is used outside is recomputed there, so that PyTorch's autograd knows it as a view.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class CreateDifferentiableGraphs:
 
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
 _MAX_PENDING: Final = 200
-"""A group ends where this many nodes that do not belong to it stand behind it."""
+"""Number of following nodes outside of the group after which the group is closed."""
 
 
 @dataclass(slots=True, eq=False)
 class _Partition:
-    """Nodes that become one, and those that have to stay behind them."""
+    """The nodes of a group, and the nodes that must remain after them."""
 
     nodes: list[Node] = field(default_factory=list)
     members: set[Node] = field(default_factory=set)
@@ -132,7 +132,7 @@ class _SubgraphPartitioner:
         return bool(self.closed)
 
     def _is_literal_list(self, value: Value) -> bool:
-        """Whether ``value`` is a list of constants to which nothing writes: kernels are made for such."""
+        """Return whether ``value`` is a list of constants to which nothing writes: kernels are made for such."""
         node = value.node
         is_literal = node.kind == "prim::ListConstruct" and all(_is_plain_constant(item) for item in node.inputs)
         return is_literal and not self.aliases.has_writers(value)
@@ -173,7 +173,7 @@ class _SubgraphPartitioner:
     # ---------------------------------------------------------------------------------------------------------- members
 
     def _has_formula(self, node: Node) -> bool:
-        """Whether a gradient may go back through ``node``, by a formula of ours."""
+        """Return whether ``node`` is differentiable by a formula of this package."""
         if node.blocks:
             return self._is_closed_loop(node)
         return (
@@ -184,7 +184,7 @@ class _SubgraphPartitioner:
         )
 
     def _is_member(self, node: Node) -> bool:
-        """Whether ``node`` could stand in a group."""
+        """Return whether ``node`` may be a member of a group."""
         if node.blocks:
             return self._is_closed_loop(node)
         if node.kind == "prim::Constant":
@@ -204,14 +204,14 @@ class _SubgraphPartitioner:
         return not any(self.aliases.has_writers(value) for value in tracked)
 
     def _is_read_only(self, value: Value) -> bool:
-        """Whether nobody sees if ``value`` has memory of its own: what uses it computes something new."""
+        """Return whether giving ``value`` memory of its own is unobservable: its users only compute new values."""
         users = [use.user for use in value.uses]
         return not self.aliases.has_writers(value) and all(
             self._has_formula(user) and not _makes_views(user) and not may_be_identity_dropout(user) for user in users
         )
 
     def _is_closed_loop(self, node: Node) -> bool:
-        """Whether ``node`` is a loop that a gradient may go back through, and which can be taken as a whole."""
+        """Return whether ``node`` is a loop that a gradient may go back through, and which can be taken as a whole."""
         if node.kind != "prim::Loop" or not self.options.loops:
             return False
         found = self.loops.get(node)
@@ -222,13 +222,13 @@ class _SubgraphPartitioner:
         return found
 
     def _pays(self, loop: Node) -> bool:
-        """Whether PyTorch's autograd would record enough in an iteration, of which something counts."""
+        """Return whether PyTorch's autograd would record enough in an iteration, of which something counts."""
         nodes = [node for node in loop.inner_nodes() if formula_of(node) is not None and not _makes_views(node)]
         recorded = [each for node in nodes for each in operators_recorded(node) if not _makes_views(each)]
         return len(recorded) >= self.options.threshold and any(map(self._counts, nodes))
 
     def _is_auxiliary(self, node: Node) -> bool:
-        """Whether ``node`` computes something beside the gradients: a comparison, a size."""
+        """Return whether ``node`` computes something beside the gradients: a comparison, a size."""
         if has_side_effects(node) or not is_recomputable(node) or node.operator is None:
             return False
         if is_constant_operator(node):
@@ -236,7 +236,7 @@ class _SubgraphPartitioner:
         return node.schema is not None and not any(may_contain_tensor(output.type) for output in node.outputs)
 
     def _may_all_join(self, group: _Partition, unit: Sequence[Node]) -> bool:
-        """Whether nodes that follow each other may join ``group`` together."""
+        """Return whether nodes that follow each other may join ``group`` together."""
         if len(unit) == 1:
             return self._may_join(group, unit[0])
         loops = [node for node in unit if node.blocks]
@@ -259,12 +259,13 @@ class _SubgraphPartitioner:
         return all(self.aliases.can_swap(other, node) for other in group.pending)
 
     def _run_again_alike(self, group: _Partition, node: Node) -> bool:
-        """Whether all would give the same again, where there is a loop: gradients of gradients come by running it."""
+        """Return whether all would give the same again, where there is a loop: gradients of gradients come by running
+        it."""
         nodes = [*group.nodes, node]
         return not any(each.blocks for each in nodes) or all(each.blocks or is_recomputable(each) for each in nodes)
 
     def _passes(self, group: _Partition, node: Node) -> bool:
-        """Have ``node`` stand in front of the group, if it may."""
+        """Move ``node`` before the group if that is legal. Return whether it was moved."""
         if node.kind == "prim::Constant":
             node.move_before(group.nodes[0])
             return True
@@ -276,7 +277,7 @@ class _SubgraphPartitioner:
     # ---------------------------------------------------------------------------------------------------------- closing
 
     def _close(self, group: _Partition) -> None:
-        """Have the nodes of a group stand together, in front of all that has to stay behind them, if it pays."""
+        """Close a group: make its nodes adjacent, before all that must remain after them, if outlining pays."""
         before, nodes, behind = self._trimmed(group)
         if not self._is_worth_it(nodes):
             return
@@ -295,7 +296,7 @@ class _SubgraphPartitioner:
         self.closed.append(nodes)
 
     def _is_worth_it(self, nodes: Sequence[Node]) -> bool:
-        """Whether a graph of their own makes ``nodes`` faster."""
+        """Return whether a graph of their own makes ``nodes`` faster."""
         counted = [node for node in nodes if self._computes(node)]
         if any(node.blocks for node in counted):
             return True
@@ -304,20 +305,21 @@ class _SubgraphPartitioner:
         return self.options.pays is None or self.options.pays(nodes, set(counted))
 
     def _counts(self, node: Node) -> int:
-        """How many operators count where ``node`` runs."""
+        """Return how many operators count where ``node`` runs."""
         counts = self.options.counts
         return sum(not _makes_views(each) and (counts is None or counts(each)) for each in operators_recorded(node))
 
     def _computes(self, node: Node) -> bool:
-        """Whether gradients go back through ``node``, and it computes something."""
+        """Return whether gradients go back through ``node``, and it computes something."""
         return self._has_formula(node) and not _makes_views(node)
 
     def _trimmed(self, group: _Partition) -> tuple[list[Node], list[Node], list[Node]]:
-        """The nodes of a group that become one, those that stay in front of them, and those that stay behind.
+        """Return the nodes of a group to outline, those that remain before them, and those that remain after them.
 
-        Those stay that no gradient needs to be in it for: behind, what nothing in it uses; in front, what picks one of
-        several parts of a tensor. In that the iterations of an unrolled loop differ; what is left is alike. On both
-        sides stays what does not count: PyTorch's own derivative of it costs less.
+        Nodes that no gradient in the group depends on remain outside: after it, nodes without uses in it; before it,
+        nodes that select one of several parts of a tensor. The iterations of an unrolled loop differ in such
+        selections; without them, they are equal. On both sides, cheap nodes remain outside too, since PyTorch's own
+        derivative of them costs less.
         """
         members = set(group.nodes)
         behind: list[Node] = []
@@ -338,8 +340,8 @@ class _SubgraphPartitioner:
         return before, [node for node in group.nodes if node in members], behind
 
     def _first_that_stay_outside(self, group: _Partition, members: Set[Node]) -> set[Node]:
-        """The operators among ``members`` that may stay outside and use nothing that stays within, with the views that
-        they use."""
+        """Return the operators among ``members`` that may stay outside and use nothing that stays within, with the
+        views that they use."""
         candidates: set[Node] = set()
         for node in group.nodes:
             if node in self.inseparable or node not in members:
@@ -358,7 +360,7 @@ class _SubgraphPartitioner:
         return found
 
     def _may_stay_outside(self, node: Node) -> bool:
-        """Whether nothing is gained by having ``node``, which gradients go back through, in a group."""
+        """Return whether nothing is gained by having ``node``, which gradients go back through, in a group."""
         return not node.blocks and not self._counts(node)
 
     def _may_stay_after(self, node: Node, members: Set[Node]) -> bool:
@@ -374,7 +376,7 @@ def _is_plain_constant(value: Value) -> bool:
 
 
 def _is_structure(node: Node) -> bool:
-    """Whether ``node`` only puts tensors together or takes them apart."""
+    """Return whether ``node`` only packs or unpacks tensors."""
     if node.kind == "aten::__getitem__":
         container, _ = node.inputs
         return isinstance(container.type, ListType) and isinstance(node.output.type, TensorType)
@@ -392,7 +394,7 @@ def _lists_views(node: Node) -> bool:
 
 
 def _makes_views(node: Node) -> bool:
-    """Whether the outputs of ``node`` may share memory with its inputs, and can be made of these again."""
+    """Return whether the outputs of ``node`` may share memory with its inputs, and can be made of these again."""
     if _is_structure(node) or _lists_views(node):
         return True
     if node.blocks:
@@ -404,12 +406,12 @@ def _makes_views(node: Node) -> bool:
 
 
 def _is_one_of_several_picked(node: Node) -> bool:
-    """Whether ``node`` picks a part of a tensor of which others pick parts."""
+    """Return whether ``node`` picks a part of a tensor of which others pick parts."""
     return node.kind == "aten::select" and sum(use.user.kind == node.kind for use in node.inputs[0].uses) > 1
 
 
 class _Outliner:
-    """Makes one node of several that stand together."""
+    """Outlines adjacent nodes into one node."""
 
     def __init__(self, nodes: list[Node], is_copied: Callable[[Value], bool]) -> None:
         """Values that are ``is_copied`` are recomputed in the group."""
@@ -420,7 +422,7 @@ class _Outliner:
         self.local: dict[Value, Value] = {}
 
     def run(self) -> None:
-        """Put the group in place of the nodes. What stands between them uses it, and comes behind it."""
+        """Replace the nodes with the group. Nodes between them that use the group are moved after it."""
         inputs = self._inputs()
         place = self.nodes[0]
         graph = place.graph
@@ -435,7 +437,7 @@ class _Outliner:
             node.destroy()
 
     def _inputs(self) -> list[Value]:
-        """What the group takes, in the order in which it is used from the last node to the first."""
+        """Return what the group takes, in the order in which it is used from the last node to the first."""
         found: dict[Value, None] = {}
 
         def look_at(node: Node) -> None:
@@ -463,7 +465,7 @@ class _Outliner:
         outside: dict[Value, Value] = {}
 
         def given(value: Value) -> Value:
-            """What stands for ``value`` outside."""
+            """Return what stands for ``value`` outside."""
             if value.node not in self.members:
                 return value
             found = outside.get(value)

@@ -1,9 +1,10 @@
-"""Running ``prim::DifferentiableGraph``: its forward graph, with its backward graph hooked to PyTorch's autograd.
+"""Executor of ``prim::DifferentiableGraph``: run the forward graph, and register the backward graph with PyTorch's
+autograd.
 
-A node costs a question for each input. Where no gradient is wanted, its subgraph runs as it stands, and so it does
-where PyTorch's autograd knows better: under autocast, ``functorch`` transforms and forward-mode derivatives, for
-complex numbers, mixed dtypes and tensors with a life of their own. Else the derivative by the inputs that require one
-is made when it is first wanted.
+The overhead of a node is one check per input. If no gradient is required, its subgraph runs unchanged. It also does
+where PyTorch's autograd has to differentiate it: under autocast, ``functorch`` transforms and forward-mode derivatives,
+and for complex numbers, mixed dtypes and tensor subclasses. Otherwise the subgraph is differentiated with respect to
+the inputs that require gradients, when they are first needed.
 """
 
 from __future__ import annotations
@@ -83,14 +84,14 @@ class DifferentiableOperation:
         return self._plain(*inputs)
 
     def derivative(self, wanted: tuple[bool, ...]) -> DerivativeExecutor:
-        """The derivative by the inputs that are ``wanted``, made when it is first asked for."""
+        """Return the derivative by the inputs that are ``wanted``, made when it is first asked for."""
         found = self._derivatives.get(wanted)
         if found is None:
             found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
         return found
 
     def pieces(self) -> Iterator[CompiledPart]:
-        """What has been made to run the node so far."""
+        """Yield what has been made to run the node so far."""
         if self._plain is not None:
             yield CompiledPart("without gradients", self._plain)
         for derivative in list(self._derivatives.values()):
@@ -101,7 +102,7 @@ _OPERATIONS: Final[SubgraphCache[DifferentiableOperation]] = SubgraphCache()
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:
-    """Whether gradients may be computed by graphs of ours."""
+    """Return whether graphs of this package may compute the gradients."""
     dtype: torch.dtype | None = None
     for value in inputs:
         if isinstance(value, Tensor):
@@ -283,7 +284,7 @@ class _SizeSpecialization:
         self._backward.clear()
 
     def recompute_with_autograd(self, inputs: Sequence[Any], gradients: Sequence[Tensor | None]) -> list[Any]:
-        """The gradients of the inputs that want one, recorded: the graph runs again, operator by operator."""
+        """Return the gradients of the inputs that want one, recorded: the graph runs again, operator by operator."""
         if self._again is None:
             self._again = callable_of(self.gradient.forward, "differentiable graph")
         roots = [root for root in self.gradient.roots if gradients[self.places[root]] is not None]
@@ -299,7 +300,7 @@ class _SizeSpecialization:
         return [each.run for each in list(self._backward.values())]
 
     def backward(self, defined: tuple[bool, ...]) -> _Backward:
-        """What runs the backward graph where the gradients of those roots exist that are ``defined``."""
+        """Return what runs the backward graph where the gradients of those roots exist that are ``defined``."""
         found = self._backward.get(defined)
         if found is None:
             made = self.gradient.backward_for(defined)
@@ -367,7 +368,7 @@ class DifferentiableGraph(torch.autograd.Function):
 
 
 def _distinct(results: Sequence[Any]) -> tuple[Any, ...]:
-    """The results, each a tensor of its own: autograd knows an output by its tensor. A branch, or a loop without
+    """Return the results, each a tensor of its own: autograd knows an output by its tensor. A branch, or a loop without
     iterations, returns what it was given, which may be another result, or be kept."""
     found: list[Any] = []
     seen: set[int] = set()
@@ -386,7 +387,7 @@ _TreeSpec = tuple[Any] | int | list[Any] | None
 
 
 def _flatten(value: Any, tensors: list[Tensor]) -> _TreeSpec:
-    """What stands for ``value``, whose tensors are added to ``tensors``."""
+    """Return what stands for ``value``, whose tensors are added to ``tensors``."""
     if isinstance(value, Tensor):
         tensors.append(value)
         return None
@@ -409,7 +410,7 @@ def _unflatten(form: _TreeSpec, tensors: Iterator[Tensor]) -> Any:
 
 
 def _inputs(others: Sequence[tuple[Any, int] | None], known: dict[int, Any]) -> list[Any]:
-    """What a graph was called with: what was kept, and ``others``, to which nobody may have written since."""
+    """Return the inputs of a graph: the saved ones, and ``others``, which must not have been written to since."""
     found = []
     for index, other in enumerate(others):
         if other is None:

@@ -25,7 +25,7 @@ from rekindle.ops.registration.traits import traits_of_kind
 
 
 def introduces_dtypes(graph: Graph) -> bool:
-    """Whether a tensor in ``graph`` may be of another dtype than the floats that the graph takes."""
+    """Return whether a tensor in ``graph`` may be of another dtype than the floats that the graph takes."""
     return any(node.has_trait(Trait.CONVERTS) or _has_dtype(node) or _is_new(node) for node in graph.all_nodes())
 
 
@@ -36,7 +36,7 @@ def _has_dtype(node: Node) -> bool:
 
 
 def _is_new(node: Node) -> bool:
-    """Whether ``node`` makes a tensor of no other: of the default dtype, if nothing else is said."""
+    """Return whether ``node`` makes a tensor of no other: of the default dtype, if nothing else is said."""
     if node.kind.startswith("prim::") and node.kind != "prim::NumToTensor":
         return node.kind == "prim::Constant" and isinstance(node.output.type, TensorType)
     takes = any(may_contain_tensor(value.type) for value in node.inputs)
@@ -44,8 +44,8 @@ def _is_new(node: Node) -> bool:
 
 
 def values_to_convert(steps: Sequence[TapeEntry]) -> set[Value]:
-    """The tensors whose gradients may be of other dtypes than they are themselves, and have to be converted: those that
-    the graph takes, and results of operators whose formulas do more than promoting arithmetic."""
+    """Return the tensors whose gradients may be of other dtypes than they are themselves, and have to be converted:
+    those that the graph takes, and results of operators whose formulas do more than promoting arithmetic."""
     made_by = {output: step for step in _every(steps) for output in step.outputs}
     pending = [value for step in _every(steps) if _promotes(step) for value in step.inputs if _is_tensor(value.type)]
     found, seen = set(), set(pending)
@@ -68,7 +68,7 @@ def values_to_convert(steps: Sequence[TapeEntry]) -> set[Value]:
 
 
 def _takes_any_dtype(step: TapeEntry) -> bool:
-    """Whether the formula of ``step`` computes with a gradient of any dtype."""
+    """Return whether the formula of ``step`` computes with a gradient of any dtype."""
     if step.formula is None:
         return False
     schema = step.formula.schema
@@ -84,7 +84,7 @@ def _every(steps: Sequence[TapeEntry]) -> Iterator[TapeEntry]:
 
 
 def _promotes(step: TapeEntry) -> bool:
-    """Whether tensors that ``step`` takes may be of other dtypes than what it gives."""
+    """Return whether tensors that ``step`` takes may be of other dtypes than what it gives."""
     if step.formula is None:
         return step.node is not None and step.node.kind == "prim::ListConstruct"
     if traits_of_kind(step.formula.schema.name) & {Trait.ONE_DTYPE, Trait.CONVERTS}:
@@ -106,7 +106,7 @@ def _are_known_as_one(types: Sequence[Type]) -> bool:
 
 
 def _sources(value: Value) -> list[Value]:
-    """The values that ``value`` may be, by branches, loops and casts."""
+    """Return the values that ``value`` may be, by branches, loops and casts."""
     node = value.node
     if node.kind in CASTS:
         return [node.input]

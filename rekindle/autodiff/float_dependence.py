@@ -16,7 +16,8 @@ from rekindle.ir.types import BOOL, INT, NONE, STRING, Type, UnionBase
 
 
 def values_of_floats(graph: Graph) -> set[Value]:
-    """The values that are numbers which depend on a float that goes in, hold such, or are tensors whose sizes do."""
+    """Return the values that are numbers which depend on a float that goes in, hold such, or are tensors whose sizes
+    do."""
     found = {value for value in graph.inputs if not may_contain_tensor(value.type) and _may_hold_float(value.type)}
     count = -1
     while found and len(found) != count:
@@ -40,7 +41,8 @@ def _spread(block: Block, found: set[Value]) -> None:
 
 
 def _spread_through_blocks(node: Node, found: set[Value]) -> None:
-    """The results of a branch or a loop, and what a loop carries: they depend on the condition and the count too."""
+    """Propagate to the results of a branch or a loop, and to carried values: they depend on the condition and the
+    trip count too."""
     controls = node.inputs[:2] if node.kind == "prim::Loop" else node.inputs
     first = 1 if node.kind == "prim::Loop" else 0
     if any(value in found for value in controls) or any(
@@ -62,8 +64,8 @@ def _pair(sources: Iterable[Value], targets: Iterable[Value], found: set[Value])
 
 
 def _depends(node: Node, output: Value, found: set[Value]) -> bool:
-    """Whether a result of an operator depends on a value in ``found``: a number on any, the sizes of a tensor on all
-    but a float beside other tensors, which scales or fills."""
+    """Return whether a result of an operator depends on a value in ``found``: a number on any, the sizes of a tensor on
+    all but a float beside other tensors, which scales or fills."""
     among = [value for value in node.inputs if value in found]
     if not among or not may_contain_tensor(output.type):
         return bool(among)
@@ -72,7 +74,7 @@ def _depends(node: Node, output: Value, found: set[Value]) -> bool:
 
 
 def _is_size(type: Type) -> bool:
-    """Whether values of this type may say a size: ints, and lists of numbers, of factors too."""
+    """Return whether values of this type may say a size: ints, and lists of numbers, of factors too."""
     if isinstance(type, UnionBase):
         return any(_is_size(member) for member in type.contained)
     return type in (INT, BOOL) or bool(type.contained)

@@ -1,14 +1,14 @@
-"""Formulas: how an operator's gradient is computed, compiled from the texts in :mod:`rekindle.autodiff.formulas`.
+"""Derivative formulas of operators, compiled from the texts in :mod:`rekindle.autodiff.formulas`.
 
-Texts are looked through when the first formula is asked for; each formula is compiled when it is used. What its
-functions may use, they name as parameters:
+Texts are indexed when the first formula is requested; each formula is compiled when it is used. The functions of a
+formula declare what they use as parameters:
 
 * an argument of the operator, by the name in its schema;
 * ``result``, or the results by the names in the schema, or ``result0``, ``result1`` …;
-* what ``forward`` returns beyond the results, by the name there;
+* additional values that ``forward`` returns, by their names there;
 * ``grad``, the gradient of the only result; ``grads``, where that is a list: the gradients of its elements, each of
   which may be None; ``grad0``, ``grad1`` … where there are several results, each of which may be None;
-* ``needs_ARGUMENT``, a bool: whether somebody wants the gradient of that argument.
+* ``needs_ARGUMENT``, a bool: whether the gradient of that argument is required.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Formula:
         return FormulaFunction(graph, definition.parameters, returns)
 
     def _types(self) -> dict[str, Type]:
-        """The types of all that a function of this formula may name."""
+        """Return the types of all that a function of this formula may name."""
         types: dict[str, Type] = {}
         for argument in self.schema.arguments:
             types[argument.name] = argument.type
@@ -155,7 +155,7 @@ def _types_of_returns(part: FormulaFunction) -> dict[str, Type]:
 
 
 def _returned_names(definition: Definition) -> tuple[str, ...]:
-    """The names after the last ``return`` of a forward."""
+    """Return the names after the last ``return`` of a forward."""
     text = definition.body.rpartition("return ")[2]
     if not re.fullmatch(r"\w+(, \w+)*\s*", text):
         raise InternalError(f"the forward of {definition.operators} returns something that has no name: {text}")
@@ -182,7 +182,7 @@ class _Index:
     constants: set[str] = field(default_factory=set)
     helpers: dict[str, GraphFunction] = field(default_factory=dict)
     families: dict[str, str] = field(default_factory=dict)
-    """The text that each operator stands in."""
+    """The text that contains each operator."""
 
 
 @cache
@@ -210,12 +210,12 @@ def _add(index: _Index, family: str, definition: Definition) -> None:
 
 
 def operators_with_formulas() -> Sequence[str]:
-    """Every operator that has a formula, as ``add.Tensor``, in the order of the texts."""
+    """Return every operator that has a formula, as ``add.Tensor``, in the order of the texts."""
     return list(_index().definitions)
 
 
 def family_of(operator: str) -> str | None:
-    """The family that ``add.Tensor`` stands in."""
+    """Return the family whose text contains ``add.Tensor``."""
     return _index().families.get(operator)
 
 
@@ -233,7 +233,7 @@ def _formula(key: str, schema: FunctionSchema) -> Formula | None:
 
 
 def formula_of(node: Node) -> Formula | None:
-    """The formula of the operator that ``node`` calls, if there is one."""
+    """Return the formula of the operator that ``node`` calls, if there is one."""
     key = _key(node)
     if key is None or key not in _index().definitions:
         return None
@@ -254,5 +254,5 @@ def operators_recorded(node: Node) -> list[Node]:
 
 
 def is_constant_operator(node: Node) -> bool:
-    """Whether the texts say that the results of ``node`` have no gradient."""
+    """Return whether the texts say that the results of ``node`` have no gradient."""
     return _key(node) in _index().constants

@@ -1,4 +1,4 @@
-"""The text that formulas are written in: TorchScript functions, with one more word at the head of each.
+"""Parser of derivative formulas: TorchScript functions with an additional keyword before each.
 
 .. code-block:: text
 
@@ -7,15 +7,15 @@
 
 A text is a list of definitions, each of which begins at the start of a line:
 
-* ``backward OPERATOR(WHAT IT USES) -> ARGUMENTS:`` gives the gradients of arguments of an operator, in that order.
+* ``backward OPERATOR(WHAT IT USES) -> ARGUMENTS:`` returns the gradients of arguments of an operator, in that order.
 * ``forward OPERATOR(ARGUMENTS):`` runs in place of the operator, and returns names: the results of the operator, then
   whatever else ``backward`` uses.
-* ``composite OPERATOR(ARGUMENTS):`` says the operator in terms of others, whose formulas then serve.
+* ``composite OPERATOR(ARGUMENTS):`` defines the operator in terms of others, whose formulas are then used.
 * ``def NAME(…):`` is a function that all texts may call.
 * ``constant OPERATOR, …`` lists operators whose results have no gradient.
 
-OPERATOR is the name in the ``aten`` namespace with the overload behind a dot; several, with commas between them, share
-one definition. Types are not written where the schema of the operator tells them.
+OPERATOR is the name in the ``aten`` namespace, and the overload after a dot; several, separated by commas, share one
+definition. Types that the schema of the operator determines are omitted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Final
 from rekindle.errors import InternalError
 
 FORMULAS: Final = ("backward", "forward", "composite")
-"""The words before definitions that tell something of operators."""
+"""Keywords of definitions that describe operators."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -44,7 +44,7 @@ class Definition:
 
 
 def read_definitions(text: str, words: Sequence[str] = FORMULAS) -> Iterator[Definition]:
-    """The definitions of a text, in order. ``words`` are those that may stand before what tells of operators."""
+    """Yield the definitions of a text, in order. ``words`` are the keywords of definitions that describe operators."""
     for part in re.split(rf"\n(?=(?:{'|'.join(words)}|def|constant) |#)", text.strip("\n")):
         word = part.partition(" ")[0]
         if word == "def":

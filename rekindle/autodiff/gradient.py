@@ -75,7 +75,7 @@ class Gradient:
         return self.backward_for([root < self.results for root in self.roots]).graph
 
     def backward_for(self, defined: Sequence[bool]) -> BackwardGraph:
-        """The backward graph where the gradients of those ``roots`` exist that ``defined`` says."""
+        """Return the backward graph where the gradients of those ``roots`` exist that ``defined`` says."""
         key = tuple(defined)
         found = self._backward.get(key)
         if found is None:
@@ -96,7 +96,7 @@ class _Analysis(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _StraightLine:
-    """A forward graph without branches and loops: a backward graph is made anew for each set of roots."""
+    """A forward graph without branches and loops: a backward graph is built for each set of roots."""
 
     graph: Graph
     steps: list[TapeEntry]
@@ -112,7 +112,7 @@ class _StraightLine:
         minimize_residuals(found, self.hoister, fixed_policy(self.captures))
         missing = [value for value in found.read if value not in self.captures]
         if missing:
-            raise InternalError(f"the way back reads {missing}, which the way there does not keep")
+            raise InternalError(f"the backward reads {missing}, which the forward does not save")
         return BackwardGraph(found.graph, tuple(self.captures[value] for value in found.read))
 
 
@@ -194,11 +194,12 @@ def reverse_mode(
     policy: SavePolicy | None = None,
     one_dtype: bool = True,
 ) -> tuple[list[Value], Graph]:
-    """The way back through ``forward``, which may have branches and loops, and is changed so that it keeps what that
-    reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them.
+    """Differentiate ``forward``, which may have branches and loops, in reverse mode. It is changed so that it returns
+    the residuals. Return the residuals, and a graph that takes the gradients of the outputs ``roots``, then the
+    residuals.
 
-    ``segments`` are the loops of which not all need be kept: what
-    :func:`~rekindle.autodiff.residuals.loop_checkpointing.checkpoint_loops` returned; ``policy`` is as in
+    ``segments`` are the loops of which not all iterations need be saved: the result of
+    :func:`~rekindle.autodiff.residuals.loop_checkpointing.checkpoint_loops`; ``policy`` is as in
     :func:`~rekindle.autodiff.residuals.selection.minimize_residuals`, ``one_dtype`` as in
     :func:`~rekindle.autodiff.reverse_mode.reverse.build_backward`.
     """
@@ -212,7 +213,7 @@ def reverse_mode(
 
 
 def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[Value]:
-    """The values that the way back reads, also that from gradients of what is kept itself."""
+    """Return the values that the backward reads, including the backward of residuals that have gradients themselves."""
     values = [analysis.graph.outputs[root] for root in roots]
     while True:
         found = build_backward(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)
@@ -224,7 +225,7 @@ def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[V
 
 
 def _source(forward: Graph, value: Value) -> int:
-    """Where ``value`` is found: which output, which is made if need be, or ``~`` which input."""
+    """Return where ``value`` is found: which output, which is made if need be, or ``~`` which input."""
     if value in forward.inputs:
         return ~list(forward.inputs).index(value)
     if value in forward.outputs:

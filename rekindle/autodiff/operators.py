@@ -1,4 +1,4 @@
-"""Operators that the way back is built with, beside those of formulas (:mod:`rekindle.autodiff.backward_operators`)."""
+"""Operators of backward graphs other than those of formulas (:mod:`rekindle.autodiff.backward_operators`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def join(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) 
 
 @implements("autodiff::only_at(t gradient, int count, int index) -> t?[]", may_alias_inputs=True)
 def only_at(gradient: Any, count: int, index: int) -> list[Any]:
-    """The gradients of a list of ``count`` elements, of which one was used."""
+    """Return the gradients of a list of ``count`` elements, of which one was used."""
     found: list[Any] = [None] * count
     found[index] = gradient
     return found
@@ -45,8 +45,8 @@ def only_at(gradient: Any, count: int, index: int) -> list[Any]:
     may_alias_inputs=True,
 )
 def added(a: Any, b: Any) -> Any:
-    """The sum of the gradients of two containers, any part of which may not exist: of lists element by element, of
-    dicts key by key."""
+    """Return the sum of the gradients of two containers, any part of which may not exist: of lists element by element,
+    of dicts key by key."""
     if a is None or b is None:
         return b if a is None else a
     if isinstance(a, Tensor):
@@ -58,13 +58,13 @@ def added(a: Any, b: Any) -> Any:
 
 @implements("autodiff::plus(Tensor(a) a, Tensor? b) -> Tensor(a)")
 def plus(a: Tensor, b: Tensor | None) -> Tensor:
-    """The sum of a gradient, and one that may not exist."""
+    """Return the sum of a gradient, and one that may not exist."""
     return a if b is None else a + b
 
 
 @implements("autodiff::sum_of(Tensor(a)? a, Tensor(a)? b) -> Tensor(a)?")
 def sum_of(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    """The sum of two gradients, either of which may not exist."""
+    """Return the sum of two gradients, either of which may not exist."""
     if a is None or b is None:
         return b if a is None else a
     return a + b
@@ -98,7 +98,7 @@ def backward_of_call(operator: str, given: Sequence[int], wanted: Sequence[int],
 
 @cache
 def _called(name: str) -> tuple[Callable[..., Any], bool]:
-    """What runs an operator, and whether it has several results."""
+    """Return what runs an operator, and whether it has several results."""
     operator = REGISTRY.find(name)
     if operator is None:
         raise InternalError(f"there is no operator {name}")
@@ -117,7 +117,7 @@ def through_autograd(
     gradients: Sequence[Any],
     arguments: list[Any],
 ) -> list[Any]:
-    """The gradients of the arguments ``wanted`` of ``run``, from those of its results ``given``."""
+    """Return the gradients of the arguments ``wanted`` of ``run``, from those of its results ``given``."""
     again = torch.is_grad_enabled()
     with torch.enable_grad():
         for index in wanted:
@@ -163,7 +163,7 @@ def _gradients(outputs: list[Any], inputs: list[Any], gradients: Sequence[Any], 
                 create_graph=again,
             )
         )
-    # A gradient that does not exist is zero here: whoever asked has shown a way to it.
+    # A gradient that does not exist is zero here: the caller has shown a path to it.
     by_leaf = {
         id(leaf): torch.zeros_like(leaf) if gradient is None else gradient
         for leaf, gradient in zip(leaves, found, strict=True)
@@ -188,7 +188,7 @@ def _shaped(value: Any, by_leaf: dict[int, Tensor]) -> Any:
 
 @implements("autodiff::with_item(t[] list, int index, t item) -> t[]", may_alias_inputs=True)
 def with_item(list: Sequence[Any], index: int, item: Any) -> list[Any]:
-    """A list that has another item at one place."""
+    """Return a list that has another item at one place."""
     found = [*list]
     found[index] = item
     return found
@@ -196,7 +196,7 @@ def with_item(list: Sequence[Any], index: int, item: Any) -> list[Any]:
 
 @implements("autodiff::without_item(t[] list, int index) -> t[]", may_alias_inputs=True)
 def without_item(list: Sequence[Any], index: int) -> list[Any]:
-    """A list that lacks the item at one place."""
+    """Return a list that lacks the item at one place."""
     found = [*list]
     del found[index]
     return found
@@ -204,7 +204,7 @@ def without_item(list: Sequence[Any], index: int) -> list[Any]:
 
 @implements("autodiff::with_room(t[] list, int index) -> t[]", may_alias_inputs=True)
 def with_room(list: Sequence[Any], index: int) -> list[Any]:
-    """The gradients of a list: None for the item at one place, which the given gradients lack."""
+    """Return the gradients of a list: None for the item at one place, which the given gradients lack."""
     found = [*list]
     found.insert(index if index >= 0 else len(found) + 1 + index, None)
     return found
@@ -212,7 +212,7 @@ def with_room(list: Sequence[Any], index: int) -> list[Any]:
 
 @implements("autodiff::unsliced(t[] gradient, int count, int? start, int? end, int step) -> t[]", may_alias_inputs=True)
 def unsliced(gradient: Sequence[Any], count: int, start: int | None, end: int | None, step: int) -> list[Any]:
-    """The gradients of a list of ``count`` elements, of which a slice was used."""
+    """Return the gradients of a list of ``count`` elements, of which a slice was used."""
     found: list[Any] = [None] * count
     for place, item in zip(range(*slice(start, end, step).indices(count)), gradient, strict=True):
         found[place] = item
@@ -225,7 +225,7 @@ def unsliced(gradient: Sequence[Any], count: int, start: int | None, end: int | 
     may_alias_inputs=True,
 )
 def with_entry(dict: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    """A dict that has another value for one key."""
+    """Return a dict that has another value for one key."""
     return {**dict, key: value}
 
 
@@ -235,7 +235,7 @@ def with_entry(dict: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     may_alias_inputs=True,
 )
 def without_entry(dict: dict[Any, Any], key: Any) -> dict[Any, Any]:
-    """The gradients of a dict but that of one entry."""
+    """Return the gradients of a dict but that of one entry."""
     return {each: value for each, value in dict.items() if each != key}
 
 
@@ -245,7 +245,7 @@ def without_entry(dict: dict[Any, Any], key: Any) -> dict[Any, Any]:
     may_alias_inputs=True,
 )
 def entry(dict: dict[Any, Any], key: Any) -> Any:
-    """The gradient of an entry of a dict, None where there is none."""
+    """Return the gradient of an entry of a dict, None where there is none."""
     return dict.get(key)
 
 
@@ -255,7 +255,7 @@ def entry(dict: dict[Any, Any], key: Any) -> Any:
     may_alias_inputs=True,
 )
 def entries_of(values: Sequence[Tensor | None], like: dict[Any, Tensor]) -> dict[Any, Tensor]:
-    """The gradients of a dict from those of its values, as far as there are any."""
+    """Return the gradients of a dict from those of its values, as far as there are any."""
     return {key: value for key, value in zip(like, values, strict=True) if value is not None}
 
 
@@ -265,25 +265,25 @@ def entries_of(values: Sequence[Tensor | None], like: dict[Any, Tensor]) -> dict
     may_alias_inputs=True,
 )
 def values_of(entries: dict[Any, Tensor], like: dict[Any, Tensor]) -> list[Tensor | None]:
-    """The gradients of the values of a dict, in its order."""
+    """Return the gradients of the values of a dict, in its order."""
     return [entries.get(key) for key in like]
 
 
 @implements("autodiff::second_of(Tensor?[]?[] pairs) -> Tensor?[]", may_alias_inputs=True)
 def second_of(pairs: Sequence[Sequence[Tensor | None] | None]) -> list[Tensor | None]:
-    """The gradients of the second of each pair."""
+    """Return the gradients of the second of each pair."""
     return [None if pair is None else pair[1] for pair in pairs]
 
 
 @implements("autodiff::as_second(Tensor?[] values) -> Tensor?[]?[]", may_alias_inputs=True)
 def as_second(values: Sequence[Tensor | None]) -> list[list[Tensor | None] | None]:
-    """The gradients of pairs, of which the first of each has none."""
+    """Return the gradients of pairs, of which the first of each has none."""
     return [[None, value] for value in values]
 
 
 @implements("autodiff::fitted(Tensor self, Tensor(a) value) -> Tensor(a)")
 def fitted(self: Tensor, value: Tensor) -> Tensor:
-    """What ``self`` is when ``value`` is written to it.
+    """Return what ``self`` is when ``value`` is written to it.
 
     Raises:
         RuntimeError: it has other sizes.
@@ -297,7 +297,8 @@ def fitted(self: Tensor, value: Tensor) -> Tensor:
 
 @implements("autodiff::dtype_of(Tensor value) -> int")
 def dtype_of(value: Tensor) -> int:
-    """The number of the dtype of ``value``. It is no ``prim::dtype``, for which plans guard the dtypes of tensors."""
+    """Return the number of the dtype of ``value``. It is no ``prim::dtype``, for which plans guard the dtypes of
+    tensors."""
     return DTYPE_NUMBERS[value.dtype]
 
 
@@ -310,24 +311,24 @@ def in_dtype(gradient: Tensor, dtype: int) -> Tensor:
 
 @implements("autodiff::with_value(Tensor self, Tensor value) -> Tensor")
 def with_value(self: Tensor, value: Tensor) -> Tensor:
-    """What ``self`` is when ``value`` was written to it where gradients are not recorded: its gradient is that of
-    ``self``."""
+    """Return what ``self`` is when ``value`` was written to it where gradients are not recorded: its gradient is that
+    of ``self``."""
     return value.to(self.dtype, copy=True).expand_as(self)
 
 
 @implements("autodiff::with_value_(Tensor(a!) self, Tensor value) -> Tensor(a!)")
 def with_value_(self: Tensor, value: Tensor) -> Tensor:
-    """The write, as it stands until programs write to nothing any more."""
+    """Return the write as it is until functionalization replaces it."""
     with torch.no_grad():
         return self.copy_(value)
 
 
-# ----------------------------------------------------------------------------------- beginning and end of a way back
+# ----------------------------------------------------------------------------------- beginning and end of a backward
 
 
 @implements("autodiff::seed(Tensor value) -> Tensor")
 def seed(value: Tensor) -> Tensor:
-    """The gradient that the value of a program has by itself: one."""
+    """Return the gradient that the value of a program has by itself: one."""
     if value.dim() != 0:
         raise RuntimeError(
             f"a gradient is of a tensor without dimensions, and this has the sizes {list(value.shape)}; add it up, or "
@@ -348,7 +349,7 @@ def unit(like: Tensor, place: int) -> Tensor:
 
 @implements("autodiff::jacobian(Tensor[] rows, Tensor result, Tensor argument) -> Tensor")
 def jacobian(rows: Sequence[Tensor], result: Tensor, argument: Tensor) -> Tensor:
-    """The matrix of which there are the rows, with the sizes of the result, then those of the argument."""
+    """Return the matrix of which there are the rows, with the sizes of the result, then those of the argument."""
     sizes = (*result.shape, *argument.shape)
     return torch.stack(list(rows)).view(sizes) if rows else argument.new_zeros(sizes)
 
@@ -362,8 +363,8 @@ def jacobian(rows: Sequence[Tensor], result: Tensor, argument: Tensor) -> Tensor
     may_alias_inputs=True,
 )
 def or_zeros(gradient: Any, like: Any) -> Any:
-    """A gradient, or zeros where there is none: of a tensor, or of each tensor in a list or a dict; None where there is
-    no tensor."""
+    """Return a gradient, or zeros where there is none: of a tensor, or of each tensor in a list or a dict; None where
+    there is no tensor."""
     if like is None:
         return None
     if isinstance(like, dict):

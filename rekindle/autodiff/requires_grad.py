@@ -1,4 +1,4 @@
-"""Which values of a graph may require a gradient, as far as types tell."""
+"""The values of a graph that may require a gradient, as far as types determine it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from rekindle.ir.types import TensorType
 
 
 def may_require_grad(graph: Graph) -> set[Value]:
-    """The values of ``graph`` that may require a gradient. An input may unless its type says that it does not."""
+    """Return the values of ``graph`` that may require a gradient. An input may unless its type says that it does
+    not."""
     found: set[Value] = set()
     _inputs(graph.block, found)
     while True:

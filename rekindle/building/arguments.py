@@ -12,7 +12,7 @@ from rekindle.ir.types import BoolType, ClassType, FloatType, IntType, NoneType,
 
 _NUMBERS = (BoolType, FloatType, IntType, NoneType, StringType)
 LAYOUT_QUERIES = frozenset({"aten::stride", "aten::is_contiguous", "aten::as_strided", "aten::storage_offset"})
-"""The kinds of operators that tell a tensor from a contiguous copy of it."""
+"""Kinds of operators that distinguish a tensor from a contiguous copy of it."""
 
 
 def may_be_copied(graph: Graph, argument: Value) -> bool:

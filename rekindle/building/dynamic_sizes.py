@@ -23,7 +23,7 @@ def with_other_sizes(
     that of the example show how other sizes follow from them (:mod:`~rekindle.building.size_relations`).
 
     Raises:
-        NotBuildable: a parameter is no tensor in an example, or has no such dimension.
+        NotBuildable: a parameter is not a tensor in an example, or has no such dimension.
     """
     names = [argument.name for argument in record.schema.arguments]
     places = {names.index(name): dims for name, dims in dynamic.items() if name in names}
@@ -35,7 +35,7 @@ def _changed(example: Sequence[Any], places: Mapping[int, Sequence[int]], names:
     for index, dims in places.items():
         tensor = example[index]
         if not isinstance(tensor, Tensor):
-            raise NotBuildable(f"'{names[index]}' has dynamic sizes, and in an example it is no tensor")
+            raise NotBuildable(f"'{names[index]}' has dynamic sizes, and in an example it is not a tensor")
         for dim in dims:
             if not -tensor.dim() <= dim < tensor.dim():
                 raise NotBuildable(f"'{names[index]}' has {tensor.dim()} dimensions, and {dim} is none of them")

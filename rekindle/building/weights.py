@@ -32,7 +32,7 @@ class Weights:
         """Return the byte of the file where the first element of a tensor is.
 
         Raises:
-            NotBuildable: it is no dense tensor on the CPU.
+            NotBuildable: it is not a dense tensor on the CPU.
         """
         if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
             raise NotBuildable(f"a weight is a tensor of layout {tensor.layout} on '{tensor.device}'")

@@ -51,7 +51,7 @@ method_option = click.option(
 
 
 def device_called(text: str) -> torch.device:
-    """The device of this name, if it is here.
+    """Return the device of this name, if it is here.
 
     Raises:
         UsageError: there is no such device.
@@ -80,8 +80,8 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _way_out(error: RekindleError) -> str:
-    """The hint of an error, where it is one to those who call commands; what stands for it, where it is about Python's
-    arguments."""
+    """Return the hint of an error, where it is one to those who call commands; what stands for it, where it is about
+    Python's arguments."""
     hint = getattr(error, "hint", None) or ""
     limit = re.search(r"ArchiveLimits\((\w+)=", hint)
     if limit is not None:
@@ -92,7 +92,7 @@ def _way_out(error: RekindleError) -> str:
 
 
 def open_archive(path: str, limits: ArchiveLimits = DEFAULT_LIMITS, map_location: Any = "cpu") -> ScriptModule:
-    """The module in an archive. Tensors are placed on the CPU by default.
+    """Return the module in an archive. Tensors are placed on the CPU by default.
 
     Raises:
         Trouble: it cannot be read.
@@ -102,7 +102,7 @@ def open_archive(path: str, limits: ArchiveLimits = DEFAULT_LIMITS, map_location
 
 
 def extra_files(path: str, limits: ArchiveLimits) -> dict[str, bytes]:
-    """The files that were kept beside the program of an archive, by name.
+    """Return the files that were kept beside the program of an archive, by name.
 
     Raises:
         Trouble: it cannot be read.
@@ -114,13 +114,13 @@ def extra_files(path: str, limits: ArchiveLimits) -> dict[str, bytes]:
 
 
 def methods_of(module: ScriptModule) -> list[str]:
-    """The names of a module's methods: ``forward``, then the others in order."""
+    """Return the names of a module's methods: ``forward``, then the others in order."""
     names = [name for name in module.script_type.methods if not name.startswith("__")]
     return sorted(names, key=lambda name: name != "forward")
 
 
 def find_method(module: ScriptModule, path: str) -> Method:
-    """A method by its name, with the path to the part that has it.
+    """Return a method by its name, with the path to the part that has it.
 
     Raises:
         UsageError: there is none; the message lists those that there are.
@@ -138,7 +138,7 @@ def find_method(module: ScriptModule, path: str) -> Method:
 
 
 def all_methods(module: ScriptModule) -> dict[str, Method]:
-    """The methods of a module and of its parts, by path."""
+    """Return the methods of a module and of its parts, by path."""
     found = {}
     for path, part in module.named_modules(remove_duplicate=False):
         if isinstance(part, ScriptModule):

@@ -44,7 +44,7 @@ FORMS: Final[dict[str, Callable[[Method], str]]] = {
 
 
 def compare_programs(a: ScriptModule, b: ScriptModule, forms: tuple[str, ...]) -> Iterator[Difference]:
-    """How the methods of two modules and of their parts differ, in each of these :data:`FORMS`.
+    """Yield how the methods of two modules and of their parts differ, in each of these :data:`FORMS`.
 
     The numbers in the names of classes, which depend on what else the process had compiled, do not count.
     """
@@ -61,7 +61,7 @@ def compare_programs(a: ScriptModule, b: ScriptModule, forms: tuple[str, ...]) -
 
 
 def one_sided(kind: str, a: Mapping[str, object], b: Mapping[str, object]) -> Iterator[Difference]:
-    """The names that only one of two mappings has."""
+    """Yield the names that only one of two mappings has."""
     for name in a:
         if name not in b:
             yield Difference(kind, name, ["- only in the first"])
@@ -74,7 +74,8 @@ def one_sided(kind: str, a: Mapping[str, object], b: Mapping[str, object]) -> It
 
 
 def values_of(module: ScriptModule) -> dict[str, dict[str, Any]]:
-    """The parameters, buffers and other attributes (numbers, strings, lists …) of a module and its parts, by path."""
+    """Return the parameters, buffers and other attributes (numbers, strings, lists …) of a module and its parts, by
+    path."""
     attributes = {
         f"{path}.{name}" if path else name: getattr(part, name)
         for path, part in module.named_modules(remove_duplicate=False)
@@ -92,7 +93,8 @@ def values_of(module: ScriptModule) -> dict[str, dict[str, Any]]:
 def compare_values(
     kind: str, a: Mapping[str, Any], b: Mapping[str, Any], tolerance: float, step: Step
 ) -> Iterator[Difference]:
-    """How values differ; numbers within ``tolerance`` of each other do not. Calls ``step`` after each of ``a``."""
+    """Yield how values differ; numbers within ``tolerance`` of each other do not. Calls ``step`` after each of
+    ``a``."""
     yield from one_sided(kind, a, b)
     for name, value in a.items():
         difference = difference_of(value, b[name], tolerance) if name in b else None
@@ -102,7 +104,7 @@ def compare_values(
 
 
 def difference_of(a: Any, b: Any, tolerance: float = 0.0) -> str | None:
-    """How two values differ; None if they do not."""
+    """Return how two values differ; None if they do not."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return _of_tensors(a, b, tolerance)
     if _kind(a) != _kind(b):
@@ -122,7 +124,7 @@ def difference_of(a: Any, b: Any, tolerance: float = 0.0) -> str | None:
 
 
 def _kind(value: Any) -> str:
-    """The name of a value's class, as its author would know it."""
+    """Return the name of a value's class, as its author would know it."""
     owner = script_class(value)
     if owner is not None:
         return _MANGLED.sub("", owner.name).rpartition(".")[2]
@@ -130,7 +132,7 @@ def _kind(value: Any) -> str:
 
 
 def _parts(value: Any) -> dict[Any, Any] | None:
-    """What a value is made of; None of those that are equal or not, without more."""
+    """Return what a value is made of; None of those that are equal or not, without more."""
     if isinstance(value, (list, tuple)):
         return {f"[{index}]": item for index, item in enumerate(value)}
     if isinstance(value, dict):

@@ -16,11 +16,11 @@ from rich.table import Table
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs to read.")
 
 _WIDE: Final = 10_000
-"""Columns of what is no terminal: nothing is cut off where the width means nothing."""
+"""Columns of an output other than a terminal: nothing is truncated, since its width is arbitrary."""
 
 
 def out() -> Console:
-    """Where results go. Lines are not wrapped: they may be long, and others read them."""
+    """Return where results go. Lines are not wrapped: they may be long, and others read them."""
     return Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
@@ -59,7 +59,7 @@ def write_heading(text: str) -> None:
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table without lines. Columns whose name begins with ``>`` are numbers; empty ones are left out."""
+    """Write a table without lines. Columns whose name begins with ``>`` are numbers; empty ones are omitted."""
     rows = list(rows)
     shown = [index for index in range(len(columns)) if any(row[index] for row in rows)]
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)

@@ -1,4 +1,4 @@
-"""``rekindle convert``: write an archive anew."""
+"""``rekindle convert``: rewrite an archive in the current format."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def _targets(maps: tuple[str, ...]) -> dict[torch.device, torch.device]:
 
 
 def _known(text: str) -> torch.device:
-    """The device of this name, which need not be here."""
+    """Return the device of this name, which need not be here."""
     try:
         return torch.device(text)
     except RuntimeError:
-        raise click.UsageError(f"'{text}' is no device") from None
+        raise click.UsageError(f"'{text}' is not a device") from None
 
 
 def _target(to: dict[torch.device, torch.device], device: torch.device) -> torch.device:
-    """Where a device that a program names goes. Without a number it stands for the first of its kind."""
+    """Return where a device that a program names goes. Without a number it stands for the first of its kind."""
     if device.index is None and device not in to:
         return to.get(torch.device(device.type, 0), device)
     return to.get(device, device)

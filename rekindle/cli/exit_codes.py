@@ -28,7 +28,7 @@ class ProgramFailed(click.ClickException):
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in one line; its class, if it says nothing."""
+    """Return what an error says, in one line; its class, if it says nothing."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -88,7 +88,7 @@ def export(
 
 @contextmanager
 def _telling_of_drafts() -> Iterator[None]:
-    """What is told of a draft within goes to stderr, in the end."""
+    """Write the draft's report to stderr at the end of the ``with`` block."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DraftWarning)
         yield
@@ -112,7 +112,7 @@ def _differences(
     bounds: Mapping[str, tuple[int, int | None]],
     tolerance: float,
 ) -> list[str]:
-    """A line for each call of both: that they agree, or how they differ."""
+    """Return a line for each call of both: that they agree, or how they differ."""
     exported = torch.export.load(output).module()
     lines: list[str] = []
     for number, by in enumerate((0, 2, -1)):
@@ -129,7 +129,7 @@ def _differences(
 
 
 def _result(program: Any, args: list[Any]) -> Any:
-    """The result of a call; where it raises, that it does."""
+    """Return the result of a call; where it raises, that it does."""
     try:
         with torch.no_grad():
             return program(*args)

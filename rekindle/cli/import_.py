@@ -85,7 +85,7 @@ def _import_libraries(names: tuple[str, ...]) -> None:
 
 
 def _differences(exported: ExportedProgram, output: str, tolerance: float) -> Iterator[str]:
-    """A line for each call of both: that they agree, or how they differ."""
+    """Yield a line for each call of both: that they agree, or how they differ."""
     theirs, ours = exported.module(), load(output)
     args, kwargs = exported.example_inputs or ((), {})
     torch.manual_seed(0)
@@ -97,14 +97,14 @@ def _differences(exported: ExportedProgram, output: str, tolerance: float) -> It
 
 
 def _another(example: torch.Tensor) -> torch.Tensor:
-    """A tensor like the example with other numbers; of ints, the same ones in another order."""
+    """Return a tensor like the example with other numbers; of ints, the same ones in another order."""
     if example.is_floating_point() or example.is_complex():
         return torch.randn_like(example)
     return example.flatten()[torch.randperm(example.numel())].view(example.shape)
 
 
 def _result(program: Any, given: tuple[Any, Any], seed: int) -> Any:
-    """The leaves of the result of a call; where it raises, that it does."""
+    """Return the leaves of the result of a call; where it raises, that it does."""
     torch.manual_seed(seed)
     try:
         with torch.no_grad():

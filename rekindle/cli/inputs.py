@@ -46,7 +46,7 @@ FORMS: Final = (
 
 
 def read_inputs(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
-    """The inputs in order, and those that are given by name: ``scale=2.0``.
+    """Return the inputs in order, and those that are given by name: ``scale=2.0``.
 
     Raises:
         UsageError: one is nothing that there is, or comes twice.
@@ -66,8 +66,8 @@ def read_inputs(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def read_input(text: str) -> Any:
-    """What ``text`` stands for: see :data:`FORMS`. Random numbers come from torch's generator: normally distributed
-    for floats, 0 to 9 for ints.
+    """Return what ``text`` stands for: see :data:`FORMS`. Random numbers come from torch's generator: normally
+    distributed for floats, 0 to 9 for ints.
 
     Raises:
         UsageError: it is none of these.
@@ -84,7 +84,7 @@ def read_input(text: str) -> Any:
         return _WORDS[text.lower()]
     number = _number(text)
     if number is None:
-        raise click.UsageError(f"'{text}' is no input; an input is {FORMS}")
+        raise click.UsageError(f"'{text}' is not an input; an input is {FORMS}")
     return number
 
 
@@ -120,12 +120,12 @@ def _read_file(path: Path) -> Any:
 def _tensor(text: str, name: str, sizes: list[int], filling: str | None) -> torch.Tensor:
     dtype = DTYPES.get(name)
     if dtype is None:
-        raise click.UsageError(f"'{name}' is no dtype; there are {', '.join(SHORT_NAMES)}")
+        raise click.UsageError(f"'{name}' is not a dtype; there are {', '.join(SHORT_NAMES)}")
     number = None
     if filling is not None:
         number = {"true": 1, "false": 0}.get(filling.lower(), _number(filling))
         if number is None:
-            raise click.UsageError(f"'{filling}' is no number, in '{text}'")
+            raise click.UsageError(f"'{filling}' is not a number, in '{text}'")
     try:
         return _random(dtype, sizes) if number is None else torch.full(sizes, number, dtype=dtype)
     except (RuntimeError, OverflowError, TypeError) as error:

@@ -15,7 +15,7 @@ from rekindle.cli.console import json_option, write_heading, write_json, write_l
 from rekindle.cli.progress import working
 
 _IN_ALL: Final = frozenset({"training", "_is_full_backward_hook"})
-"""Attributes that all modules have, and that nobody wants to read again and again."""
+"""Attributes that every module has; they are not listed."""
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -91,7 +91,7 @@ def counted(number: int, name: str) -> str:
 
 
 def size_of(nbytes: int) -> str:
-    """A number of bytes as people say it: ``412 bytes``, ``1.5 MiB``."""
+    """Return a number of bytes as people say it: ``412 bytes``, ``1.5 MiB``."""
     size, unit = float(nbytes), 0
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1

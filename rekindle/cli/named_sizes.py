@@ -13,7 +13,7 @@ from rekindle.cli.inputs import read_input
 _NAMED: Final = re.compile(r"(\w+)\[([\w, ]*)\](=.*)?")
 _RANGE: Final = re.compile(r"([A-Za-z_]\w*)=(\d+)\.\.(\d+)")
 _FIRST: Final = 3
-"""The size of the first dimension with a name, in the example; the others get the numbers behind it."""
+"""Size of the first named dimension in the example; the other names get the following numbers."""
 
 
 def read_ranges(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
@@ -22,7 +22,7 @@ def read_ranges(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
     for text in ranges:
         match = _RANGE.fullmatch(text)
         if match is None or int(match[2]) > int(match[3]):
-            raise click.UsageError(f"'{text}' is no range: write b=2..64")
+            raise click.UsageError(f"'{text}' is not a range: write b=2..64")
         found[match[1]] = int(match[2]), int(match[3])
     return found
 

@@ -36,7 +36,7 @@ class Working:
         return self._progress.live.is_started
 
     def of(self, total: int) -> None:
-        """From now on there are ``total`` steps."""
+        """Set the number of steps to ``total``."""
         self._progress.update(self._task, total=total, completed=0)
 
     def step(self) -> None:
@@ -45,7 +45,7 @@ class Working:
 
 @contextlib.contextmanager
 def working(what: str, patience: float = PATIENCE) -> Iterator[Working]:
-    """Within, there is a bar from ``patience`` seconds on. It goes away in the end."""
+    """Show a progress bar within the ``with`` block, from ``patience`` seconds on. It is removed at the end."""
     console = Console(stderr=True)
     progress = Progress(
         TextColumn("{task.description}", markup=False),

@@ -107,7 +107,7 @@ def _call(callee: Method, in_order: list[Any], by_name: dict[str, Any]) -> Any:
 
 
 def summary(value: Any, name: str) -> list[dict[str, Any]]:
-    """A row for each tensor and each other value in what a call gave."""
+    """Return a row for each tensor and each other value in what a call gave."""
     if isinstance(value, torch.Tensor):
         return [_of_tensor(value, name)]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -143,7 +143,7 @@ def _cell(value: object) -> str:
 
 
 def _save(result: Any, path: str) -> None:
-    """For ``torch.load``, whose safe reader knows no NamedTuples: they are saved as tuples."""
+    """Save a result for ``torch.load``. Its safe reader does not support NamedTuples: they are saved as tuples."""
     try:
         torch.save(_plain(result), path)
     except OSError as error:

@@ -74,7 +74,7 @@ _LOCK: Final = threading.Lock()
 
 
 def compiled(kernel: Kernel, device: torch.device) -> tuple[CompiledKernel, CodeOrigin]:
-    """``kernel`` as machine code for ``device``; kernels of the same text share it.
+    """Return ``kernel`` as machine code for ``device``; kernels of the same text share it.
 
     Raises:
         Unsupported: the device cannot run it.
@@ -110,7 +110,7 @@ _PRODUCTS: Final[dict[tuple[str, Target], NativeCode]] = {}
 
 
 def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
-    """Those that ``kernel`` calls."""
+    """Return those that ``kernel`` calls."""
     found = {}
     for nest in kernel.nests:
         if isinstance(nest, MatmulNest):
@@ -137,9 +137,9 @@ _GREATEST: Final = 3.4028234663852886e38
 
 @dataclass(slots=True, frozen=True)
 class KernelLaunch:
-    """A kernel with what it is called with for inputs of these layouts, and numbers of these types; ``outputs`` are
-    the layouts of what it writes. ``origin`` tells where the kernel was found, ``seconds`` how long it took to have
-    it."""
+    """A kernel with its call parameters for inputs of these layouts, and numbers of these types; ``outputs`` are the
+    layouts of the outputs. ``origin`` records where the kernel was found, ``seconds`` how long compiling or loading
+    it took."""
 
     kernel: CompiledKernel
     inputs: tuple[Layout | type, ...]
@@ -149,7 +149,7 @@ class KernelLaunch:
     seconds: float
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        """The results, or why there are none: a :class:`KernelStatus`."""
+        """Return the results, or why there are none: a :class:`KernelStatus`."""
         results = [
             torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device=self.kernel.device)
             for each in self.outputs
@@ -178,9 +178,9 @@ class KernelLaunch:
 
 @dataclass(slots=True, frozen=True)
 class KernelRecipe:
-    """A kernel for inputs of these dtypes and ranks, and numbers of these types, wherever ``formula`` holds for their
-    sizes and strides: it tells the ``parameters``, then the sizes and strides of each output. ``default_dtype`` is the
-    only one for which all this holds, if it does not for any."""
+    """A kernel for inputs of these dtypes and ranks, and numbers of these types, for all sizes and strides for which
+    ``formula`` holds: it computes the ``parameters``, then the sizes and strides of each output. ``default_dtype``
+    is the only default dtype for which the kernel is valid; None if it is valid for all."""
 
     kernel: Kernel
     inputs: tuple[tuple[torch.dtype, int] | type, ...]
@@ -236,7 +236,7 @@ class GuardedKernel:
     seconds: float
 
     def launch(self, inputs: Sequence[Layout | type], device: torch.device = CPU) -> KernelLaunch | None:
-        """The launch for these inputs on ``device``; None if it serves them not."""
+        """Return the launch for these inputs on ``device``; None if the kernel does not serve them."""
         numbers = self.recipe.numbers(inputs) if device == self.kernel.device else None
         if numbers is None:
             return None
@@ -255,7 +255,7 @@ class GuardedKernel:
         )
 
     def native(self, launch: KernelLaunch) -> call_sites.CachedLaunch:
-        """One of its launches, for calls that Python has no part in; it can be turned to all others."""
+        """Return one of its launches, for calls that Python has no part in; it can be turned to all others."""
 
         def layout(each: Layout) -> call_sites.Layout:
             return each.dtype, each.sizes, each.strides

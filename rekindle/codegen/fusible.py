@@ -1,4 +1,4 @@
-"""Which nodes fuse, as far as the graph tells."""
+"""Fusibility of nodes, as far as the graph alone determines it."""
 
 from __future__ import annotations
 
@@ -38,52 +38,53 @@ def qualified_name(node: Node) -> str | None:
 
 
 def rule_of(node: Node) -> PointwiseOp | None:
-    """How its elements are computed, where it is elementwise."""
+    """Return how its elements are computed, where it is elementwise."""
     name = qualified_name(node)
     return None if name is None else RULES.get(name)
 
 
 def is_view(node: Node) -> bool:
-    """Whether its outputs are views of its first input."""
+    """Return whether its outputs are views of its first input."""
     return qualified_name(node) in VIEWS
 
 
 def is_row_operator(node: Node) -> bool:
-    """Whether it folds rows, or windows."""
+    """Return whether it folds rows, or windows."""
     name = qualified_name(node)
     return name in ROWS or name in POOLS
 
 
 def is_product(node: Node) -> bool:
-    """Whether it multiplies matrices."""
+    """Return whether it multiplies matrices."""
     name = qualified_name(node)
     return name in PRODUCTS or (name in COMPOSITES and COMPOSITES[name].multiplies)
 
 
 def is_composite(node: Node) -> bool:
-    """Whether kernels compute it as the operators that it consists of."""
+    """Return whether kernels compute it as the operators that it consists of."""
     return qualified_name(node) in COMPOSITES
 
 
 def is_lookup(node: Node) -> bool:
-    """Whether it takes elements at indices that a tensor has."""
+    """Return whether it takes elements at indices that a tensor has."""
     return qualified_name(node) in LOOKUPS
 
 
 def computes(node: Node) -> bool:
-    """Whether it is an operator that kernels are for: elementwise, along rows or made of such; no view, no product."""
+    """Return whether it is an operator that kernels are for: elementwise, along rows or made of such; no view, no
+    product."""
     rule = rule_of(node)
     return is_row_operator(node) or is_composite(node) or (rule is not None and not rule.may_be_self)
 
 
 def is_computed(node: Node) -> bool:
-    """Whether the graph allows a kernel to compute it: not a batch norm that takes the statistics of the
+    """Return whether the graph allows a kernel to compute it: not a batch norm that takes the statistics of the
     batch."""
     return computes(node) and refusal(node) is None
 
 
 def may_alias_input(node: Node) -> bool:
-    """Whether an output may be its first input, or a view of it."""
+    """Return whether an output may be its first input, or a view of it."""
     name = qualified_name(node)
     rule = None if name is None else RULES.get(name)
     is_new = any(name in known for known in (ROWS, JOINS, LOOKUPS, POOLS, PRODUCTS, COMPOSITES))
@@ -91,7 +92,7 @@ def may_alias_input(node: Node) -> bool:
 
 
 def refusal(node: Node) -> str | None:
-    """Why ``node`` cannot be part of a kernel; None where nothing in the graph speaks against it."""
+    """Return why ``node`` cannot be part of a kernel; None where nothing in the graph speaks against it."""
     if node.blocks:
         return "it has blocks"
     if node.kind == "prim::ListConstruct":
@@ -140,12 +141,12 @@ def _of_view(node: Node) -> str | None:
 
 
 def is_join(node: Node) -> bool:
-    """Whether it puts tensors behind one another."""
+    """Return whether it concatenates tensors."""
     return qualified_name(node) in JOINS
 
 
 def _is_list_of_parts(node: Node) -> bool:
-    """Whether it makes a list of tensors that only a join or a composite reads."""
+    """Return whether it makes a list of tensors that only a join or a composite reads."""
     are_tensors = all(isinstance(value.type, TensorType) for value in node.inputs)
     users = [use.user for use in node.output.uses]
     return bool(node.inputs) and are_tensors and all(is_join(user) or is_composite(user) for user in users)
@@ -154,7 +155,7 @@ def _is_list_of_parts(node: Node) -> bool:
 def _of_join(node: Node) -> str | None:
     parts, *others = node.inputs
     if parts.node.kind != "prim::ListConstruct" or not _is_list_of_parts(parts.node):
-        return "what it joins is no list of known length that nobody else sees"
+        return "what it joins is not an unaliased list of known length"
     if len(parts.node.inputs) > MAX_PARTS:
         return f"it joins more than {MAX_PARTS} tensors"
     if not all(is_literal(value) and (literal(value) == [] or isinstance(literal(value), int)) for value in others):
@@ -163,7 +164,7 @@ def _of_join(node: Node) -> str | None:
 
 
 def _is_list_of_index(node: Node) -> bool:
-    """Whether it makes a list of one tensor that is only there to tell indices."""
+    """Return whether it makes a list of one tensor that is only used as an index."""
     is_one = len(node.inputs) == 1 and isinstance(node.input.type, TensorType)
     return is_one and all(use.user.kind == "aten::index" and use.offset == 1 for use in node.output.uses)
 
@@ -177,8 +178,8 @@ _BITWISE: Final = frozenset(
 
 
 def _is_mask(index: Value) -> bool:
-    """Whether ``index`` picks the elements for which it is true, and does not tell where they stand. What is computed
-    bit by bit, of nobody knows what, is nearly always such."""
+    """Return whether ``index`` is a mask, which selects the elements where it is true, rather than positions. A
+    bitwise operation on values of unknown dtype is assumed to be one, as it nearly always is."""
     pending, seen = [index], {index}
     found: set[bool | None] = set()
     while pending and False not in found:
@@ -193,7 +194,7 @@ def _is_mask(index: Value) -> bool:
 
 
 def _operands_of_its_dtype(value: Value) -> list[Value]:
-    """The operands that ``value`` has its dtype from, by promotion; none where it does not have it so."""
+    """Return the operands that ``value`` has its dtype from, by promotion; none where it does not have it so."""
     if not isinstance(value.type, TensorType) or value.type.dtype is not None:
         return []
     node = value.node
@@ -212,8 +213,8 @@ def _operands_of_its_dtype(value: Value) -> list[Value]:
 
 
 def _is_truth(value: Value) -> bool | None:
-    """Whether ``value`` consists of truth values, or of bytes, which count as such in indices; None where the graph
-    does not tell."""
+    """Return whether ``value`` consists of bools, or of bytes, which count as such in indices; None if the graph
+    does not determine it."""
     type = value.type
     if not isinstance(type, TensorType):
         return None if type == NUMBER else type == BOOL
@@ -279,7 +280,7 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: PointwiseOp) -> str 
 
 
 def is_literal(value: Value) -> bool:
-    """Whether it is a constant other than a tensor, or a list of such that nobody can write to."""
+    """Return whether it is a constant other than a tensor, or an immutable list of such."""
     if value.node.kind == "prim::ListConstruct":
         is_safe = all(_takes_lists_as_they_are(use.user) for use in value.uses)
         return is_safe and all(is_literal(item) for item in value.node.inputs)
@@ -292,7 +293,7 @@ def _takes_lists_as_they_are(node: Node) -> bool:
 
 
 def literal(value: Value) -> object:
-    """What :func:`is_literal` holds of, as Python has it."""
+    """Return what :func:`is_literal` holds of, as Python has it."""
     if value.node.kind == "prim::ListConstruct":
         return [literal(item) for item in value.node.inputs]
     return value_of(value.node)

@@ -61,12 +61,12 @@ _BLOCKERS: Final[WeakKeyDictionary[Graph, Sequence[Blocker]]] = WeakKeyDictionar
 
 
 def blockers_of(graph: Graph) -> Sequence[Blocker]:
-    """What the pass left out of groups when it last ran on ``graph``, in the order of the graph."""
+    """Return what the pass left out of groups when it last ran on ``graph``, in the order of the graph."""
     return _BLOCKERS.get(graph, ())
 
 
 def was_fused(graph: Graph) -> bool:
-    """Whether the pass has run on ``graph``."""
+    """Return whether the pass has run on ``graph``."""
     return graph in _BLOCKERS
 
 
@@ -120,7 +120,7 @@ class _Fusion:
         return AliasDb(self.graph)
 
     def collect(self, block: Block) -> None:
-        """Find the groups of ``block`` and of the blocks within; what goes into one stands in a row afterwards."""
+        """Find the groups of ``block`` and of the blocks within; afterwards, the members of a group are adjacent."""
         for node in list(block.nodes_reversed):
             for inner in node.blocks:
                 self.collect(inner)
@@ -153,7 +153,7 @@ class _Fusion:
         if not self._pays_alone(node) and not any(self._is_candidate(value) for value in node.inputs):
             self.reasons[node] = "no operator beside it fuses with it"
             return False
-        # Whoever limits changes does so here: what moves below, moves for this group alone.
+        # Changes are counted here: the moves below only serve this group.
         return may_change("fuse", node)
 
     def _pays_alone(self, node: Node) -> bool:
@@ -186,7 +186,7 @@ class _Fusion:
                 refused.add(candidate)
 
     def _next_user(self, members: list[Node], refused: set[Node]) -> Node | None:
-        """A node that uses what the group makes and can move to its end."""
+        """Return a node that uses what the group makes and can move to its end."""
         inside = set(members)
         for member in members:
             for output in member.outputs:
@@ -200,7 +200,7 @@ class _Fusion:
         return None
 
     def _is_free(self, node: Node, members: list[Node]) -> bool:
-        """Whether ``node`` may be in the group for itself, with results that others see."""
+        """Return whether ``node`` may be in the group for itself, with results that others see."""
         return (
             node.owning_block is members[0].owning_block
             and node not in self.taken
@@ -210,11 +210,11 @@ class _Fusion:
         )
 
     def _is_one_too_many(self, node: Node, members: list[Node]) -> bool:
-        """Whether ``node`` is a product, and there are as many as there may be."""
+        """Return whether ``node`` is a product, and there are as many as there may be."""
         return is_product(node) and sum(map(is_product, members)) >= self.most_products
 
     def _next_candidate(self, members: list[Node], refused: set[Node]) -> Node | None:
-        """The last of the nodes that make inputs of the group and may join it."""
+        """Return the last of the nodes that make inputs of the group and may join it."""
         found: Node | None = None
         for value in _inputs(members):
             node = value.node
@@ -243,11 +243,12 @@ class _Fusion:
         return True
 
     def _may_all_join(self, moving: list[Node], members: list[Node]) -> bool:
-        """Whether what has to move with a node is welcome too."""
+        """Return whether what has to move with a node is welcome too."""
         return len(moving) + len(members) <= self.most and all(self._is_free(each, members) for each in moving[1:])
 
     def _without_dependents(self, moving: list[Node], members: list[Node]) -> list[Node] | None:
-        """Move those that would have to move with a node behind the group instead; returns what moves then."""
+        """Move nodes that would have to move after the group with a node before the group instead, where legal;
+        return the nodes that then move."""
         node, *others = moving
         for each in reversed(others):
             along = self.aliases.nodes_to_move_after(each, members[-1])
@@ -259,14 +260,14 @@ class _Fusion:
 
 
 def _is_tensor_result(value: Value) -> bool:
-    """Whether it is a tensor, or a list of tensors that an operator makes."""
+    """Return whether it is a tensor, or a list of tensors that an operator makes."""
     is_made = isinstance(value.type, ListType) and value.node.kind != "prim::ListConstruct"
     type = value.type.element if is_made and isinstance(value.type, ListType) else value.type
     return isinstance(type, TensorType)
 
 
 def _operators_in(members: Sequence[Node]) -> int:
-    """How many of them compute something."""
+    """Return how many of them compute something."""
     rules = [rule_of(node) for node in members]
     kinds = (is_row_operator, is_join, is_lookup, is_product)
     folded = sum(any(is_kind(node) for is_kind in kinds) for node in members)
@@ -274,7 +275,7 @@ def _operators_in(members: Sequence[Node]) -> int:
 
 
 def _inputs(members: Sequence[Node]) -> Iterator[Value]:
-    """The values from outside that the members use, each once; no constants."""
+    """Yield the values from outside that the members use, each once; no constants."""
     inside = set(members)
     seen: set[Value] = set()
     for node in members:
@@ -294,7 +295,7 @@ def _copy_literal(subgraph: Graph, value: Value, inside: dict[Value, Value]) -> 
 
 
 def _make_group(graph: Graph, members: Sequence[Node]) -> None:
-    """Put one node in place of ``members``, which stand in a row."""
+    """Replace the adjacent nodes ``members`` with one node."""
     subgraph = Graph()
     inputs = list(_inputs(members))
     inside: dict[Value, Value] = {}

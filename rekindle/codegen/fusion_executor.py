@@ -40,11 +40,11 @@ MAX_LAUNCHES: Final = 64
 MAX_KERNELS: Final = 32
 """How often a group tries to make a kernel."""
 _REFUSED: Final = 4
-"""For how many tries one counts that was in vain."""
+"""Number of attempts that a failed compilation counts for."""
 
 COMPILE_THRESHOLD_US = 3000.0
-"""How many microseconds the operators of a group in a plan may take, as far as can be foreseen, before a kernel is
-made. In the third call it is made in any case, unless the group stands in a loop. Groups that are alike count
+"""Compile threshold: the estimated time in microseconds that the operators of a group in a plan may take before a
+kernel is compiled. The third call compiles it in any case, unless the group is in a loop. Equal groups count
 together."""
 _PER_OPERATOR: Final = 2.0
 _PER_ELEMENT: Final = 0.0005
@@ -56,21 +56,22 @@ RECORDED: Final = "gradients are recorded"
 ABSENT: Final = "an input is None that is a tensor in other calls"
 DECLINED: Final = "a kernel would use too little of the GPU"
 NOT_LAUNCHED: Final = "the GPU has no memory left, or refuses a launch"
-"""Why a group ran operator by operator; :attr:`FusionExecutor.failures` tell more of the first."""
+"""Reason why a group ran operator by operator; :attr:`FusionExecutor.failures` has details of the first failure."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
 
 
 class FusionExecutor(PatchableOperation):
-    """Runs ``graph``; see the module. Where kernels are to be had, :meth:`function` takes its place, which calls it
-    where no launch fits that it knows.
+    """Runs ``graph``; see the module. If kernels are available, :meth:`function` is called instead, and calls this
+    object if no known launch fits.
 
-    ``launches`` are what Python has met, by what tells it apart: None where there is no kernel; ``recipes`` are what
-    they come from. ``failures`` say why there was no kernel, in the order in which that came up; ``fallbacks`` count
-    the calls that ran operator by operator, by why.
+    ``launches`` are the launches made by Python, by key: None if there is no kernel; ``recipes`` are the kernels that
+    they come from. ``failures`` are the reasons why there was no kernel, in the order in which they occurred;
+    ``fallbacks`` counts the calls that ran operator by operator, by reason.
 
-    ``patience`` is how many microseconds the operators may take before a kernel is made, and ``each_call`` how many a
-    call counts for besides what it takes, in all ``places`` together where the group stands.
+    ``patience`` is the compile threshold: the microseconds that the operators may take before a kernel is compiled.
+    ``each_call`` are the microseconds that a call counts for in addition to its time. Both are for all ``places`` of
+    the group together.
     """
 
     def __init__(self, graph: Graph, name: str = "fused", *, patience: float = 0.0, each_call: float = 0.0) -> None:
@@ -110,7 +111,7 @@ class FusionExecutor(PatchableOperation):
         self._patience = 0.0
 
     def function(self) -> Callable[..., Any]:
-        """The function that runs the graph, with as little of Python as can be. It keeps the group alive."""
+        """Return the function that runs the graph, with as little of Python as can be. It keeps the group alive."""
         inputs = self.graph.inputs
         kinds = ["tensor" if isinstance(value.type, (TensorType, OptionalType)) else "scalar" for value in inputs]
         calls = TensorCallSite(kinds, self.__call__)
@@ -155,7 +156,8 @@ class FusionExecutor(PatchableOperation):
         return self._operators(*inputs)
 
     def _fallback(self) -> Callable[..., Any]:
-        """What runs what there can be no kernel for: with the products left to BLAS there may be some for the rest."""
+        """Return what runs what there can be no kernel for: with the products left to BLAS there may be some for the
+        rest."""
         if not self._has_products:
             return self._operators
         if self.without_products is None:
@@ -165,7 +167,7 @@ class FusionExecutor(PatchableOperation):
         return self.without_products
 
     def _unless_recorded(self) -> Callable[..., Any]:
-        """What runs the operators while gradients may be recorded, and comes back here when none are."""
+        """Return what runs the operators while gradients may be recorded, and comes back here when none are."""
         operators, is_recording = self._operators, torch.is_grad_enabled
 
         def run(*inputs: Any) -> Any:
@@ -184,7 +186,7 @@ class FusionExecutor(PatchableOperation):
 
     @staticmethod
     def _key(inputs: Sequence[Any]) -> tuple[Any, ...] | str:
-        """What a launch depends on; why no kernel may run, where none may."""
+        """Return what a launch depends on; why no kernel may run, where none may."""
         records = torch.is_grad_enabled()
         key: list[Any] = [torch.get_default_dtype()]
         device: torch.device | None = None
@@ -193,7 +195,7 @@ class FusionExecutor(PatchableOperation):
                 if type(each) not in _PLAIN_TYPES:
                     return "an input is of a subclass of Tensor"
                 if each.device.type not in DEVICE_TYPES or each.layout is not torch.strided:
-                    return "an input is no dense tensor on the CPU or a GPU"
+                    return "an input is not a dense tensor on the CPU or a GPU"
                 if each.device != (device or each.device):
                     return "inputs are on several devices"
                 device = each.device
@@ -230,7 +232,7 @@ class FusionExecutor(PatchableOperation):
         return launch
 
     def _pays(self, inputs: Sequence[Any]) -> bool:
-        """Whether the operators have taken so long by now that a kernel would have been worth its while. That is
+        """Return whether the operators have taken so long by now that a kernel would have been worth its while. That is
         foreseen, not measured, so that a program does the same whenever it runs."""
         elements = max([each.numel() for each in inputs if isinstance(each, Tensor)], default=0)
         self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements)
@@ -238,7 +240,7 @@ class FusionExecutor(PatchableOperation):
         return self._patience <= 0
 
     def _first_launch(self, layouts: Sequence[Layout | type], device: torch.device) -> KernelLaunch | None:
-        """The first launch of a new recipe."""
+        """Return the first launch of a new recipe."""
         self._tries -= 1
         try:
             made = guarded_kernel(self.graph, layouts, device)
@@ -257,7 +259,7 @@ class FusionExecutor(PatchableOperation):
         return launch
 
     def prepare(self, inputs: Sequence[Layout | type]) -> KernelLaunch:
-        """The launch for inputs of these layouts, and numbers of these types.
+        """Return the launch for inputs of these layouts, and numbers of these types.
 
         Raises:
             Unsupported: there can be no kernel.
@@ -271,23 +273,23 @@ _GROUPS: Final[WeakKeyDictionary[Graph, ref[FusionExecutor]]] = WeakKeyDictionar
 
 
 def group_of(graph: Graph) -> FusionExecutor | None:
-    """What runs a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
+    """Return what runs a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
     found = _GROUPS.get(graph)
     return None if found is None else found()
 
 
 def _failure(launch: KernelLaunch) -> str:
-    """Why a launch failed."""
+    """Return why a launch failed."""
     return OUT_OF_BOUNDS if launch.kernel.device.type == "cpu" else NOT_LAUNCHED
 
 
 def _taken(*inputs: Any) -> Any:
-    raise AssertionError("the function belongs to whoever asked for it")
+    raise AssertionError("the function belongs to its caller")
 
 
 def _is_intercepted() -> bool:
-    """Whether somebody sees each operator that runs, or changes it: modes, transforms of functions, forward
-    differentiation, autocasting."""
+    """Return whether each operator is observed or modified: by modes, function transforms, forward-mode derivatives,
+    autocast."""
     return (
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._len_torch_function_stack() > 0

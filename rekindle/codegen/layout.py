@@ -32,13 +32,13 @@ class NoBroadcast(Exception):
 
 
 def are_equal(a: Ints, b: Ints) -> bool:
-    """Compare sizes. Those of different ranks are told apart by that: Python compares the first elements of tuples
-    before their lengths, and a comparison of sizes is something that a kernel then depends on."""
+    """Return whether sizes are equal. Different ranks are compared first: Python compares the first elements of
+    tuples before their lengths, and a kernel would then depend on a comparison of sizes."""
     return len(a) == len(b) and a == b
 
 
 def contiguous_strides(sizes: Ints) -> Ints:
-    """The strides of a tensor that was just made."""
+    """Return the strides of a tensor that was just made."""
     strides, step = [], 1
     for size in reversed(sizes):
         strides.append(step)
@@ -47,7 +47,7 @@ def contiguous_strides(sizes: Ints) -> Ints:
 
 
 def broadcast_sizes(shapes: Sequence[Ints]) -> Ints:
-    """The sizes that all ``shapes`` broadcast to.
+    """Return the sizes that all ``shapes`` broadcast to.
 
     Raises:
         NoBroadcast: there are none.
@@ -67,7 +67,7 @@ def broadcast_sizes(shapes: Sequence[Ints]) -> Ints:
 
 
 def elementwise_strides(sizes: Ints, operands: Sequence[Layout]) -> Ints:
-    """The strides of the result of an operator on ``operands``, which broadcast to ``sizes``."""
+    """Return the strides of the result of an operator on ``operands``, which broadcast to ``sizes``."""
     if all(are_equal(operand.sizes, sizes) for operand in operands):
         same = _common_format(sizes, operands)
         if same is not None:
@@ -83,7 +83,7 @@ def elementwise_strides(sizes: Ints, operands: Sequence[Layout]) -> Ints:
 
 
 def _common_format(sizes: Ints, operands: Sequence[Layout]) -> Ints | None:
-    """The strides of the result where all operands are laid out alike, without gaps."""
+    """Return the strides of the result where all operands are laid out alike, without gaps."""
     if all(_is_dense(sizes, operand.strides, range(len(sizes) - 1, -1, -1)) for operand in operands):
         return contiguous_strides(sizes)
     last = channels_last_strides(sizes)
@@ -98,7 +98,7 @@ def _common_format(sizes: Ints, operands: Sequence[Layout]) -> Ints | None:
 
 
 def channels_last_strides(sizes: Ints) -> Ints | None:
-    """The strides of images whose channels stand together; None where there are no images."""
+    """Return the strides of images in the channels-last format; None for other ranks."""
     if len(sizes) != 4:
         return None
     channels, height, width = sizes[1:]
@@ -106,17 +106,17 @@ def channels_last_strides(sizes: Ints) -> Ints | None:
 
 
 def is_contiguous(layout: Layout) -> bool:
-    """Whether the elements follow one another without a gap, the last dimension fastest."""
+    """Return whether the elements follow one another without a gap, the last dimension fastest."""
     return _is_dense(layout.sizes, layout.strides, range(layout.rank - 1, -1, -1))
 
 
 def is_dense(layout: Layout) -> bool:
-    """Whether it is contiguous, or an image whose channels stand together."""
+    """Return whether it is contiguous, or a channels-last image."""
     return is_contiguous(layout) or (layout.rank == 4 and _is_channels_last(layout.sizes, layout.strides))
 
 
 def _is_dense(sizes: Ints, strides: Ints, order: Sequence[int]) -> bool:
-    """Whether the dimensions, the innermost first, follow one another without a gap."""
+    """Return whether the dimensions, the innermost first, follow one another without a gap."""
     if 0 in sizes:
         return True
     expected = 1
@@ -139,8 +139,8 @@ def _is_channels_last(sizes: Ints, strides: Ints) -> bool:
 
 
 def with_trailing_dims(layout: Layout, count: int) -> Layout:
-    """The layout that ``Tensor.reshape`` gives a tensor with ``count`` more dimensions of one element behind the
-    others: all such dimensions get new strides, by which elementwise operators order them."""
+    """Return the layout of ``Tensor.reshape`` to ``count`` more trailing dimensions of size 1: all dimensions of
+    size 1 get new strides, by which elementwise operators order them."""
     sizes = (*layout.sizes, *(1,) * count)
     if not layout.rank:
         return Layout(sizes, (1,) * count, layout.dtype)
@@ -158,7 +158,7 @@ def with_trailing_dims(layout: Layout, count: int) -> Layout:
 
 
 def _order(sizes: Ints, operands: Sequence[Layout]) -> list[int]:
-    """The dimensions as they should stand in memory, the innermost first."""
+    """Return the dimensions in the order of the result's memory, the innermost first."""
     rank = len(sizes)
     strides = [_broadcast_strides(operand, sizes) for operand in operands]
 
@@ -195,7 +195,7 @@ def _broadcast_strides(layout: Layout, sizes: Ints) -> Ints:
 
 
 def result_dtype(operands: Sequence[Layout | type]) -> torch.dtype:
-    """The dtype that PyTorch computes with; ``bool``, ``int`` and ``float`` stand for numbers."""
+    """Return the dtype that PyTorch computes with; ``bool``, ``int`` and ``float`` stand for numbers."""
     return _result_dtype(
         tuple(each if isinstance(each, type) else (each.dtype, each.rank > 0) for each in operands),
         torch.get_default_dtype(),

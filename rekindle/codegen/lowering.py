@@ -1,8 +1,8 @@
-"""A fused graph and the layouts of its inputs become a kernel, with the numbers to call it with.
+"""Lower a fused graph and the layouts of its inputs to a kernel and its call parameters.
 
-Each output is asked for its elements, from there on backwards: an elementwise operator asks its operands for theirs, a
-view asks its base for the element that stands elsewhere, an input is loaded. So views and broadcasts cost nothing; they
-change strides.
+Lowering starts at the outputs and proceeds to the inputs: an elementwise operator requests the elements of its
+operands, a view requests an element of its base at another position, an input is loaded. So views and broadcasts cost
+nothing; they only change strides.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ _LEFT_TO_ONEDNN: Final = {("aten::gelu", "none"): 1 << 15}
 
 
 class _NestSequence:
-    """The nests of a kernel, one after the other. What one has written, those behind it may load."""
+    """The nests of a kernel, one after the other. A nest may load what earlier ones have stored."""
 
     def __init__(self, inputs: int, outputs: Sequence[Tensor], arithmetic: Arithmetic) -> None:
         self.arithmetic = arithmetic
@@ -154,7 +154,7 @@ class _NestSequence:
             self.parameters += numbers
 
     def _retried(self, targets: Sequence[StoreTarget], make: Callable[[], Made]) -> Made:
-        """What ``make`` makes, once all is in memory that it needs there."""
+        """Return what ``make`` makes, once all is in memory that it needs there."""
         while True:
             try:
                 return make()
@@ -247,7 +247,7 @@ class _Lowering:
         self.values.update(zip(node.outputs, results, strict=True))
 
     def _applied(self, name: str, names: list[str], arguments: list[Any]) -> Sequence[Tensor]:
-        """The outputs of an operator, whose parameters have these ``names``."""
+        """Return the outputs of an operator, whose parameters have these ``names``."""
         if name in VIEWS:
             return _views(name, arguments)
         if name in RULES:
@@ -363,7 +363,7 @@ class _Lowering:
         return RowOpResult(result, rule, tuple(arguments), layout.sizes, dims, arithmetic_type(scalar_of(computed)))
 
     def _of_channels(self, names: list[str], rule: RowOp, arguments: list[Any]) -> RowOpResult | MergedGroups:
-        """What is normalised by channels, or by groups of them."""
+        """Return what is normalised by channels, or by groups of them."""
         layout: Layout = arguments[0].layout
         arguments = _with_channels(names, rule.channels, arguments)
         given = dict(zip(names, arguments, strict=True))
@@ -426,7 +426,7 @@ class _Lowering:
 
     @staticmethod
     def _row_dtype(rule: RowOp, own: torch.dtype, given: dict[str, Any]) -> torch.dtype:
-        """What rows are computed with."""
+        """Return what rows are computed with."""
         wanted = given.get("dtype")
         if wanted is not None:
             return _dtype(wanted)
@@ -461,7 +461,7 @@ class _Lowering:
         return Concat(layout, tuple(filled or parts), dim)
 
     def _multiplied(self, name: str, arguments: list[Any]) -> Tensor:
-        """The product of two matrices, perhaps with something added."""
+        """Return the product of two matrices, perhaps with something added."""
         if name == "aten::addmm":
             addend, a, b = arguments[:3]
             if any(each.value != 1 for each in arguments[3:]):
@@ -473,7 +473,7 @@ class _Lowering:
             raise Unsupported("matrices with other dimensions")
         if name == "aten::linear":
             if b.layout.rank != 2 or (addend is not None and addend.layout.rank != 1):
-                raise Unsupported("weights that are no matrix")
+                raise Unsupported("weights that are not a matrix")
             b = _viewed(b, VIEWS["aten::t"](b.layout.sizes)[0])
         product = self._product(a, b)
         if name == "aten::bmm" and a.layout.sizes[0] != b.layout.sizes[0]:
@@ -488,7 +488,7 @@ class _Lowering:
         return added
 
     def _product(self, a: Tensor, b: Tensor) -> Tensor:
-        """The product of ``a`` and ``b`` as ``torch.matmul`` has it."""
+        """Return the product of ``a`` and ``b`` as ``torch.matmul`` has it."""
         if not a.layout.rank or not b.layout.rank or a.layout.dtype != b.layout.dtype:
             raise Unsupported("factors of several dtypes, or without dimensions")
         if a.layout.dtype not in (torch.float32, torch.float64):
@@ -535,7 +535,7 @@ class _Lowering:
 
 
 def _dtype(given: ScalarValue) -> torch.dtype:
-    """The dtype that a number stands for."""
+    """Return the dtype that a number stands for."""
     number = given.value
     dtype = DTYPES[int(number)] if number is not None else None
     if dtype is None:
@@ -544,8 +544,8 @@ def _dtype(given: ScalarValue) -> torch.dtype:
 
 
 def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) -> None:
-    """Refuse constants that PyTorch cannot convert: ints beyond 64 bits, and floats beyond the range of ``dtype`` that
-    are no operands, such as the bounds of a clamp, for which it raises."""
+    """Reject constants that PyTorch cannot convert: ints beyond 64 bits, and floats beyond the range of ``dtype``
+    other than operands, such as the bounds of a clamp, for which it raises."""
     value = number.value
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise Unsupported("an int beyond 64 bits")
@@ -558,14 +558,14 @@ def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) 
 
 
 def _constant(node: Node) -> Any:
-    """A constant as rules take it."""
+    """Return a constant as rules take it."""
     if isinstance(node.output.type, TensorType):
         raise Unsupported("a constant tensor")
     return _argument(value_of(node))
 
 
 def _argument(value: Any) -> Any:
-    """A value of Python as rules take it."""
+    """Return a value of Python as rules take it."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return ScalarValue(type(value), value) if is_number else value
 
@@ -590,8 +590,8 @@ def _viewed(base: Tensor, view: View) -> ViewValue:
 
 
 def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
-    """Elements at indices, as PyTorch lays them out: one after the other, but that indexing keeps the order in which
-    the dimensions behind the first stand in memory."""
+    """Return the elements at indices, in PyTorch's layout: contiguous, except that indexing preserves the memory
+    order of the dimensions after the first."""
     base: Tensor = arguments[0]
     index = arguments[rule.index]
     if isinstance(index, list):
@@ -632,7 +632,7 @@ def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:
 
 
 def _with_channels(names: list[str], channels: frozenset[str], arguments: list[Any]) -> list[Any]:
-    """``arguments``, with those that have one element for each channel as they broadcast."""
+    """Return ``arguments``, with those that have one element for each channel as they broadcast."""
     layout: Layout = arguments[0].layout
     found = []
     for name, argument in zip(names, arguments, strict=True):
@@ -656,7 +656,7 @@ def _grouped(value: Tensor, layout: Layout, inner: int) -> ViewValue:
 
 
 def _padded(image: Tensor, dim: int, counts: tuple[int, int], pool: Pool) -> Tensor:
-    """``image`` with what counts for nothing in front of it and behind it along ``dim``, so many elements of each."""
+    """Return ``image`` padded with neutral elements along ``dim``: ``counts`` before and after it."""
     layout, parts = image.layout, [image]
     for count in counts:
         parts.reverse()
@@ -682,7 +682,8 @@ def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
 
 
 def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
-    """A number for each dimension, as operators of images take them: one, or as many; none where there are none."""
+    """Return a number for each dimension, as operators of images take them: one, or as many; none where there are
+    none."""
     if isinstance(given, ScalarValue):
         given = [given.value]
     found = list(given) if given else [] if default is None else [default]
@@ -690,8 +691,8 @@ def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
 
 
 def _is_scattered(layout: Layout) -> bool:
-    """Whether neighbours in a contiguous tensor of these sizes are far apart in memory here, and there are so many that
-    they fall out of the cache: strides that are powers of two share a set of it."""
+    """Return whether neighbours in a contiguous tensor of these sizes are far apart in memory here, and there are so
+    many that they fall out of the cache: strides that are powers of two share a set of it."""
     wide = [dim for dim, size in enumerate(layout.sizes) if size > 1]
     if not wide or layout.strides[wide[-1]] == 1 or math.prod(layout.sizes) <= _CACHED:
         return False
@@ -699,15 +700,15 @@ def _is_scattered(layout: Layout) -> bool:
 
 
 def _rows_of_shape(layout: Layout, shape: Any) -> Ints:
-    """The last dimensions, if they are of this shape."""
+    """Return the last dimensions, if they are of this shape."""
     if not isinstance(shape, list | tuple) or layout.sizes[layout.rank - len(shape) :] != tuple(shape):
         raise Unsupported("rows of another shape")
     return tuple(range(layout.rank - len(shape), layout.rank))
 
 
 def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
-    """The dimensions that a tensor of this layout has beyond one of ``size``, which broadcasts to it; and whether that
-    has them too, with one element."""
+    """Return the dimensions that a tensor of this layout has beyond one of ``size``, which broadcasts to it; and
+    whether that has them too, with one element."""
     missing = layout.rank - len(size)
     added = tuple(range(missing))
     wide = tuple(dim for dim in range(missing, layout.rank) if size[dim - missing] != layout.sizes[dim])
@@ -719,7 +720,7 @@ def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
 
 
 def _row_dims(layout: Layout, given: Any) -> Ints:
-    """The dimensions that ``given`` names; all where it names none."""
+    """Return the dimensions that ``given`` names; all where it names none."""
     if not layout.rank:
         raise Unsupported("rows of a tensor without dimensions")
     if isinstance(given, ScalarValue):
@@ -733,7 +734,7 @@ def _row_dims(layout: Layout, given: Any) -> Ints:
 
 
 def _less_degrees(given: dict[str, Any]) -> float:
-    """How many degrees of freedom less than elements a variance has."""
+    """Return how many degrees of freedom less than elements a variance has."""
     if "unbiased" in given:
         return int(given["unbiased"])
     correction = given["correction"]

@@ -14,11 +14,11 @@ from rekindle.codegen.value_descriptors import Input, Matmul, Tensor, ViewValue,
 
 
 def product_nest(target: StoreTarget, materialized: Mapping[Tensor, Input]) -> tuple[nodes.MatmulNest, list[int]]:
-    """The nest that writes a product, whose columns follow one another in memory, and its parameters.
+    """Return the nest that computes a product, whose columns are adjacent in memory, and its parameters.
 
     Raises:
-        NeedsMaterialization: a factor has to be kept first.
-        Unsupported: the elements of the factors stand too far apart.
+        NeedsMaterialization: a factor has to be materialized first.
+        Unsupported: the strides of the factors are too large.
     """
     product, layout = target.value, target.layout
     assert isinstance(product, Matmul)
@@ -55,7 +55,7 @@ def product_nest(target: StoreTarget, materialized: Mapping[Tensor, Input]) -> t
 
 
 class _Factor:
-    """Where the elements of ``value`` stand: in which buffer, from which element on, with which strides."""
+    """Location of the elements of ``value``: the buffer, the offset, and the strides."""
 
     def __init__(self, value: Tensor, materialized: Mapping[Tensor, Input]) -> None:
         self.sizes = value.layout.sizes
@@ -75,6 +75,6 @@ class _Factor:
         )
 
     def outer(self, dim: int, batch: int) -> int:
-        """How far dimension ``dim`` of the ``batch`` in front of the matrices goes."""
+        """Return how far dimension ``dim`` of the ``batch`` in front of the matrices goes."""
         own = dim - batch + len(self.sizes) - 2
         return 0 if own < 0 or self.sizes[own] == 1 else self.strides[own]

@@ -68,8 +68,8 @@ class StoreTarget:
     offset: int = 0
 
     def by_groups(self, materialized: Container[Tensor]) -> StoreTarget:
-        """The same with the groups of channels that ``value`` is made by as a dimension of its own, if it is made so:
-        then groups are loops, along which their rows can be folded."""
+        """Return the same with the groups of channels that ``value`` is made by as a dimension of its own, if it is
+        made so: then groups are loops, along which their rows can be folded."""
         sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
         for each in producers_of(self.value, materialized):
             if isinstance(each, MergedGroups) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:
@@ -101,8 +101,8 @@ class StoreTarget:
 def nest_of(
     targets: Sequence[StoreTarget], materialized: Mapping[Tensor, Input], arithmetic: Arithmetic = CPU_ARITHMETIC
 ) -> NestBuilder:
-    """The builder of the nest that writes ``targets``, which are laid out alike. Values that are ``materialized`` are
-    loaded from where they are.
+    """Return the builder of the nest that writes ``targets``, which are laid out alike. Values that are
+    ``materialized`` are loaded from where they are.
 
     Raises:
         NeedsMaterialization: a value that it needs has to be kept too.
@@ -127,7 +127,7 @@ def nest_of(
 
 
 def _with_rows(builder: NestBuilder, targets: Sequence[StoreTarget]) -> NestBuilder:
-    """What writes ``targets``, with vectors along rows or across them, as suits how they lie in memory."""
+    """Return what writes ``targets``, with vectors along rows or across them, as suits how they lie in memory."""
     written = builder.written(targets)
     if not written.prefers_outer_vectorization():
         return written
@@ -175,7 +175,7 @@ class NestBuilder:
     numbers: dict[tuple[int, int, Ints], int] = field(init=False, default_factory=dict)
     """Of the accesses, by buffer, offset and strides."""
     given: list[int] = field(init=False, default_factory=list)
-    """Numbers that the nest is told besides."""
+    """Additional parameters of the nest."""
     made: dict[tuple[Tensor, AffineMap], Expression] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -191,7 +191,7 @@ class NestBuilder:
         return self
 
     def _places(self) -> AffineMap:
-        """Choose the loops; tells where they stand in what is written."""
+        """Choose the loops; return the affine map from them to the output."""
         sizes, strides = self.layout.sizes, self.layout.strides
         long_dims = (dim for dim in range(len(sizes)) if sizes[dim] > 1 and dim not in self.dims)
         order = sorted(long_dims, key=lambda dim: (-strides[dim], dim))
@@ -204,7 +204,7 @@ class NestBuilder:
         return tuple((0, tuple(int(loop == dim) for loop in order)) for dim in range(len(sizes)))
 
     def access(self, buffer: int, layout: Layout, places: AffineMap, offset: int = 0) -> int:
-        """The number of the access to a tensor at ``places``, counted from element ``offset`` on."""
+        """Return the number of the access to a tensor at ``places``, counted from element ``offset`` on."""
         scalar = scalar_of(layout.dtype)
         offset += sum(start * stride for (start, _), stride in zip(places, layout.strides, strict=True))
         strides = [
@@ -220,7 +220,7 @@ class NestBuilder:
     # ------------------------------------------------------------------------------------------------------- elements
 
     def element(self, value: Tensor, places: AffineMap) -> Expression:
-        """The element of ``value`` at ``places``, of its own dtype."""
+        """Return the element of ``value`` at ``places``, of its own dtype."""
         key = (value, places)
         found = self.made.get(key)
         if found is None:
@@ -251,7 +251,7 @@ class NestBuilder:
         return self.b.cast(value.rule.build(self.b, *arguments), scalar_of(value.layout.dtype))
 
     def _part(self, value: Concat, places: AffineMap) -> Expression:
-        """An element of what is joined, if all loops stay within one part."""
+        """Return an element of what is joined, if all loops stay within one part."""
         first, steps = places[value.dim]
         last = first + sum(step * (size - 1) for step, size in zip(steps, self.sizes, strict=True) if step)
         for start, part in value.starts():
@@ -261,7 +261,7 @@ class NestBuilder:
         raise NeedsMaterialization(value)
 
     def _of_group(self, value: MergedGroups, places: AffineMap) -> Expression:
-        """An element of groups of channels, if each loop counts either groups or the channels of one."""
+        """Return an element of groups of channels, if each loop counts either groups or the channels of one."""
         offset, steps = places[1]
         inner = value.channels
         groups = tuple(step // inner if step >= inner else 0 for step in steps)
@@ -272,7 +272,7 @@ class NestBuilder:
         return self.element(value.base, (places[0], (0, groups), (0, channels), *places[2:]))
 
     def _look_up(self, value: Gather, places: AffineMap) -> Expression:
-        """An element at an index, of a base that is in memory."""
+        """Return an element at an index, of a base that is in memory."""
         dim, rank = value.dim, len(value.layout.sizes)
         of_index = places if value.is_aligned else places[dim : dim + value.index.layout.rank]
         behind = dim + 1 if value.is_aligned else dim + value.index.layout.rank
@@ -293,7 +293,7 @@ class NestBuilder:
         return b.make("lookup", scalar, index, size, bytes, datum=self.access(base.number, base.layout, moved))
 
     def _given(self, number: int) -> Expression:
-        """A number that the nest is told."""
+        """Return an additional parameter of the nest."""
         self.given.append(number)
         return self.b.make("given", I64, datum=len(self.given) - 1)
 
@@ -317,7 +317,8 @@ class NestBuilder:
         return element if is_condition else self.b.cast(element, user.scalar)
 
     def _fold(self, value: RowOpResult, places: AffineMap) -> Expression:
-        """An element of the result of an operator on rows: the row has to be the one that the innermost loops walk."""
+        """Return an element of the result of an operator on rows: the row has to be the one that the innermost loops
+        walk."""
         if self.rows is None or value.lengths != self.rows.lengths:
             raise NeedsMaterialization(value)
         first = self.loops - self.inner
@@ -342,7 +343,7 @@ class NestBuilder:
         return math.prod(self.rows.lengths) > (LONG_COLUMN if self.across else LONG)
 
     def reduce(self, kind: str, value: Expression) -> Expression:
-        """What comes out where ``value`` is folded along the rows."""
+        """Return what comes out where ``value`` is folded along the rows."""
         for known in self.reductions:
             if known.kind == kind and known.value is value:
                 return known.result
@@ -354,12 +355,12 @@ class NestBuilder:
     # ----------------------------------------------------------------------------------------------------------- loops
 
     def scan(self, kind: str, value: Expression) -> Expression:
-        """What comes out where ``value`` is folded along the rows up to each element."""
+        """Return what comes out where ``value`` is folded along the rows up to each element."""
         self.scans = True
         return self.b.make(f"scan_{kind}", value.scalar, value)
 
     def prefers_outer_vectorization(self) -> bool:
-        """Whether vectors should go across the rows: where elements that follow one another in memory belong to
+        """Return whether vectors should go across the rows: where elements that follow one another in memory belong to
         different rows, or rows are short."""
         lane = self.loops - self.inner - 1
         if lane < 0 or self.sizes[lane] == 1:
@@ -374,7 +375,7 @@ class NestBuilder:
         return gaps(last) > gaps(lane)
 
     def nest(self) -> tuple[LoopNest, list[int]]:
-        """The nest with as few loops as can be, and its parameters."""
+        """Return the nest with as few loops as can be, and its parameters."""
         self._join()
         rank = len(self.sizes)
         lane = rank - self.inner - 1 if self.across else rank - 1
@@ -388,7 +389,7 @@ class NestBuilder:
         return nest, [*parameters, *self.given]
 
     def _join(self) -> None:
-        """Make one loop of two where all accesses go on from the end of the inner one to the next step of the outer."""
+        """Merge adjacent loops if the inner one of every access ends where the next step of the outer one begins."""
         sizes = self.sizes
         for at in range(len(sizes) - 2, -1, -1):
             first = len(sizes) - self.inner

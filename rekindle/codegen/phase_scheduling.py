@@ -27,11 +27,11 @@ class Dependence:
     def __init__(self, accesses: Sequence[Access], depths: dict[Expression, int]) -> None:
         self.accesses = accesses
         self.depths = depths
-        """Of the results of reductions: in the how manieth phase they are known."""
+        """Phase in which the result of each reduction is known."""
         self._varies: dict[Expression, bool] = {}
 
     def varies(self, expression: Expression) -> bool:
-        """Whether it differs along these loops."""
+        """Return whether it differs along these loops."""
         found = self._varies.get(expression)
         if found is None:
             if expression.kind in ("load", "lookup"):
@@ -44,7 +44,7 @@ class Dependence:
         return found
 
     def depth(self, expression: Expression) -> int:
-        """The first phase in which it can be computed."""
+        """Return the first phase in which it can be computed."""
         found = self.depths.get(expression)
         if found is None:
             found = max((self.depth(operand) for operand in expression.operands), default=0)
@@ -55,9 +55,9 @@ class Dependence:
 def schedule_phases(
     b: Builder, accesses: Sequence[Access], reductions: Sequence[Reduction], stores: Sequence[Store]
 ) -> tuple[tuple[Phase, ...], tuple[Store, ...]]:
-    """The phases of a row, and what is stored at its end."""
+    """Return the phases of a row, and what is stored at its end."""
     dependence = Dependence(accesses, {})
-    for reduction in reductions:  # each stands behind those that it needs
+    for reduction in reductions:  # in topological order
         dependence.depths[reduction.result] = dependence.depth(reduction.value) + 1
     last = tuple(store for store in stores if accesses[store.access].is_invariant)
     along = [store for store in stores if not accesses[store.access].is_invariant]
@@ -81,7 +81,8 @@ def schedule_phases(
 
 
 def _worth_materializing(store: Store, dependence: Dependence, reductions: Sequence[Reduction]) -> Expression | None:
-    """What an earlier phase computes at some cost, the store needs again, and its buffer can hold meanwhile."""
+    """Return an expensive expression of an earlier phase that the store needs again, and that its buffer can hold in
+    between."""
     earlier = {each for reduction in reductions for each in subexpressions(reduction.value)}
     depth = dependence.depth(store.value)
     for part in reversed(subexpressions(store.value)):
@@ -92,7 +93,7 @@ def _worth_materializing(store: Store, dependence: Dependence, reductions: Seque
 
 
 def subexpressions(expression: Expression) -> list[Expression]:
-    """An expression and all that it is made of, operands first."""
+    """Return an expression and all that it is made of, operands first."""
     seen: dict[Expression, None] = {}
 
     def visit(each: Expression) -> None:

@@ -59,7 +59,7 @@ class ShapeProgram:
         return self.given + len(self.constants) + sum(step < ShapeOp.EQUAL for step, _, _ in self.steps)
 
     def __call__(self, given: Sequence[int]) -> list[int] | None:
-        """The results for other numbers; None where what was worked out does not hold."""
+        """Return the results for other numbers; None where what was worked out does not hold."""
         words = [*given, *self.constants]
         for step, a, b in self.steps:
             found = _FUNCTIONS[step](words[a], words[b])
@@ -80,12 +80,12 @@ class ShapeEnv:
         """By the step and the identities of its operands: these, and what it makes. In the order of questions."""
 
     def size(self, value: int) -> SymbolicSize:
-        """A number that is passed: the next one."""
+        """Return a number that is passed: the next one."""
         self._given.append(SymbolicSize(self, value))
         return self._given[-1]
 
     def of(self, number: int | SymbolicSize) -> SymbolicSize:
-        """``number`` as a size, if it is none."""
+        """Return ``number`` as a size, if it is none."""
         if isinstance(number, SymbolicSize):
             return number
         found = self._constants.get(number)
@@ -94,7 +94,7 @@ class ShapeEnv:
         return found
 
     def computed(self, step: ShapeOp, a: SymbolicSize, b: SymbolicSize) -> SymbolicSize:
-        """The number that a step makes."""
+        """Return the number that a step makes."""
         key = (step, id(a), id(b))
         if key not in self._steps:
             self._steps[key] = a, b, SymbolicSize(self, _FUNCTIONS[step](a.value, b.value))
@@ -103,14 +103,14 @@ class ShapeEnv:
         return made
 
     def answer(self, step: ShapeOp, a: SymbolicSize, b: SymbolicSize) -> bool:
-        """Whether ``EQUAL`` or ``LESS`` holds."""
+        """Return whether ``EQUAL`` or ``LESS`` holds."""
         holds = bool(_FUNCTIONS[step](a.value, b.value))
         if a is not b:
             self._steps.setdefault((step if holds else _OPPOSITE[step], id(a), id(b)), (a, b, None))
         return holds
 
     def formula(self, results: Iterable[int | SymbolicSize]) -> ShapeProgram:
-        """How ``results`` follow from the numbers that are passed."""
+        """Return how ``results`` follow from the numbers that are passed."""
         wanted = [self.of(each) for each in results]
         needed = set(map(id, wanted))
         steps = []
@@ -210,7 +210,7 @@ class SymbolicSize:
     # ------------------------------------------------------------------------------------------------- other questions
 
     def __index__(self) -> int:
-        """The number; it has to be this one from now on."""
+        """Return the number; it has to be this one from now on."""
         self._record.answer(ShapeOp.EQUAL, self, self._record.of(self.value))
         return self.value
 
@@ -226,7 +226,7 @@ def _is_whole(other: object) -> TypeGuard[int | SymbolicSize]:
 
 
 def _is(number: int | SymbolicSize, value: int) -> bool:
-    """Whether ``number`` is a plain number, of this value."""
+    """Return whether ``number`` is a plain number, of this value."""
     return not isinstance(number, SymbolicSize) and number == value
 
 

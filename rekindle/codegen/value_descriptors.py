@@ -81,14 +81,14 @@ class RowOpResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Concat:
-    """Tensors behind one another along a dimension."""
+    """Concatenation of tensors along a dimension."""
 
     layout: Layout
     parts: tuple[Tensor, ...]
     dim: int
 
     def starts(self) -> Iterator[tuple[int, Tensor]]:
-        """The parts, with where each begins."""
+        """Yield the parts, with where each begins."""
         start = 0
         for part in self.parts:
             yield start, part
@@ -135,7 +135,7 @@ Tensor = Input | Pointwise | ViewValue | RowOpResult | Concat | MergedGroups | M
 
 
 def scalar_of(dtype: torch.dtype) -> ScalarType:
-    """How kernels know a dtype.
+    """Return how kernels know a dtype.
 
     Raises:
         Unsupported: they do not.
@@ -147,13 +147,14 @@ def scalar_of(dtype: torch.dtype) -> ScalarType:
 
 
 def row_ops_of(value: Tensor, materialized: Container[Tensor]) -> list[RowOpResult]:
-    """The operators on rows that ``value`` is made by, the nearest first; not those before what is ``materialized``."""
+    """Return the operators on rows that ``value`` is made by, the nearest first; not those before what is
+    ``materialized``."""
     return [each for each in producers_of(value, materialized) if isinstance(each, RowOpResult)]
 
 
 def producers_of(value: Tensor, materialized: Container[Tensor]) -> Iterator[Tensor]:
-    """All that ``value`` is made of, itself first, the nearest first; not what is ``materialized``, nor what is before
-    that or behind a product."""
+    """Yield ``value`` and all values that it is computed from, the nearest first; without those that are
+    ``materialized``, their producers, and the operands of products."""
     seen: set[Any] = set()
     pending: deque[Any] = deque([value])
     while pending:

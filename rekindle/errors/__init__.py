@@ -1,4 +1,4 @@
-"""Where in the source something stands, and how to tell a person about it."""
+"""Source locations and diagnostics."""
 
 from rekindle.errors.archives import (
     ArchiveError as ArchiveError,

@@ -18,7 +18,7 @@ class Cause(Enum):
     """
 
     TYPE_MISMATCH = "type mismatch"
-    """A value whose type does not fit where it stands, or a call that fits no signature."""
+    """A value whose type does not fit its use, or a call that fits no signature."""
     DYNAMIC_BEHAVIOUR = "dynamic behaviour"
     """Something that only Python can know, and only when the program runs."""
     DEFAULT_TYPE_ASSUMED = "default type assumed"
@@ -32,7 +32,7 @@ class Cause(Enum):
     UNDEFINED_NAME = "undefined name"
     """A name or an attribute that does not exist, or not on every path."""
     INVALID_SYNTAX = "invalid syntax"
-    """Text that is no program."""
+    """Text that is not a program."""
 
     def __str__(self) -> str:
         return self.value

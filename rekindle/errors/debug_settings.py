@@ -1,10 +1,10 @@
-"""What the environment asks of the passes: what they log, how many changes they may make, whether graphs are verified.
+"""Debug settings in environment variables: logging of passes, limits on changes, verification of graphs.
 
 =============================  ============================================================================
 ``PYTORCH_JIT_LOG_LEVEL``      files whose passes log, joined by colons: ``dead_code_elimination:>inlining``.
                                A ``>`` in front adds what is for debugging; ``.py`` and ``.cpp`` may follow.
 ``PYTORCH_JIT_OPT_LIMIT``      ``pass=n``, joined by colons: how many changes a pass may make in this process.
-``PYTORCH_JIT_TYPE_VERBOSITY`` what logged graphs tell of types: 0 nothing, 1 dtypes and shapes, 2 strides too,
+``PYTORCH_JIT_TYPE_VERBOSITY`` types in logged graphs: 0 none, 1 dtypes and shapes, 2 strides too,
                                3 devices and gradients too.
 ``REKINDLE_VERIFY``            ``1``: every graph is verified after it is made and after each pass that
                                changes it.
@@ -55,7 +55,7 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings in ``environment``; what cannot be read is left out and told in ``problems``."""
+    """Return the settings in ``environment``; invalid ones are ignored and reported in ``problems``."""
     problems: list[str] = []
     levels = _read_list(environment, LOG_LEVEL, "a file or '>' and a file", _read_level, problems)
     limits = _read_list(environment, OPT_LIMIT, "pass=number", _read_limit, problems)
@@ -99,8 +99,8 @@ def _read_limit(item: str) -> tuple[str, int] | None:
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, read when the first pass runs. Where they ask for a log, it goes to stderr from
-    then on."""
+    """Return the settings of this process, read when the first pass runs. Where they ask for a log, it goes to stderr
+    from then on."""
     found = read_settings(os.environ)
     if found.problems:
         warnings.warn("; ".join(found.problems), RuntimeWarning, stacklevel=2)

@@ -1,8 +1,8 @@
-"""Several problems, gathered while compilation goes on, and told together.
+"""Error recovery: collect several compile errors, and report them together.
 
-Each function that is compiled has a :class:`Diagnostics` of its own. What fails is added to it, and the compiler goes
-on behind it; in the end all are raised: one as it is, several as a :class:`ProgramErrors`. The caller of the function
-adds these to its own in turn.
+Each function that is compiled has a :class:`Diagnostics` of its own. An error is added to it, and the compiler
+continues after the failed construct. At the end, one error is raised as it is, and several as a :class:`ProgramErrors`.
+The caller of the function adds these to its own.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from rekindle.errors.exceptions import CascadingError, CompileError
 from rekindle.errors.source import SourceRange
 
 MAX_REPORTED: Final = 20
-"""As many problems are told in full; of the others only how many there are."""
+"""Number of problems that are reported in full; the rest are only counted."""
 
 MAX_ALIKE: Final = 3
-"""As many problems that say the same are told each; more are told as one."""
+"""Number of problems with the same message that are reported one by one; more are grouped."""
 
 MAX_LINES: Final = 3
-"""As many lines of one message are told beside others: a call that fits no overload shows all candidates."""
+"""Number of lines that a message has when it is reported beside others: a call that fits no overload lists all
+candidates."""
 
 
 class ProgramErrors(CompileError):
@@ -75,7 +76,7 @@ def _by_message(errors: Sequence[CompileError]) -> list[list[CompileError]]:
 
 
 def _places(errors: Sequence[CompileError]) -> str:
-    """Where else the same is wrong; empty where nowhere."""
+    """Return where else the same is wrong; empty where nowhere."""
     ranges = [error.range for error in errors if error.range is not None and error.range.is_known]
     shown = [f"{range.source.filename or 'the text'}:{range.line}" for range in ranges[:MAX_LINES]]
     more = len(errors) - len(shown)
@@ -96,20 +97,19 @@ def _describe(error: CompileError) -> str:
 
 
 def _line(range: SourceRange | None) -> str:
-    """The line of a text that stands in no file; of a file, the place tells it."""
+    """Return the source line of a range without a file; a location in a file is shown as it is."""
     if range is None or not range.is_known or range.source.filename is not None:
         return ""
     return f" in line {range.line}"
 
 
 def in_order(errors: Iterable[CompileError]) -> tuple[CompileError, ...]:
-    """The problems that ``errors`` tell of, each once, in the order of the source; files in the order in which they
-    came up."""
+    """Return the distinct problems in ``errors`` in source order; files in the order in which they first occur."""
     found: dict[object, CompileError] = {}
     files: dict[object, int] = {}
     for error in (single for each in errors for single in each.errors):
         files.setdefault(_file(error.range), len(files))
-        # What is wrong with a class is told once, wherever it is used.
+        # An error in a class is reported once, not at each use.
         place = None if error.cause is Cause.INVALID_CLASS else _place(error.range)
         found.setdefault((place, type(error), error.message), error)
     return tuple(sorted(found.values(), key=lambda error: (files[_file(error.range)], *_position(error.range))))
@@ -170,7 +170,7 @@ class Diagnostics:
 
     @contextmanager
     def recovering(self) -> Iterator[None]:
-        """What fails within is noted; what stands behind goes on."""
+        """Record a compile error that is raised in the ``with`` block, and continue after the block."""
         try:
             yield
         except CompileError as error:
@@ -183,7 +183,7 @@ class Diagnostics:
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """Within, problems are gathered; at the end all are raised."""
+        """Collect the problems within the ``with`` block, and raise all of them at the end."""
         with self.recovering():
             yield
         self.raise_all()

@@ -71,14 +71,14 @@ class CompileError(RekindleError, RuntimeError):
 
     @property
     def errors(self) -> tuple[CompileError, ...]:
-        """The problems that this tells of: itself, or those of a :class:`ProgramErrors`."""
+        """The problems that this error reports: itself, or those of a :class:`ProgramErrors`."""
         return (self,)
 
     def __str__(self) -> str:
         return self.text(self.message, self.hint)
 
     def text(self, message: str, hint: str | None) -> str:
-        """``message`` with what else is known: the place, the functions being compiled, the hint."""
+        """Return ``message`` with what else is known: the place, the functions being compiled, the hint."""
         parts = [message]
         if self.range is not None and self.range.is_known:
             parts.append(self.range.highlight())
@@ -203,7 +203,7 @@ class UnknownLibraryClassError(CompileError):
 
 
 class CascadingError(CompileError):
-    """Something that needs what could not be compiled. It is no problem of its own, and no user sees it."""
+    """A construct depends on one that could not be compiled. It is not reported, since the original error is."""
 
 
 class TracingError(CompileError):
@@ -342,7 +342,7 @@ def is_bug(error: BaseException) -> bool:
 
 
 def bug_while(error: BaseException, doing: str) -> InternalError:
-    """Return what tells a user of a bug: what was done, the exception, and the versions that a report needs."""
+    """Return an error that reports a bug: the operation, the exception, and the versions that a bug report needs."""
     loaded = ((name, getattr(sys.modules.get(name), "__version__", "unknown")) for name in ("rekindle", "torch"))
     versions = ", ".join(f"{name} {number}" for name, number in (*loaded, ("Python", platform.python_version())))
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,4 +1,4 @@
-"""Why a program cannot leave for Export IR: all reasons in one report."""
+"""Errors of the export to Export IR: all blockers in one report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ExportProblem(RekindleError, RuntimeError):
         super().__init__(message)
 
     def with_draft(self, in_draft: str) -> ExportProblem:
-        """The same reason, with what a draft does in its place."""
+        """Return the same reason, with what a draft does in its place."""
         return ExportProblem(self.message, self.range, hint=self.hint, callers=self.callers, in_draft=in_draft)
 
     @property

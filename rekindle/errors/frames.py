@@ -31,7 +31,7 @@ _frames = _Frames()
 
 
 def current_frames() -> tuple[CompilationFrame, ...]:
-    """The functions being compiled on this thread, the outermost first."""
+    """Return the functions being compiled on this thread, the outermost first."""
     return tuple(_frames.stack)
 
 
@@ -61,5 +61,5 @@ def forget_failures() -> None:
 
 
 def known_failure(what: object) -> Exception | None:
-    """Why ``what`` could not be compiled earlier in this compilation."""
+    """Return why ``what`` could not be compiled earlier in this compilation."""
     return _frames.failures.get(what)

@@ -31,7 +31,7 @@ class FusionBlocker:
     count: int = 1
 
     def times(self, count: int) -> FusionBlocker:
-        """The same, ``count`` times."""
+        """Return the same, ``count`` times."""
         return replace(self, count=count)
 
     def __str__(self) -> str:

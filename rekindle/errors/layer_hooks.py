@@ -32,7 +32,7 @@ class LayerHook(Generic[_T]):
         self._value = value
 
     def get(self) -> _T:
-        """The value.
+        """Return the value.
 
         Raises:
             InternalError: the provider has not been imported, and there is no default.

@@ -53,8 +53,8 @@ _state: Final = _State()
 
 @contextmanager
 def compilation_of(what: str) -> Iterator[None]:
-    """Within, ``what`` is being compiled. If the outermost compilation takes longer than :data:`DELAY`, the terminal
-    shows which one is under way. Nothing is shown where standard error is no terminal."""
+    """Show progress while ``what`` is compiled. If the outermost compilation takes longer than :data:`DELAY`, the
+    terminal shows the current one. Nothing is shown if standard error is not a terminal."""
     display = _state.display
     if _state.is_silent or (display is None and not _is_terminal()):
         yield
@@ -75,7 +75,7 @@ def compilation_of(what: str) -> Iterator[None]:
 
 @contextmanager
 def no_display() -> Iterator[None]:
-    """Within, compilations are not shown: something else shows how far the work is."""
+    """Hide the display of compilations within the ``with`` block: another display shows the progress."""
     before, _state.is_silent = _state.is_silent, True
     try:
         yield

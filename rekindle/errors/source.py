@@ -11,13 +11,13 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 LIBRARY: Final = "<rekindle library>"
-"""The file name of texts of the package's own, such as functions of Python's library. No error stands in one: its place
-is the line of the user's program that calls the function."""
+"""File name of the package's own sources, such as functions of Python's library. No error is located in one: its
+location is the line of the user's program that calls the function."""
 
 
 @dataclass(slots=True, frozen=True)
 class TextLimit:
-    """How many tokens a text may have, and what an error tells its user to do about more."""
+    """Maximum number of tokens of a text, and the advice in the error about a longer one."""
 
     tokens: int
     hint: str
@@ -81,11 +81,11 @@ class Source(_Referable):
         return self._line_starts
 
     def line_index(self, offset: int) -> int:
-        """The index (from 0, within this text) of the line that holds ``offset``."""
+        """Return the index (from 0, within this text) of the line that holds ``offset``."""
         return bisect_right(self.line_starts, offset) - 1
 
     def line(self, index: int) -> str:
-        """The text of line ``index`` (from 0), without its line end."""
+        """Return the text of line ``index`` (from 0), without its line end."""
         return self.part_of_line(index, 0, len(self.text))
 
     def part_of_line(self, index: int, first: int, count: int) -> str:
@@ -98,7 +98,7 @@ class Source(_Referable):
         return self.text[starts[index] + first : min(end, starts[index] + first + count)]
 
     def offset(self, line_index: int, column: int) -> int:
-        """The offset of ``column`` (in characters, from 0) on line ``line_index`` (from 0) of this text."""
+        """Return the offset of ``column`` (in characters, from 0) on line ``line_index`` (from 0) of this text."""
         return self.line_starts[line_index] + column
 
     def range(self, start: int, end: int) -> SourceRange:
@@ -147,19 +147,19 @@ class SourceRange:
 
     @property
     def place(self) -> str:
-        """``file:line:column``, as it stands behind ``#`` in the text form of a graph; empty where no file is known,
-        and in the package's own texts."""
+        """``file:line:column``, as printed after ``#`` in the text form of a graph; empty if no file is known, and
+        for the package's own sources."""
         original = self.original
         if original.source.filename is None or original.source.is_library:
             return ""
         return f"{original.source.filename}:{original.line}:{original.column}"
 
     def merge(self, other: SourceRange) -> SourceRange:
-        """The smallest range that holds both."""
+        """Return the smallest range that holds both."""
         return SourceRange(self.source, min(self.start, other.start), max(self.end, other.end))
 
     def highlight(self, context: int = 3) -> str:
-        """The line of this range with ``context`` lines before it and carets under the range.
+        """Return the line of this range with ``context`` lines before it and carets under the range.
 
         A range over several lines is marked on its first line. Of a long line, a part around the range is shown. For a
         text that was made from others, a last line names the place that the range comes from.
@@ -187,7 +187,7 @@ class SourceRange:
 _SHOWN: Final = 500
 """As many characters of a line are shown."""
 _SHOWN_BEFORE: Final = 400
-"""As many of them stand before the place that is marked."""
+"""Number of characters shown before the marked place."""
 
 _CONTROLS: Final = dict.fromkeys(
     (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
@@ -197,7 +197,7 @@ _CONTROLS: Final = dict.fromkeys(
 
 
 UNKNOWN_RANGE = SourceRange(Source(""), 0, 0)
-"""The range of what stands in no source: nodes made by passes, graphs read from text."""
+"""The range of nodes without a source: those made by passes, and graphs parsed from text."""
 
 
 _SHARED: Final[WeakValueDictionary[tuple[str, str | None, int, int], Source]] = WeakValueDictionary()

@@ -1,1 +1,1 @@
-"""Programs leave for Export IR, PyTorch's own way of keeping programs: see :mod:`rekindle.exporting.program`."""
+"""Export to Export IR, PyTorch's serialization of programs: see :mod:`rekindle.exporting.program`."""

@@ -23,14 +23,14 @@ numbers that were in one."""
 
 
 def leaves_with_sources(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every leaf of the arguments with the text that stands for it in guards."""
+    """Yield every leaf of the arguments with the text that stands for it in guards."""
     for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
         for path, leaf in pytree.tree_flatten_with_path(value)[0]:
             yield f"L['{name}']{pytree.keystr(path)}", leaf
 
 
 def guards_of(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
-    """The guards of an example call."""
+    """Return the guards of an example call."""
     found: list[str] = []
     for source, leaf in leaves_with_sources(names, args, kwargs):
         if leaf is None:

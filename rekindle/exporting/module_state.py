@@ -118,14 +118,14 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------------------- holding
 
     def hold_constants(self, tensors: Sequence[Tensor]) -> None:
-        """Have the shell hold the tensors that stand in the program itself."""
+        """Let the shell own the constant tensors of the program."""
         for index, tensor in enumerate(tensors):
             name = f"constant_{index}"
             self._constants[id(tensor)] = TensorSlot(self.shell, name)
             self._buffer(self.shell, name, tensor, False)
 
     def constants(self) -> dict[int, Tensor]:
-        """What stands for each of these now, by the id of the tensor in the program."""
+        """Return what stands for each of these now, by the id of the tensor in the program."""
         return {key: held.tensor for key, held in self._constants.items()}
 
     def copy_tensors(self) -> None:
@@ -198,7 +198,7 @@ class ProgramState:
             shell._non_persistent_buffers_set.add(name)
 
     def _value(self, value: Any, shell: torch.nn.Module, name: str, key: str) -> Any:
-        """What is held for the value of an attribute, or for a part of it."""
+        """Return what is held for the value of an attribute, or for a part of it."""
         if isinstance(value, Tensor):
             home = self.homes.get(id(value))
             if home is not None:
@@ -235,7 +235,8 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------- loading and storing
 
     def load(self, held: Any, made: dict[int, Any]) -> Any:
-        """The value that the program sees. One container is one value: ``made`` knows those that are there already."""
+        """Return the value that the program sees. One container is one value: ``made`` knows those that are there
+        already."""
         if isinstance(held, TensorSlot):
             return held.tensor
         if isinstance(held, ScalarSlot):
@@ -264,7 +265,7 @@ class ProgramState:
         return new
 
     def changes(self, now: Any) -> StateChanges:
-        """What of the state is different in ``now``, the value of the root when the program has ended."""
+        """Return what of the state is different in ``now``, the value of the root when the program has ended."""
         found = StateChanges()
         if self.root is not None:
             _compare(self.root, now, "self", found, set())
@@ -287,7 +288,7 @@ def _compare(held: Any, now: Any, where: str, found: StateChanges, seen: set[int
         if before is now:
             return
         if not isinstance(now, Tensor):
-            found.refused.append((where, "a Tensor gives way to something else"))
+            found.refused.append((where, "a Tensor is replaced by something else"))
         elif before.dtype != now.dtype or list(before.shape) != list(now.shape):
             shapes = f"{before.dtype} {list(before.shape)} to {now.dtype} {list(now.shape)}"
             found.refused.append((where, f"a Tensor goes from {shapes.replace('torch.', '')}"))
@@ -299,12 +300,12 @@ def _compare(held: Any, now: Any, where: str, found: StateChanges, seen: set[int
         _compare_number(held, now, where, found)
     elif isinstance(held, ConstantSlot):
         if held.value is not now and not (type(held.value) is type(now) and bool(held.value == now)):
-            found.refused.append((where, f"{_describe(held.value)} gives way to {_describe(now)}"))
+            found.refused.append((where, f"{_describe(held.value)} is replaced by {_describe(now)}"))
     elif id(held) not in seen:
         seen.add(id(held))
         parts = _parts_of(held.like, now)
         if parts is None or len(parts) != len(held.parts):
-            found.refused.append((where, "a container gets more elements or fewer, or gives way to another one"))
+            found.refused.append((where, "a container gets more elements or fewer, or is replaced by another one"))
             return
         for part, (name, value) in zip(held.parts, parts, strict=True):
             inner = f"{where}.{name}" if isinstance(held.like, SymbolicObject) else f"{where}[{name!r}]"
@@ -313,7 +314,7 @@ def _compare(held: Any, now: Any, where: str, found: StateChanges, seen: set[int
 
 def _compare_number(held: ScalarSlot, now: Any, where: str, found: StateChanges) -> None:
     if kind_of(now) != kind_of(held.value):
-        found.refused.append((where, f"{_describe(held.value)} gives way to {_describe(now)}"))
+        found.refused.append((where, f"{_describe(held.value)} is replaced by {_describe(now)}"))
     elif not held.is_state:
         if isinstance(now, (int, float)) and (now == held.value or (now != now and held.value != held.value)):
             return
@@ -349,8 +350,8 @@ def _word(at: Any) -> str:
 
 
 def refused_changes(changes: StateChanges, places: dict[tuple[str, str], ExportProblem]) -> list[ExportProblem]:
-    """The changes that cannot be kept, as reasons against the export, with the place of an assignment where one is
-    known."""
+    """Return the changes that cannot be kept, as reasons against the export, with the place of an assignment where one
+    is known."""
     found: list[ExportProblem] = []
     for where, what in changes.refused:
         path, _, name = where.removeprefix("self.").rpartition(".")

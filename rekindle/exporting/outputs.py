@@ -31,7 +31,7 @@ class Results:
     written: set[int]
 
     def taken(self, value: Any) -> Any:
-        """``value`` as PyTorch's exporter takes it.
+        """Return ``value`` as PyTorch's exporter takes it.
 
         Raises:
             ExportProblem: there is no such form.
@@ -44,7 +44,7 @@ class Results:
             return self.taken(value.value)
         if has_rows(value):
             raise self.problem(
-                "the program returns a list of which only the run tells how many tensors it holds",
+                "the program returns a list whose length is data-dependent",
                 hint="return them as one tensor: torch.stack(list)",
             )
         if isinstance(value, (list, tuple, dict)):
@@ -63,6 +63,6 @@ class Results:
         return None if value is UNSET else value
 
     def problem(self, message: str, *, hint: str, in_draft: str | None = None) -> ExportProblem:
-        """A reason against the export, at the place of what the function returns."""
+        """Return a reason against the export, at the place of what the function returns."""
         outputs = self.record.graph.outputs
         return ExportProblem(message, outputs[0].node.range, hint=hint, in_draft=in_draft)

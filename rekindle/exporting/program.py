@@ -98,7 +98,7 @@ def to_exported(
     binder_of(record).bind(given, kwargs)
     register_pytrees([*args, kwargs])
     with warnings.catch_warnings():
-        for category in (FutureWarning, DeprecationWarning):  # PyTorch tells itself
+        for category in (FutureWarning, DeprecationWarning):  # PyTorch's own deprecations
             warnings.simplefilter("ignore", category)
         return _Exporter(EntryCall(owner, record, hooks), draft, {}).export(tuple(args), kwargs, dynamic_shapes)
 
@@ -159,7 +159,7 @@ def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tupl
     if isinstance(program, Method):
         if not isinstance(program.owner, ScriptModule):
             raise TypeError(
-                f"'{program.name}' is a method of an object that is no module; export a function that calls it"
+                f"'{program.name}' is a method of an object that is not a module; export a function that calls it"
             )
         return program.owner, program._record
     if isinstance(program, Function):
@@ -225,7 +225,7 @@ class _Exporter:
         warnings.warn(DraftWarning(self.call.record.basename, problems), stacklevel=4)
 
     def refusal(self, problems: Iterable[ExportProblem]) -> ExportError:
-        """The error that tells of ``problems``."""
+        """Return the error that reports ``problems``."""
         reported = _distinct(problems)
         if self.is_draft:
             reported = [problem for problem in reported if problem.in_draft is None]
@@ -233,7 +233,7 @@ class _Exporter:
 
 
 _UNTRACKED: Final = "is not tracked with proxy"
-"""What the tracer says of numbers of the example, which it sees behind what has no form."""
+"""Message of the tracer about numbers of the example, which it encounters after an unsupported construct."""
 
 
 def _distinct(problems: Iterable[ExportProblem]) -> list[ExportProblem]:
@@ -261,7 +261,7 @@ class _Run:
     def traced(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
     ) -> torch.export.ExportedProgram:
-        """The program as PyTorch's tracer records it."""
+        """Return the program as PyTorch's tracer records it."""
         shell = self.state.shell
         _give_forward(shell, self)
         session = self.session
@@ -277,13 +277,13 @@ class _Run:
             raise self.exporter.refusal([*session.problems, failure, *static_problems(nodes)]) from failure.__cause__
         except Exception as error:
             if any(problem.in_draft is None for problem in session.problems):
-                raise self.exporter.refusal(session.problems) from error  # what stood for results was no result
-            # Behind what has no form the tracer has seen the example's numbers: it complains of that alone.
+                raise self.exporter.refusal(session.problems) from error  # substituted values were not results
+            # After an unsupported construct the tracer sees the example's numbers, and complains of these alone.
             reported = session.problems or _unknown_arguments(self.exporter.call, args, kwargs) or [_of_exporter(error)]
             raise self.exporter.refusal(reported) from error
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-        """The program in functional form, with the places of its source.
+        """Return the program in functional form, with the places of its source.
 
         Raises:
             ExportError: PyTorch has no such form of it.
@@ -299,7 +299,7 @@ class _Run:
     # --------------------------------------------------------------------------------------------- within the tracer
 
     def forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the tracer runs: the program on FakeTensors."""
+        """Return what the tracer runs: the program on FakeTensors."""
         saved = fx_traceback.current_meta
         try:
             with fx_traceback.preserve_node_meta():
@@ -355,7 +355,7 @@ class _Run:
 def _each_by_itself(
     shell: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """An example in which no tensor stands twice: PyTorch's exporter takes those for one input in all calls."""
+    """Return an example in which no tensor occurs twice: PyTorch's exporter takes those for one input in all calls."""
     seen = {id(tensor) for tensor in (*shell.parameters(), *shell.buffers())}
 
     def distinct(leaf: Any) -> Any:
@@ -392,7 +392,7 @@ def _plain_signature(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _refilled_in(value: Any, session: ExportSession) -> ExportProblem | None:
-    """Where the program has changed the elements of an argument, or of a container in it."""
+    """Return where the program has changed the elements of an argument, or of a container in it."""
     found = session.mutated_containers.get(id(value))
     if found is not None:
         return found[1]
@@ -401,8 +401,8 @@ def _refilled_in(value: Any, session: ExportSession) -> ExportProblem | None:
 
 def _changed_argument(name: str, place: ExportProblem | None) -> ExportProblem:
     return ExportProblem(
-        f"the program changes which elements the argument '{name}' has, which nobody would see: an exported program has"
-        " its arguments for itself",
+        f"the program changes which elements the argument '{name}' has, which would have no effect: an exported"
+        " program has its arguments for itself",
         UNKNOWN_RANGE if place is None else place.range,
         hint="change a copy: list(x), or return the new elements",
         callers=() if place is None else place.callers,
@@ -414,7 +414,7 @@ _TAKEN: Final = (Tensor, bool, int, float, str, type(None), enum.Enum, torch.dev
 
 
 def _unknown_arguments(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[ExportProblem]:
-    """The arguments that no exported program takes."""
+    """Return the arguments that no exported program takes."""
     found = []
     for source, leaf in leaves_with_sources(call.argument_names, args, dict(kwargs)):
         if not isinstance(leaf, _TAKEN):

@@ -35,12 +35,12 @@ def register_pytrees(value: Any) -> None:
 
 
 def copied(value: Any) -> Any:
-    """A copy of the lists, dicts and tuples of an argument, with the same leaves."""
+    """Return a copy of the lists, dicts and tuples of an argument, with the same leaves."""
     return map_items(copied, value)
 
 
 def is_same(value: Any, known: Any) -> bool:
-    """Whether an argument has the leaves that it had when it was copied."""
+    """Return whether an argument has the leaves that it had when it was copied."""
     if isinstance(value, (list, tuple)):
         return len(value) == len(known) and all(map(is_same, value, known))
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What can be told of a program before it runs: its constants, and what can never be exported."""
+"""Static checks before the export: the constants of a program, and constructs that can never be exported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def reachable(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def constants_of(records: Iterable[GraphFunction]) -> list[Tensor]:
-    """The tensors that stand in the program itself, each once."""
+    """Return the constant tensors of the program, each once."""
     found: dict[int, Tensor] = {}
     for node in reachable(node for record in records for node in record.graph.block.nodes):
         if node.kind == "prim::Constant":
@@ -48,7 +48,7 @@ def static_problems(nodes: Iterable[Node]) -> list[ExportProblem]:
 
 
 def static_problem(node: Node, callers: Sequence[tuple[str, SourceRange]] = ()) -> ExportProblem | None:
-    """The reason against the export that a kind of nodes is, wherever it stands."""
+    """Return the blocker that a kind of nodes is wherever it occurs; None for other kinds."""
     kind = node.kind
     if kind == "prim::CreateObject":
         type = node.output.type

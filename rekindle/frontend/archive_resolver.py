@@ -76,7 +76,7 @@ def no_functions(kind: str) -> Sequence[GraphFunction]:
 
 
 def no_schemas(kind: str) -> Sequence[FunctionSchema]:
-    """Nothing is known of operators that are not installed."""
+    """Return no schemas: operators that are not installed are unknown."""
     return ()
 
 
@@ -129,7 +129,7 @@ class ArchiveResolver(EmptyResolver):
         return MagicMethod(known.method, operator) if isinstance(known, MagicMethod) else operator
 
     def operator(self, kind: str, in_archives: Sequence[Operator] = ()) -> SugaredValue:
-        """What the operator ``kind`` means in this archive; ``in_archives`` are tried before today's."""
+        """Return what the operator ``kind`` means in this archive; ``in_archives`` are tried before today's."""
         if not self.knows(kind):
             namespace = kind.partition("::")[0]
             if namespace not in ("aten", "prim") or self._missing_operator(kind):
@@ -137,11 +137,11 @@ class ArchiveResolver(EmptyResolver):
         return BuiltinFunction(kind, preferred=[*self._preferred(kind), *in_archives])
 
     def knows(self, kind: str) -> bool:
-        """Whether there is such an operator in this process, or was in the release that wrote the archive."""
+        """Return whether there is such an operator in this process, or was in the release that wrote the archive."""
         return bool(REGISTRY.overloads(kind) or builtin_calls.find_builtin_functions(kind) or self._preferred(kind))
 
     def named(self, name: str, range: SourceRange) -> SugaredValue:
-        """What ``__torch__.a.b`` means: a type, a function, or what other names begin with."""
+        """Return what ``__torch__.a.b`` means: a type, a function, or what other names begin with."""
         found = self._find_type(name)
         if found is None:
             return _Names(self, name)
@@ -296,8 +296,8 @@ class _NamedTuple(SugaredValue):
 
 
 class _MissingOperator(SugaredValue):
-    """An operator whose library is not installed. Calls of it stand in the graph, which can be seen and run up to
-    there."""
+    """An operator whose library is not installed. The graph contains its calls, and can be inspected and run up to
+    the first of them."""
 
     def __init__(self, kind: str, schemas: Sequence[FunctionSchema]) -> None:
         self.kind = kind
@@ -308,7 +308,7 @@ class _MissingOperator(SugaredValue):
         return f"the operator '{self.kind}'"
 
     def call(self, call: CallSite) -> SugaredValue:
-        # What it gives is told by a schema, if there is but one; else they are Tensors, as many as are asked for.
+        # A single schema determines the results; else they are Tensors, as many as are unpacked.
         types = (
             [result.type for result in self.schemas[0].returns] if len(self.schemas) == 1 else [TENSOR] * call.targets
         )

@@ -68,16 +68,16 @@ class ReturnTypes:
     declared: Type | None = None
     merged: Type | None = None
     given: Type | None = None
-    """What the return statements so far give, which may tell more than what is declared."""
+    """Type of the values returned so far, which may be more specific than the declared one."""
     announce: Callable[[Type], None] | None = None
-    """Told what the first return gives: calls of the function within itself need to know it."""
+    """Called with the type of the first return: recursive calls need it."""
     is_uncertain: bool = False
     """Whether something that returns could not be compiled, or what the function declares."""
 
 
 @dataclass(slots=True)
 class EmissionPoint:
-    """Where the emitter stands, so that it can go on there after something has failed."""
+    """Position of the emitter, from which it can continue after an error."""
 
     frame: EnvironmentFrame
     insert_point: Node
@@ -125,14 +125,14 @@ class Emitter:
         self.graph = Graph()
         self.resolver = resolver
         self.diagnostics = Diagnostics() if diagnostics is None else diagnostics
-        """The problems of this function. The graph is worth nothing as soon as there is one, but emission goes on to
-        find the others."""
+        """The problems of this function. The graph is invalid as soon as there is one, but emission continues to
+        find others."""
         self.evidence = TypeEvidence() if evidence is None else evidence
-        """What was learned of variables whose first assignment does not tell their types."""
+        """Evidence for variables whose first assignment does not determine their types."""
         self.environment = Environment(self.graph, resolver, GLOBALS.get, self.evidence)
         self.assumed: dict[str, SourceRange] = {}
-        """The parameters that were taken for Tensors because they have no annotation, as long as nothing is assigned to
-        them, and where their names stand."""
+        """Parameters taken for Tensors because they have no annotation, as long as nothing is assigned to them, with
+        the location of their names."""
         self.returns = ReturnTypes()
         self.exited: set[Block] = set()
         """Blocks of which the end is never reached: all paths return, raise, break or continue."""
@@ -140,13 +140,15 @@ class Emitter:
         """Whether no attribute of the module leads into the branch that is emitted."""
         self.loop = LoopKind.NONE
         self.shared: dict[int, Value | None] = {}
-        """Trees, by id, that stand in two places and run once: the middle of ``a < b < c``. None: they have not yet."""
+        """Values of trees, by id, that occur twice and are evaluated once, such as the middle of ``a < b < c``.
+        None: not yet evaluated."""
         self.caught: tuple[Value, ...] = ()
         """The exceptions that are being handled, the innermost last."""
         self.self_binding: SelfBinding | None = None
-        """``self`` of an ``__init__``, which tells the attributes of a class."""
+        """``self`` of an ``__init__``, whose assignments define the attributes of a class."""
         self.starred: dict[int, SugaredValue] = {}
-        """What starred items of a literal mean, by the identity of their trees, until the literal is put together."""
+        """Sugared values of starred items of a literal, by the identity of their trees, while the literal is
+        emitted."""
         self.order_free: set[int] = set()
         """What loops may go over in any order, by the identity of the trees."""
         self._constants: dict[tuple[type, object], Value] = {}
@@ -154,7 +156,8 @@ class Emitter:
     # ------------------------------------------------------------------------------------- the language
 
     def emit_sugared(self, expr: Expr, targets: int = 1, hint: Type | None = None) -> SugaredValue:
-        """What ``expr`` means, which need not be a value; ``targets`` is the number of names that it is unpacked to.
+        """Return what ``expr`` means, which need not be a value; ``targets`` is the number of names that it is unpacked
+        to.
 
         Raises:
             CompileError: it cannot be compiled.
@@ -169,7 +172,7 @@ class Emitter:
         return emit(self, expr, targets, hint)
 
     def emit_expression(self, expr: Expr, hint: Type | None = None) -> Value:
-        """The value of ``expr``; ``hint`` is the type that is wanted, which types empty literals.
+        """Return the value of ``expr``; ``hint`` is the type that is wanted, which types empty literals.
 
         Raises:
             CompileError: it cannot be compiled.
@@ -189,7 +192,7 @@ class Emitter:
         return self.as_number(value, value.node.range)
 
     def emit_statements(self, statements: Sequence[Stmt]) -> None:
-        """Emit statements one after the other. What is wrong with one is noted, and emission goes on after it."""
+        """Emit statements one after the other. An error in one is recorded, and emission continues after it."""
         self.language.emit_statements(self, statements)
 
     # ------------------------------------------------------------------------------------ control state
@@ -224,7 +227,7 @@ class Emitter:
         return NamedValue(value, range=range)
 
     def literal(self, number: int | float | complex, range: SourceRange) -> Value:
-        """A number of the program. Equal ones are one constant, which stands at the start of the graph."""
+        """Return a number of the program. Equal numbers are one constant, at the start of the graph."""
         key = (type(number), repr(number))
         found = self._constants.get(key)
         if found is None:
@@ -259,7 +262,7 @@ class Emitter:
             self.loop = saved
 
     def refine(self, types: dict[str, Type], range: SourceRange) -> None:
-        """From here on the variables have these types, each narrower than before."""
+        """Refine variables to these types, each narrower than before, from here on."""
         for name, type in types.items():
             if type == KNOWN_NONE:
                 self.environment.frame.known_none.add(self.environment.frame.variable(name))
@@ -328,19 +331,19 @@ class Emitter:
         return node.add_output(BOOL)
 
     def present(self, value: Value, range: SourceRange, message: str, error: str = TYPE_ERROR) -> Value:
-        """The value without None, where it may be None and the program is one from Python; what is emitted raises
-        ``error(message)`` where it is None."""
+        """Return the value without None, where it may be None and the program is one from Python; what is emitted
+        raises ``error(message)`` where it is None."""
         checks = self.graph.none_checks
         if checks is None or not checks.can_check(value):
             return value
         return checks.check(value, range, error, message)
 
     def without_none(self, value: Value, range: SourceRange) -> Value:
-        """The value, which is known not to be None."""
+        """Return the value, which is known not to be None."""
         return self.insert_node("prim::unchecked_cast", range, [value], [without_none(value.type)]).output
 
     def as_number(self, either: Value, range: SourceRange) -> Value:
-        """The int or float, which is a Union, as a number: Python's operators can do more with that."""
+        """Return the int or float, which is a Union, as a number: Python's operators can do more with that."""
         return self.insert_node("prim::unchecked_cast", range, [either], [NUMBER]).output
 
     def split(self, value: Value, range: SourceRange, emit: Callable[[Value], Value]) -> Value:
@@ -400,5 +403,5 @@ class Emitter:
 
 
 def simple(value: SugaredValue) -> Value | None:
-    """The graph's value, if the sugared value is one."""
+    """Return the graph's value, if the sugared value is one."""
     return value.value if isinstance(value, SimpleValue) else None

@@ -100,9 +100,9 @@ def emit_body(
     announce: Callable[[FunctionSchema], None] | None = None,
     known: Mapping[str, Known] = MappingProxyType({}),
 ) -> tuple[Graph, FunctionSchema]:
-    """As :func:`emit_function`, of what :func:`read_signature` has given. ``announce`` is told the schema as soon as a
-    return has shown what the function gives, where it does not declare it. ``known`` is what names mean that are no
-    parameters.
+    """Emit a body as :func:`emit_function` does, for the result of :func:`read_signature`. ``announce`` is called with
+    the schema as soon as a return determines an undeclared result type. ``known`` maps names other than parameters to
+    their sugared values.
 
     Raises:
         CompileError: there are problems in ``diagnostics``, or the body adds to them.
@@ -161,11 +161,10 @@ def emit_definition(
     self_binding: SelfBinding | None,
     given_up: Collection[str] = (),
 ) -> Type:
-    """Emit the whole definition; returns the type of its result. ``given_up`` are the parameters of which no more
-    is known than their names.
+    """Emit the whole definition; return the type of its result. ``given_up`` are the parameters of unknown type.
 
     Raises:
-        CompileError: it cannot be compiled; several problems are told together.
+        CompileError: it cannot be compiled; several problems are reported together.
     """
     if schema.returns:
         emitter.returns.declared = schema.returns[0].type
@@ -246,7 +245,7 @@ def _emit_parameters(
 
 
 def _close(emitter: Emitter, definition: Def) -> None:
-    """The end of the body: an implied ``return None`` where it can be reached."""
+    """Emit the implied ``return None`` at the end of the body, if it is reachable."""
     if emitter.has_exited:
         if emitter.returns.merged is None:
             emitter.returns.merged = emitter.returns.declared or NONE

@@ -43,12 +43,12 @@ class OperatorSourceCompiler:
     namespaces: Mapping[str, str] = field(default_factory=dict)
 
     def emit(self, text: str, name: str) -> Graph:
-        """The graph of the one function that ``text`` defines."""
+        """Return the graph of the one function that ``text`` defines."""
         (statement,) = parse_module(Source(text, LIBRARY))
         return emit_function(Def(statement.tree), _Resolver(self), name=name)[0]
 
     def helper(self, text: str) -> GraphFunction:
-        """The function that ``text`` defines, compiled when it is first used."""
+        """Return the function that ``text`` defines, compiled when it is first used."""
         (statement,) = parse_module(Source(text, LIBRARY))
         definition = Def(statement.tree)
         name = definition.name.name

@@ -50,7 +50,7 @@ _LIMIT = _Limit()
 
 
 def _depth() -> int:
-    """How many of Python's frames are in use on this thread."""
+    """Return how many of Python's frames are in use on this thread."""
     count, frame = 0, sys._getframe()
     while frame.f_back is not None:
         count, frame = count + 1, frame.f_back
@@ -59,11 +59,7 @@ def _depth() -> int:
 
 @contextmanager
 def room_to_recurse(range: SourceRange) -> Iterator[None]:
-    """Within, Python's stack has room for the program at ``range``.
-
-    Raises:
-        UnsupportedError: the program nests so deeply that it has not.
-    """
+    """Ensure within the ``with`` block that Python's stack has room for the program at ``range``."""
     _LIMIT.enter()
     try:
         yield

@@ -27,11 +27,11 @@ def declare_schema(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
-    """What the definition's signature says, before its body is looked at. Parameters without a type are Tensors; the
-    result is left out where it is not declared.
+    """Return what the definition's signature says, before its body is looked at. Parameters without a type are Tensors;
+    the result is left out where it is not declared.
 
     Raises:
-        CompileError: an annotation means no type, or a default is no literal.
+        CompileError: an annotation is not a type, or a default is not a literal.
     """
     diagnostics = Diagnostics()
     signature = read_signature(
@@ -49,15 +49,15 @@ def declare_schema(
 
 
 TypeOrError: TypeAlias = "Type | CompileError"
-"""A type that is told from elsewhere, or why it could not be."""
+"""A type supplied by the caller, or the error of determining it."""
 
 RESULT: Final = "return"
-"""Stands among the names of parameters for the result."""
+"""Key of the result among the names of parameters."""
 
 
 @dataclass(slots=True)
 class Signature:
-    """A schema, and the parameters of which the type could not be told (and :data:`RESULT`)."""
+    """A schema, and the parameters whose types could not be determined (and :data:`RESULT`)."""
 
     schema: FunctionSchema
     unresolved: set[str]
@@ -74,7 +74,7 @@ def read_signature(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> Signature:
-    """As :func:`declare_schema`, but what is wrong goes to ``diagnostics``."""
+    """Read a signature as :func:`declare_schema` does, but record errors in ``diagnostics``."""
     arguments: list[Argument] = []
     unresolved: set[str] = set()
     for position, param in enumerate(definition.params):
@@ -117,7 +117,7 @@ def _declare_parameter(
 
 
 def _declared(declared: TypeOrError | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
-    """The type that is told from elsewhere, or that an annotation tells; None where neither does."""
+    """Return the type supplied by the caller, or that of the annotation; None if there is neither."""
     if isinstance(declared, CompileError):
         raise declared
     if declared is not None or annotation is None:
@@ -134,10 +134,10 @@ def _default_of(param: Param, defaults: Mapping[str, object] | None) -> object:
 
 
 def literal_value(expr: Expr) -> object:
-    """The Python value of a literal: numbers, strings, None, bools, and lists, tuples and negatives of them.
+    """Return the Python value of a literal: numbers, strings, None, bools, and lists, tuples and negatives of them.
 
     Raises:
-        UnsupportedError: ``expr`` is no literal.
+        UnsupportedError: ``expr`` is not a literal.
     """
     kind = expr.tree.kind
     simple: dict[str, object] = {"none": None, "true": True, "false": False}

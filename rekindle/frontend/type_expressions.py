@@ -102,7 +102,7 @@ _GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
 
 
 def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
-    """The type that ``expr`` spells.
+    """Return the type that ``expr`` spells.
 
     Raises:
         UndefinedNameError: a name is not known.
@@ -126,7 +126,8 @@ def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
 
 
 def _quoted(text: str, range: SourceRange) -> Expr:
-    """The type in a string at ``range``, whose places are those of the source where the text stands there as it is."""
+    """Return the type in a string at ``range``. Its locations are those of the source if the string is there
+    verbatim."""
     start = range.start + 1
     if range.text[1:-1] != text or "\n" in text:
         return parse_expression(Source(text))
@@ -140,7 +141,7 @@ _NEED_ELEMENTS: Final = frozenset(
 
 
 def parse_type_name(name: str, range: SourceRange, resolver: Resolver) -> Type:
-    """The type called ``name``, which may be dotted."""
+    """Return the type called ``name``, which may be dotted."""
     found = resolver.resolve_type(name, range)
     if found is None:
         found = SIMPLE_TYPES.get(name)
@@ -169,7 +170,7 @@ def _strip(name: str) -> str:
 
 
 def dotted_name(expr: Expr, most: int = sys.maxsize) -> str | None:
-    """``a.b.c`` as text; None for any other expression, and for one of more than ``most`` parts."""
+    """Return ``a.b.c`` as text; None for any other expression, and for one of more than ``most`` parts."""
     parts: list[str] = []
     while expr.tree.kind == Select.KIND and len(parts) < most:
         select = Select(expr.tree)
@@ -202,7 +203,7 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
 
 
 def _type_of_literals(expr: Subscript) -> Type:
-    """The type of ``Literal["a", "b"]``, whose members are of one."""
+    """Return the type of ``Literal["a", "b"]``, whose members are of one."""
     indices = expr.indices
     if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
         indices = TupleLiteral(indices[0].tree).items
@@ -216,7 +217,7 @@ def _type_of_literals(expr: Subscript) -> Type:
 
 
 def broadcast_size(expr: Expr) -> int | None:
-    """The 2 of ``BroadcastingList2[int]``, also as an Optional: one value stands for a list of that length."""
+    """Return the 2 of ``BroadcastingList2[int]``, also as an Optional: one value stands for a list of that length."""
     if expr.tree.kind == "|":
         either = BinOp(expr.tree)
         return broadcast_size(either.lhs) or broadcast_size(either.rhs)

@@ -1,1 +1,1 @@
-"""From what PyTorch captured of a program to one of ours: graphs of ``torch.fx``, ``torch.compile``."""
+"""Import captured programs: graphs of ``torch.fx``, ``torch.export`` and ``torch.compile``."""

@@ -1,15 +1,15 @@
 """The backend of ``torch.compile``: ``torch.compile(f, backend="rekindle")``.
 
-Dynamo captures what Python does to tensors. There are two ways on:
+Dynamo captures what Python does to tensors. There are two ways to compile the capture:
 
-- The operators that it calls become one function of ours (:mod:`rekindle.importing.lowering`), which optimises, fuses
-  and differentiates it like any other, at its first calls.
-- AOTAutograd makes graphs of it that write to nothing, one for calls without gradients, else one for the forward and
-  one for the backward; each becomes a function of ours.
+- The operators that it calls become one function (:mod:`rekindle.importing.lowering`), which is optimized, fused and
+  differentiated like any other, at its first calls.
+- AOTAutograd makes functional graphs of it, one for calls without gradients, else one for the forward and one for the
+  backward; each becomes a function.
 
 The first is compiled two to five times sooner and costs less per call (docs/torch_compile.md has the numbers), so it is
-taken unless ``options={"ahead_of_time": True}``, and wherever it can be: what Dynamo captures of autocast regions,
-tensors of other classes, checkpoints and ``autograd.Function`` goes the second way.
+used unless ``options={"ahead_of_time": True}``. Captures with autocast regions, tensor subclasses, checkpoints or
+``autograd.Function`` always use the second.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BackendOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> BackendOptions:
-        """Those that were given, the others as they are by default.
+        """Return those that were given, the others as they are by default.
 
         Raises:
             TypeError: one is unknown, or no bool.
@@ -101,7 +101,7 @@ def backend(
 
 
 def _plain(function: Function, graph: CompiledGraph, options: BackendOptions) -> Compiled:
-    """``function`` as Dynamo calls functions."""
+    """Return ``function`` as Dynamo calls functions."""
 
     def run(*args: Any) -> Any:
         return function(*args)
@@ -143,7 +143,7 @@ def _ahead_of_time(
 
 
 def _boxed(function: Function, graph: CompiledGraph, options: BackendOptions) -> Compiled:
-    """``function`` as AOTAutograd calls functions: with a list of arguments, which it empties."""
+    """Return ``function`` as AOTAutograd calls functions: with a list of arguments, which it empties."""
     held = graph  # for as long as it can be called
 
     def run(args: list[Any]) -> Any:

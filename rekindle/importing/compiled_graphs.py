@@ -19,11 +19,11 @@ _FRAME: Final = re.compile(r'File "([^"]+)", line (\d+)')
 
 @dataclass(eq=False)
 class CompiledGraph:
-    """What one graph of Dynamo has become: of a function that is captured whole there is one for each kind of
-    arguments, else one for each part.
+    """The compiled functions of one graph of Dynamo. A function that is captured whole has one graph for each kind of
+    arguments, otherwise one for each part.
 
-    ``compile_id`` is how Dynamo's logs call it: ``0/1`` for ``[0/1]``. ``functions`` are ours, which appear when they
-    are first needed: ``inference``, or ``forward`` and ``backward``.
+    ``compile_id`` is its name in Dynamo's logs: ``0/1`` for ``[0/1]``. ``functions`` are the compiled functions, which
+    are added when they are first needed: ``inference``, or ``forward`` and ``backward``.
     """
 
     compile_id: str
@@ -37,19 +37,19 @@ _NUMBERS: Final = itertools.count()
 
 
 def new_graph(compile_id: str, module: fx.GraphModule) -> tuple[int, CompiledGraph]:
-    """A record of a graph that Dynamo has captured, and its number. It is there for as long as somebody keeps it."""
+    """Return a record of a graph that Dynamo has captured, and its number. The record is weakly referenced."""
     number = next(_NUMBERS)
     graph = _GRAPHS[number] = CompiledGraph(compile_id, frozenset(_outermost_lines(module)))
     return number, graph
 
 
 def compiled_graphs() -> list[CompiledGraph]:
-    """All graphs that are in use, in the order in which they were compiled."""
+    """Return all graphs that are in use, in the order in which they were compiled."""
     return [graph for _, graph in sorted(_GRAPHS.items())]
 
 
 def graphs_of(f: Any) -> list[CompiledGraph] | None:
-    """What ``f``, a result of ``torch.compile``, has been compiled to so far; None where it is no such thing."""
+    """Return what ``f``, a result of ``torch.compile``, has been compiled to so far; None where it is no such thing."""
     original = getattr(f, "_torchdynamo_orig_callable", None) or getattr(f, "_orig_mod", None)
     if original is None:
         return None
@@ -70,7 +70,7 @@ def _outermost_lines(module: fx.GraphModule) -> Iterator[tuple[str, int]]:
 
 
 def _lines_of(code: CodeType) -> Iterator[int]:
-    """The lines of a function, with those of functions within it."""
+    """Yield the lines of a function, with those of functions within it."""
     yield from (line for _, _, line in code.co_lines() if line is not None)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

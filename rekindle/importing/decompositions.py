@@ -1,5 +1,5 @@
-"""What is taken apart before graphs are read: operators of which kernels know the parts and not the whole, and calls of
-PyTorch's transforms of functions."""
+"""Decompositions applied before graphs are read: of operators whose parts fuse but which do not fuse themselves, and
+of calls of PyTorch's function transforms."""
 
 from __future__ import annotations
 
@@ -36,17 +36,18 @@ _TAKEN_APART: Final = (
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """What :mod:`torch._decomp` makes of them."""
+    """Return what :mod:`torch._decomp` makes of them."""
     found: dict[Any, Callable[..., Any]] = get_decompositions(_TAKEN_APART)
     return found
 
 
 _OF_TRANSFORMS: Final = "torch._functorch.predispatch"
-"""The module of the functions that stand in graphs for ``torch.vmap`` and its like."""
+"""The module of the functions that represent ``torch.vmap`` and similar transforms in graphs."""
 
 
 def without_transforms(program: ExportedProgram) -> ExportedProgram:
-    """``program`` with the operators that calls of ``torch.vmap`` and the like come to, in place of these calls."""
+    """Return ``program`` with the operators that calls of ``torch.vmap`` and the like come to, in place of these
+    calls."""
     if not any(
         node.op == "call_function" and getattr(node.target, "__module__", "") == _OF_TRANSFORMS
         for module in program.graph_module.modules()

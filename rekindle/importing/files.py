@@ -1,4 +1,4 @@
-"""Files of ``torch.export``, with what is wrong with one told by an error: PyTorch logs it."""
+"""Files of ``torch.export``. A defect of a file is raised as an error; PyTorch only logs it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _UNKNOWN_CLASS: Final = re.compile(
 
 
 def load_exported(file: str | os.PathLike[str] | IO[bytes]) -> ExportedProgram:
-    """The program in a file that ``torch.export.save`` has written.
+    """Return the program in a file that ``torch.export.save`` has written.
 
     Raises:
-        CaptureError: it takes or gives objects of a class of which PyTorch has to be told first.
-        ValueError: it is no such file.
+        CaptureError: it takes or returns objects of a class that has to be registered with PyTorch first.
+        ValueError: it is not such a file.
         OSError: it cannot be read.
     """
     logged: list[BaseException] = []
@@ -52,9 +52,9 @@ def _unknown_class(name: str) -> CaptureError:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, zipfile.BadZipFile) or "not a ZIP archive" in str(error):
-        return "this is no file of torch.export"
+        return "this is not a file of torch.export"
     first = str(error).strip().partition("\n")[0]
-    return f"this is no file of torch.export, or a damaged one: {first or type(error).__name__}"
+    return f"this is not a file of torch.export, or a damaged one: {first or type(error).__name__}"
 
 
 @contextmanager

@@ -25,12 +25,12 @@ from rekindle.program.sources.definition import clean_up
 
 
 def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -> Function:
-    """The function that the graph of ``module`` computes. It takes what the placeholders stand for, and returns a tuple
-    of what the graph returns. What has no form in a program is left to Python. Unless there are ``gradients``, calls of
-    the function record none.
+    """Return the function that the graph of ``module`` computes. Its parameters are the placeholders, and it returns
+    the graph's outputs as a tuple. Calls without a form in a program remain calls of Python. Unless there are
+    ``gradients``, calls of the function record none.
 
     Raises:
-        CaptureError: the graph holds what is no call of an operator, or a placeholder for something odd.
+        CaptureError: the graph has a call of something other than an operator, or an unsupported placeholder.
     """
     graph = Graph()
     inputs = [graph.add_input(str(node.target), _type_of(node)) for node in module.graph.find_nodes(op="placeholder")]
@@ -47,7 +47,7 @@ def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -
 def _itself(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Nothing records gradients, and nothing is written to: the tensor itself does as well as an alias of it."""
+    """Return the tensor itself instead of an alias: no gradients are recorded, and nothing is written to."""
     return args[0]
 
 
@@ -63,17 +63,17 @@ def _type_of(node: fx.Node) -> Type:
         return NONE  # a token, which keeps calls in order: there is nothing to it when they run
     found = _type_of_value(known)
     if found == NONE and known is not None:
-        raise CaptureError(f"the graph takes '{node.target}', a {type_name(known)}, which is no value of a program")
+        raise CaptureError(f"the graph takes '{node.target}', a {type_name(known)}, which is not a value of a program")
     return found
 
 
 def type_name(value: object) -> str:
-    """What an error calls the class of ``value``."""
+    """Return what an error calls the class of ``value``."""
     return type(value).__qualname__
 
 
 def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-    """What a module holds: a graph, or a tensor that the function keeps as a constant."""
+    """Return what a module holds: a graph, or a tensor that the function keeps as a constant."""
     held: object = module
     for part in name.split("."):
         held = getattr(held, part)
@@ -110,8 +110,8 @@ def python_call(
 def _caller(
     target: Any, leaves: Sequence[Any], spec: pytree.TreeSpec, places: Sequence[int], kept: Sequence[int]
 ) -> Callable[..., Any]:
-    """A function of the values among ``leaves`` that calls ``target`` with all of them, and returns the leaves of what
-    that gives whose numbers are ``kept``."""
+    """Return a function of the values among ``leaves`` that calls ``target`` with all of them, and returns the leaves
+    of what that gives whose numbers are ``kept``."""
     constants = [None if isinstance(leaf, Value) else leaf for leaf in leaves]
 
     def call(*values: Any) -> Any:

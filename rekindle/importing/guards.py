@@ -54,7 +54,7 @@ class _Guards:
         self.reader = reader
         self.program = program
         self.symbols: dict[sympy.Symbol, Value] = {}
-        """The values of the symbols, as far as an argument tells."""
+        """The values of the symbols, as far as arguments determine them."""
         self.places: dict[sympy.Symbol, str] = {}
         """Which argument that was."""
         self.open: list[tuple[str, sympy.Expr, Value]] = []
@@ -157,7 +157,7 @@ class _Guards:
 
 
 def _head(path: str) -> str:
-    """The name that a path begins with."""
+    """Return the name that a path begins with."""
     for index, letter in enumerate(path):
         if letter in ".[":
             return path[:index]

@@ -1,4 +1,4 @@
-"""What Dynamo captures, calls of functions and methods of ``torch``, as a graph of ATen's operators.
+"""Lower Dynamo's captures, which call functions and methods of ``torch``, to graphs of ATen operators.
 
 .. code-block:: text
 
@@ -10,8 +10,8 @@
     %linear = call_function[target=torch.ops.aten.linear.default](args = (%x, %w), kwargs = {})
     %add_ = call_function[target=torch.ops.aten.add_.Tensor](args = (%linear, 1), kwargs = {})
 
-The graph is run on tensors without numbers, by PyTorch's own tracer, which stands above autograd: operators stay as
-coarse as they were called, and writes stay writes. Programs of ours know both.
+PyTorch's own tracer runs the graph on FakeTensors, above autograd: composite operators are not decomposed, and writes
+remain in place. The IR has both.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _WITH_GRADIENTS: Final = (
 
 
 def lowered(module: fx.GraphModule, inputs: Sequence[Any]) -> fx.GraphModule:
-    """The graph of ATen's operators that ``module``, from Dynamo, stands for.
+    """Return the graph of ATen's operators that ``module``, from Dynamo, stands for.
 
     Raises:
-        CaptureError: it does something else to gradients, dtypes or devices than its operators tell.
+        CaptureError: it affects gradients, dtypes or devices other than through its operators.
         Whatever PyTorch raises where it cannot trace it.
     """
     for within in module.modules():
@@ -63,7 +63,7 @@ def _placeholders(module: fx.GraphModule) -> list[fx.Node]:
 
 
 def _fake(node: fx.Node, given: Any) -> Any:
-    """What stands for an input while tracing; a tensor of a class of its own is no plain tensor here."""
+    """Return the FakeTensor or value for an input while tracing. Tensor subclasses are rejected."""
     known = node.meta.get("example_value", given)
     if isinstance(known, Tensor) and type(known) not in (Tensor, FakeTensor, torch.nn.Parameter):
         raise CaptureError(f"'{node.name}' is a {type(known).__name__}, a tensor of a class of its own")

@@ -1,11 +1,11 @@
 """From a :class:`torch.export.ExportedProgram` to a compiled module.
 
 1. :mod:`rekindle.importing.fx.module_hierarchy` makes the modules: their names, parameters and buffers.
-2. Arguments are taken apart into the leaves that the graph takes (:mod:`rekindle.importing.fx.pytrees`), and held to
-   what the program was exported for (:mod:`rekindle.importing.guards`).
-3. The graph is read node by node (:mod:`rekindle.importing.fx.fx_importer`). Nodes that came from a call of a module
-   stand in a block of their own, as those of a trace do.
-4. What the program changes is written back, the results are put together, and the blocks become methods
+2. Arguments are flattened into the leaves that the graph takes (:mod:`rekindle.importing.fx.pytrees`), and checked
+   against the exported constraints (:mod:`rekindle.importing.guards`).
+3. The graph is read node by node (:mod:`rekindle.importing.fx.fx_importer`). Nodes of a module call are in a block of
+   their own, as in a trace.
+4. Mutated state is written back, the results are unflattened, and the blocks become methods
    (:mod:`rekindle.tracing.fixup_trace_scopes`).
 """
 
@@ -88,7 +88,7 @@ class _Import:
     # -------------------------------------------------------------------------------------------------------- arguments
 
     def arguments(self) -> tuple[list[str], dict[fx.Node, ImportedValue]]:
-        """The names of the parameters of ``forward``, and the meanings of the placeholders."""
+        """Return the names of the parameters of ``forward``, and the imported values of the placeholders."""
         placeholders = self.program.graph_module.graph.find_nodes(op="placeholder")
         env: dict[fx.Node, ImportedValue] = {}
         leaves = []
@@ -110,7 +110,7 @@ class _Import:
         return names, env
 
     def _parameters(self) -> tuple[list[str], list[Any]]:
-        """The names of the parameters, and what each takes."""
+        """Return the names of the parameters, and what each takes."""
         args, kwargs = self.program.call_spec.in_spec.children()
         specs = [*args.children(), *kwargs.children()]
         known = self.program.module_call_graph[0].signature
@@ -120,7 +120,7 @@ class _Import:
         return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names)], specs
 
     def attribute(self, reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-        """What the module of a graph holds: a graph; a tensor, of a graph within."""
+        """Return what the module of a graph holds: a graph; a tensor, of a graph within."""
         held: object = module
         for part in name.split("."):
             held = getattr(held, part)
@@ -146,7 +146,7 @@ class _Import:
         return self.results([_looked_up(item, env) for item in as_list(output.args[0])], env)
 
     def results(self, outputs: Sequence[ImportedValue], env: Mapping[fx.Node, ImportedValue]) -> Value:
-        """Write back what the program changes; returns the result that is put together."""
+        """Write back mutated state; return the unflattened result."""
         returned: list[ImportedValue] = []
         by_name = {node.name: imported for node, imported in env.items() if node.op == "placeholder"}
         for imported, spec in zip(outputs, self.signature.output_specs, strict=True):
@@ -174,7 +174,7 @@ class _Import:
 
 
 def _is_same(imported: ImportedValue, held: ImportedValue) -> bool:
-    """Whether a value is ``held`` itself, or what operators gave that write to it in place."""
+    """Return whether a value is ``held`` itself, or what operators gave that write to it in place."""
     while isinstance(imported, Value) and imported is not held:
         node = imported.node
         schema = node.schema
@@ -194,14 +194,14 @@ def _all_of(problems: Sequence[CompileError]) -> Exception:
 
 
 class _Scopes:
-    """The calls of modules that the insertion point of ``graph`` stands in."""
+    """The module calls that enclose the insertion point of ``graph``."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.entered: list[tuple[Any, Path, Node]] = []
 
     def enter(self, node: fx.Node) -> None:
-        """Go where ``node`` belongs. One of which nobody knows stays where the last one was."""
+        """Enter the scope of ``node``. A node without one remains in the current scope."""
         calls = calls_of(node)
         if not calls:
             return

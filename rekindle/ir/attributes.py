@@ -18,9 +18,9 @@ from rekindle.ir.types.unify import unify_all
 
 
 class ConstantObject:
-    """A constant that is none of the simple kinds: a list, a tuple, a dict, an enum member, an object.
+    """A constant other than the simple kinds: a list, a tuple, a dict, an enum member, an object.
 
-    Frozen by convention: whoever runs the program hands out copies of what can be written to.
+    Immutable by convention: the runtime returns copies of mutable constants.
     """
 
     __slots__ = ("value",)
@@ -45,8 +45,8 @@ bool."""
 
 
 def infer_type(value: object) -> Type | None:
-    """The type of a Python value by its class alone; None where it has none. Empty lists are lists of Tensors, empty
-    dicts map strings to Tensors.
+    """Return the type of a Python value by its class alone; None where it has none. Empty lists are lists of Tensors,
+    empty dicts map strings to Tensors.
     """
     for python, type in _SIMPLE:
         if isinstance(value, python):
@@ -91,7 +91,7 @@ def _common(values: list[object]) -> Type | None:
 
 
 def constant_attribute(value: object) -> tuple[ConstantAttribute | None, Type]:
-    """The attribute ``value`` of a ``prim::Constant`` that stands for a Python value, and its type. None has no
+    """Return the attribute ``value`` of a ``prim::Constant`` that stands for a Python value, and its type. None has no
     attribute.
 
     Raises:
@@ -130,17 +130,17 @@ def map_items(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def is_writable(value: object) -> bool:
-    """Whether a program can write to a constant: a list, a dict, or a tuple that holds one."""
+    """Return whether a program can write to a constant: a list, a dict, or a tuple that holds one."""
     if isinstance(value, tuple):
         return any(map(is_writable, value))
     return isinstance(value, (list, dict))
 
 
 def constant_value(attribute: object, type: Type) -> object:
-    """The Python value of a ``prim::Constant`` with this attribute and type.
+    """Return the Python value of a ``prim::Constant`` with this attribute and type.
 
     Raises:
-        GraphError: the graph was read from a text that does not tell the value.
+        GraphError: the graph was parsed from a text that omits the value.
     """
     if attribute is None:
         return None
@@ -160,8 +160,8 @@ def constant_value(attribute: object, type: Type) -> object:
 def _check_known(value: object) -> None:
     if isinstance(value, OpaqueConstant):
         raise GraphError(
-            f"the value of the constant '{value.text}' is not known: the graph was read from text, which does not tell"
-            " it; give it to parse_graph as one of `tensors`"
+            f"the value of the constant '{value.text}' is not known: the graph was read from text, which omits"
+            " it; pass it to parse_graph as one of `tensors`"
         )
     if isinstance(value, (list, tuple)):
         for item in value:

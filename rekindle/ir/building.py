@@ -42,7 +42,7 @@ class BuilderFrontend(Protocol):
     """What the frontend does for builders. New nodes go to the insertion point of the graph."""
 
     def operator(self, graph: Graph, kind: str, args: Arguments, kwargs: Arguments, range: SourceRange) -> Value:
-        """A call of the operator ``kind``; several results come as a tuple."""
+        """Return a call of the operator ``kind``; several results come as a tuple."""
 
     def binary(self, graph: Graph, symbol: str, args: Arguments, range: SourceRange) -> Value:
         """``a + b``, for the symbol ``+``."""
@@ -53,10 +53,10 @@ class BuilderFrontend(Protocol):
     def function(
         self, graph: Graph, function: Any, args: Arguments, kwargs: Arguments, range: SourceRange, *, inline: bool
     ) -> Value:
-        """The result of a function: of its code, or of a call of it."""
+        """Return the result of a function: of its code, or of a call of it."""
 
     def code(self, graph: Graph, text: str, names: Mapping[str, NamedValue], range: SourceRange, up: int) -> Value:
-        """The value of an expression in TorchScript, for a caller ``up`` frames above the one who asks."""
+        """Return the value of an expression in TorchScript, for a caller ``up`` frames above the one who asks."""
 
 
 emission: Final = LayerHook[BuilderFrontend]("rekindle.transforms.editing")
@@ -85,14 +85,14 @@ class Builder:
     # -------------------------------------------------------------------------------------- operators
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """The operator ``aten::name``."""
+        """Return the operator ``aten::name``."""
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *args, **kwargs: self.op(f"aten::{name}", *args, **kwargs)
 
     def op(self, kind: str, /, *args: object, **kwargs: object) -> Any:
-        """A call of any operator by its kind, such as ``prim::device`` or ``mylib::op``: its result, a tuple of them
-        where there are several.
+        """Return a call of any operator by its kind, such as ``prim::device`` or ``mylib::op``: its result, a tuple of
+        them where there are several.
 
         Raises:
             SchemaError: no overload fits the arguments.
@@ -105,8 +105,9 @@ class Builder:
     # --------------------------------------------------------------------------- constants, containers
 
     def constant(self, value: object, type: Type | None = None) -> Proxy:
-        """A constant of any kind: None, a bool, a number, a string, a tensor, a dtype, a device, a list, tuple or dict
-        of such. ``type`` says what its class does not tell: of an empty list, or of None that stands for ``int?``.
+        """Return a constant of any kind: None, a bool, a number, a string, a tensor, a dtype, a device, a list, tuple
+        or dict of such. ``type`` is needed where the value does not determine it: for an empty list, or for None of
+        type ``int?``.
 
         Raises:
             GraphError: there is no such constant.
@@ -115,7 +116,7 @@ class Builder:
         return Proxy(self, self._insert(node).output)
 
     def list(self, items: Sequence[object], type: Type | None = None) -> Proxy:
-        """A list of values and constants; ``type`` is that of its elements, needed where there are none.
+        """Return a list of values and constants; ``type`` is that of its elements, needed where there are none.
 
         Raises:
             GraphError: the elements have no type in common.
@@ -130,7 +131,7 @@ class Builder:
             return Proxy(self, self.node("prim::ListConstruct", values, types=[ListType(element)]).output)
 
     def tuple(self, items: Sequence[object]) -> Proxy:
-        """A tuple of values and constants."""
+        """Return a tuple of values and constants."""
         with self._keeping_out():
             values = [self._value(item) for item in items]
             type = TupleType(tuple(value.type for value in values))
@@ -144,7 +145,7 @@ class Builder:
         types: Sequence[Type],
         attributes: Mapping[str, AttributeValue] | None = None,
     ) -> Node:
-        """A node of any kind, with outputs of ``types``; its blocks, if any, are still to be made."""
+        """Return a node of any kind, with outputs of ``types``; its blocks, if any, are still to be made."""
         return self._insert(self.graph.create(kind, inputs, types=types, attributes=attributes, range=self.range))
 
     # ------------------------------------------------------------------------------------------- code
@@ -166,7 +167,7 @@ class Builder:
         )
 
     def call(self, function: Any, /, *args: object, **kwargs: object) -> Any:
-        """As :meth:`inline`, but a call of ``function`` stays one."""
+        """Call ``function`` as :meth:`inline` does, without inlining it."""
         return self._build(
             lambda given, named: emission.get().function(self.graph, function, given, named, self.range, inline=False),
             args,
@@ -174,11 +175,11 @@ class Builder:
         )
 
     def code(self, text: str, /, **names: object) -> Any:
-        """The value of an expression, written as in a program: ``build.code("x[:, 0] + n", x=x, n=2)``. Other names
-        are those that the caller sees.
+        """Return the value of an expression, written as in a program: ``build.code("x[:, 0] + n", x=x, n=2)``. Other
+        names are those that the caller sees.
 
         Raises:
-            ParseError, CompileError: it is no expression, or cannot be compiled.
+            ParseError, CompileError: it is not an expression, or cannot be compiled.
         """
         return self._build(
             lambda given, named: emission.get().code(
@@ -189,8 +190,8 @@ class Builder:
         )
 
     def clone(self, nodes: Sequence[Node], values: Mapping[Value, AnyValue] | None = None) -> dict[Value, Value]:
-        """Copy ``nodes``, in this order, from any graph. ``values`` tells what stands here for values from elsewhere;
-        those of this graph stand for themselves. Returns, for each output of the nodes, its copy.
+        """Copy ``nodes``, in this order, from any graph. ``values`` maps values of other graphs to values of this one;
+        values of this graph are mapped to themselves. Return the copy of each output of the nodes.
 
         Raises:
             GraphError: a value from another graph has no stand-in.
@@ -224,7 +225,7 @@ class Builder:
     # ------------------------------------------------------------------------------------------ inside
 
     def take_out(self) -> None:
-        """Remove what has been built last and nobody uses."""
+        """Remove the nodes that were built last and have no uses."""
         if self._is_used:
             _take_out(self.graph, self._first_number)
 
@@ -246,7 +247,7 @@ class Builder:
         return self._argument(item).materialize(self.graph)
 
     def _argument(self, item: object, name: str | None = None) -> NamedValue:
-        """``item`` as an argument; lists and tuples with values in them are made."""
+        """Return ``item`` as an argument; lists and tuples with values in them are made."""
         if isinstance(item, NamedValue):
             return item
         if isinstance(item, (Value, Proxy)):
@@ -262,7 +263,7 @@ class Builder:
     def _build(
         self, emit: Callable[[Arguments, Arguments], Value], args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Any:
-        """What ``emit`` makes of these arguments, as proxies."""
+        """Return what ``emit`` makes of these arguments, as proxies."""
         graph = self.graph
         start, before = graph._next_unique, graph.insert_point.prev
         with self._keeping_out():
@@ -306,8 +307,8 @@ class _UndoOnError:
 
 
 def _take_out(graph: Graph, first_number: int) -> None:
-    """Destroy the nodes right before the insertion point whose values have numbers from ``first_number`` on, as far as
-    nobody uses them."""
+    """Destroy the unused nodes directly before the insertion point whose values have numbers from ``first_number``
+    on."""
     node = graph.insert_point.prev
     while node.kind != "prim::Return" and _is_new(node, first_number):
         before = node.prev
@@ -348,7 +349,7 @@ class Proxy:
         return self._value
 
     def named(self, name: str) -> Proxy:
-        """The same, with a name for its value."""
+        """Return the same, with a name for its value."""
         self._value.set_name(name)
         return self
 
@@ -427,7 +428,7 @@ def _first_proxy(items: Sequence[Any]) -> Proxy:
 
 
 def _index_text(item: object, names: dict[str, object]) -> str:
-    """An index as text; values in it get names, which are added to ``names``."""
+    """Return an index as text; values in it get names, which are added to ``names``."""
     if isinstance(item, slice):
         parts = [item.start, item.stop] if item.step is None else [item.start, item.stop, item.step]
         return ":".join("" if part is None else _index_text(part, names) for part in parts)

@@ -1,4 +1,4 @@
-"""Constants that have a text but no value: what a graph read from text holds where the text does not tell the value."""
+"""Opaque constants: they have a text but no value, in graphs parsed from a text that omits the value."""
 
 from __future__ import annotations
 

@@ -130,7 +130,8 @@ class IfView:
 
 
 def loop_of_parameter(value: Value) -> Node | None:
-    """The loop of which ``value`` is an input of the body: the number of the iteration, or a carried variable."""
+    """Return the loop of which ``value`` is an input of the body: the number of the iteration, or a carried
+    variable."""
     block = value.node.owning_block if value.node.kind == "prim::Param" else None
     owner = None if block is None else block.owning_node
     return owner if owner is not None and owner.kind == "prim::Loop" else None

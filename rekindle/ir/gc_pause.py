@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 
 class _Pause:
-    """The collector is one for all threads: it stops with the first that asks and goes on with the last."""
+    """The collector is shared by all threads: it stops at the first request and resumes after the last."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -43,10 +43,10 @@ _PAUSE = _Pause()
 
 @contextmanager
 def gc_paused(*, everything_stays: bool = False) -> Iterator[None]:
-    """Within, garbage in cycles is not collected, unless somebody asks for it.
+    """Pause the cyclic garbage collector within the ``with`` block, unless code calls it explicitly.
 
-    Under ``everything_stays``, which is for imports, what was made within counts as long-lived: the collector does not
-    look at it right afterwards. Garbage in cycles waits for a full collection then.
+    With ``everything_stays``, which is for imports, objects made within count as long-lived: the collector does not
+    examine them right afterwards. Cyclic garbage then remains until a full collection.
     """
     _PAUSE.enter()
     try:

@@ -1,8 +1,8 @@
-"""The program: a graph of blocks of nodes that make and use values, in static single assignment form.
+"""The IR: a graph of blocks of nodes that define and use values, in static single assignment form.
 
-A graph owns everything in it. Nodes are made by :meth:`Graph.create` and stand in a block, in order, once they are
-inserted; values and sub-blocks are made by their node. A misuse raises :class:`~rekindle.errors.GraphError` and
-changes nothing.
+A graph owns everything in it. Nodes are made by :meth:`Graph.create`, and are part of a block, in order, once they are
+inserted; values and sub-blocks are made by their node. A misuse raises :class:`~rekindle.errors.GraphError` and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ draw: Final = LayerHook[Callable[["Graph"], "str | None"]]("rekindle.viz", lambd
 class Block:
     """A list of nodes that run one after the other, with inputs and outputs.
 
-    The list is circular: ``return_node`` stands before the first node and behind the last. ``param_node`` holds the
-    inputs and stands outside the list.
+    The list is circular: ``return_node`` is before the first node and after the last. ``param_node`` holds the inputs
+    and is not in the list.
     """
 
     __slots__ = ("graph", "owning_node", "param_node", "return_node")
@@ -68,11 +68,11 @@ class Block:
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """The nodes in order. Nodes may be moved, destroyed and inserted while walking: the walk goes on behind where
-        it was.
+        """The nodes in order. Nodes may be moved, destroyed and inserted while walking: the walk continues after its
+        previous position.
 
         Raises:
-            GraphError: where to go on cannot be told, because the node at hand and its neighbours are gone.
+            GraphError: the position is lost, because the current node and its neighbors have been removed.
         """
         # Links are read as slots: compiling walks blocks some hundred thousand times.
         end = self.return_node
@@ -82,7 +82,7 @@ class Block:
             assert preceding is not None
             assert following is not None
             yield node
-            # Some of them may be gone: go on from whichever still stands here.
+            # Some of them may have been removed: continue from one that is still here.
             if node.owning_block is self and (node._position == position or following.owning_block is not self):
                 node = node._next
             elif following.owning_block is self:
@@ -106,7 +106,7 @@ class Block:
             node = node._prev if node._next is not None and node.owning_block is self else preceding
 
     def _node_list(self) -> list[Node]:
-        """The nodes in order, which may change in any way while the list is walked."""
+        """Return the nodes in order, which may change in any way while the list is walked."""
         found = []
         end = self.return_node
         node = end._next
@@ -127,8 +127,8 @@ class Block:
             node = node._next
 
     def all_nodes(self) -> Iterator[Node]:
-        """Every node in this block and in those within, a node before those in its blocks. Nodes may be inserted, moved
-        or destroyed while walking; those that are destroyed before their turn are left out."""
+        """Yield every node in this block and in those within, a node before those in its blocks. Nodes may be inserted,
+        moved or destroyed while walking; those that are destroyed before their turn are left out."""
         stack = [iter(self._node_list())]
         while stack:
             for node in stack[-1]:
@@ -142,7 +142,7 @@ class Block:
                 stack.pop()
 
     def all_values(self) -> Iterator[Value]:
-        """The values that are defined in this block and in those within."""
+        """Yield the values that are defined in this block and in those within."""
         yield from self.inputs
         for node in self.all_nodes():
             yield from node.outputs
@@ -162,7 +162,7 @@ class Block:
         return current
 
     def contains(self, node: Node) -> bool:
-        """Whether ``node`` stands in this block, or in a block within it."""
+        """Return whether ``node`` is in this block, or in a block within it."""
         return self.ancestor_of(node) is not None
 
     def add_input(self, name: str = "", type: Type = TENSOR) -> Value:
@@ -223,8 +223,8 @@ class Block:
         return local
 
     def _make_room(self, node: Node) -> None:
-        """Number the nodes around ``node`` anew: so many that they have room again, and no more, so that inserting many
-        nodes in one place takes time in proportion to them."""
+        """Renumber the nodes around ``node``: enough of them that there is room again, and no more, so that
+        inserting many nodes in one place takes linear time."""
         end = self.return_node
         first = last = node
         count = 1
@@ -255,7 +255,7 @@ class Block:
 
 
 _ROOM: Final = 1 << 20
-"""Between the positions of neighbours that were numbered anew: room for twenty nodes, at least."""
+"""Distance between the positions of renumbered neighbors: room for at least twenty nodes."""
 
 _MANY: Final = 16
 """So many watchers of a graph are looked through, for those that are gone, before there are twice as many."""
@@ -339,17 +339,17 @@ class Graph:
         return self.block.all_nodes()
 
     def find_nodes(self, kind: str) -> list[Node]:
-        """Every node of a kind, in every block."""
+        """Return every node of a kind, in every block."""
         found: list[Node] = []
         self.block._collect(kind, found)
         return found
 
     def find_node(self, kind: str) -> Node | None:
-        """The first node of a kind, in whichever block; None where there is none."""
+        """Return the first node of a kind, in whichever block; None where there is none."""
         return next((node for node in self.all_nodes() if node.kind == kind), None)
 
     def find_value(self, name: str) -> Value | None:
-        """The value of that name, without ``%``. Numbers of values without a name are not found here."""
+        """Return the value of that name, without ``%``. Numbers of values without a name are not found here."""
         return self._names.get(name)
 
     # ---------------------------------------------------------------------------------------- changing
@@ -372,7 +372,7 @@ class Graph:
             GraphError: ``order`` does not name each input once.
         """
         if sorted(order) != list(range(len(self.inputs))):
-            raise GraphError(f"{list(order)} is no order of {len(self.inputs)} inputs")
+            raise GraphError(f"{list(order)} is not an order of {len(self.inputs)} inputs")
         outputs = self.param_node._outputs
         outputs[:] = [outputs[index] for index in order]
         for offset, value in enumerate(outputs):
@@ -392,7 +392,7 @@ class Graph:
         attributes: Mapping[str, AttributeValue] | None = None,
         range: SourceRange = UNKNOWN_RANGE,
     ) -> Node:
-        """Make a node that stands nowhere yet: ``outputs`` Tensors, or one output for each of ``types``."""
+        """Make a node that is not yet inserted: ``outputs`` Tensors, or one output for each of ``types``."""
         node = Node(self, kind, range)
         for value in inputs:
             node.add_input(value)
@@ -418,10 +418,10 @@ class Graph:
     ) -> Value:
         """Insert a call of a registered operator: the overload is chosen by the types of the arguments.
 
-        Arguments are values or Python constants. Returns the result, a tuple of them where there are several.
+        Arguments are values or Python constants. Return the result; several results as a tuple.
 
         Raises:
-            SchemaError: no overload fits; the message tells why each does not.
+            SchemaError: no overload fits; the message explains why each does not.
         """
         assert _insert_call is not None, "rekindle.ir.operators.operator_nodes was not imported"
         return _insert_call(self, kind, arguments, keywords or {}, range)
@@ -443,7 +443,7 @@ class Graph:
         return node
 
     def create_clone(self, node: Node, value_map: Callable[[Value], Value]) -> Node:
-        """A copy of ``node``, which may come from another graph; ``value_map`` gives its inputs here."""
+        """Return a copy of ``node``, which may come from another graph; ``value_map`` gives its inputs here."""
         copy = Node(self, node.kind, node.range)
         copy.callstack = node.callstack
         copy.scope = node.scope
@@ -468,7 +468,7 @@ class Graph:
         return copy
 
     def copy(self) -> Graph:
-        """A copy that shares nothing but constants and types."""
+        """Return a copy that shares nothing but constants and types."""
         new = Graph()
 
         def outside(value: Value) -> Value:
@@ -489,17 +489,9 @@ class Graph:
 
     @contextmanager
     def inserting_before(self, node: Node, like: Node | None = None) -> Iterator[Builder]:
-        """Within, new nodes go before ``node``.
-
-        What is yielded builds nodes as PyTorch's functions make tensors (``rekindle.ir.building``). They get the
-        place in the source, the scope and the call stack of ``like``, which is ``node`` unless another is given. Where
-        the block raises, what has been built in it is taken out again, as far as nothing else uses it.
-
-        Raises:
-            GraphError: ``node`` is in no block of this graph.
-        """
+        """Set the insertion point before ``node`` within the ``with`` block."""
         if node.graph is not self or node.owning_block is None or node.kind == "prim::Param":
-            raise GraphError(f"{node.kind} stands in no block of this graph")
+            raise GraphError(f"{node.kind} is in no block of this graph")
         builder = Builder(self, node if like is None else like)
         saved, self.insert_point = self.insert_point, node
         try:
@@ -508,27 +500,28 @@ class Graph:
             builder.take_out()
             raise
         finally:
-            # Whoever destroyed the node that was saved has nowhere to come back to but the end.
+            # If the saved node was destroyed, the insertion point is the end.
             self.insert_point = saved if saved.owning_block is not None else self.block.return_node
 
     def inserting_after(self, node: Node, like: Node | None = None) -> AbstractContextManager[Builder]:
-        """Within, new nodes go behind ``node``, in the order in which they are made: see :meth:`inserting_before`."""
+        """Set the insertion point after ``node`` within the ``with`` block; new nodes are in the order in which they
+        are made: see :meth:`inserting_before`."""
         if node.kind == "prim::Param" and node.owning_block is not None:
             return self.inserting_before(node.owning_block.return_node.next, like or node)
         return self.inserting_before(node.next, like or node)
 
     def inserting_at_end(self, block: Block, like: Node | None = None) -> AbstractContextManager[Builder]:
-        """Within, new nodes go to the end of ``block``: see :meth:`inserting_before`."""
+        """Set the insertion point at the end of ``block`` within the ``with`` block: see :meth:`inserting_before`."""
         return self.inserting_before(block.return_node, like)
 
     # --------------------------------------------------------------------------------- all or nothing
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Within, edits may pass through states that are not valid; at the end the graph is verified. Where it is not
-        valid then, or the block raises, the graph is what it was before: the same nodes in the same places.
+        """Make edits within the ``with`` block atomic. They may pass through invalid states; at the end the graph is
+        verified. If it is invalid then, or the block raises, the graph is restored: the same nodes in the same places.
 
         Raises:
-            VerificationError: the edits leave a graph that is not valid; the message tells why.
+            VerificationError: the edits result in an invalid graph; the message explains why.
         """
         assert _transaction is not None, "rekindle.ir.transaction was not imported"
         return _transaction(self)
@@ -598,11 +591,11 @@ class Graph:
         return _node.print_text(self)
 
     def _repr_svg_(self) -> str | None:
-        """The graph as a picture, which notebooks show; None for a large one, which they show as text."""
+        """Return the graph as a picture, which notebooks show; None for a large one, which they show as text."""
         return draw.get()(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows in a terminal."""
+        """Print the object in IPython on a terminal."""
         printer.text(str(self))
 
 

@@ -53,8 +53,8 @@ class GraphFunction(_Referable):
     runner: Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
     """How Python calls it, once it has; :mod:`rekindle.program.calling` owns this slot."""
     is_from_class: bool = False
-    """Whether it is compiled from a function of its module's class. If not, as in a trace, its graph is all there is:
-    calls with other arguments cannot compile the function anew."""
+    """Whether it is compiled from a function of its module's class. If not, as in a trace, its graph is all there
+    is: calls with other arguments cannot recompile the function."""
     is_from_archive: bool = False
     """Whether it is part of a program from an archive, which takes what TorchScript takes."""
     takes_tensors_as_numbers: bool = False
@@ -136,7 +136,7 @@ class GraphFunction(_Referable):
 
     def _define_now(self, definer: Callable[[GraphFunction], None], called_from: SourceRange | None) -> None:
         if self._state == "defined":
-            return  # by another thread, meanwhile
+            return  # by another thread, in the meantime
         if self._state == "defining":
             if self._schema is not None:
                 self.is_recursive = True

@@ -80,7 +80,7 @@ class Value:
 
     @property
     def name(self) -> str:
-        """The name that the text form prints behind ``%``: the one given, else the unique number."""
+        """The name that the text form prints after ``%``: the one given, else the unique number."""
         return self._name or str(self.unique)
 
     @property
@@ -90,13 +90,13 @@ class Value:
         return base if dot and suffix.isdigit() else self._name
 
     def to_python(self, default: object = None) -> object:
-        """The Python value of a constant; ``default`` for what is none."""
+        """Return the Python value of a constant; ``default`` for what is none."""
         if self.node.kind != "prim::Constant" or self.type.kind == "FunctionType":
             return default
         return constant_value(self.node.attributes.get("value"), self.type)
 
     def set_name(self, name: str) -> Value:
-        """Name the value. Whoever had the name before gets a number behind it; the empty string takes the name away.
+        """Name the value. The previous owner of the name gets a numeric suffix; the empty string removes the name.
 
         Raises:
             GraphError: ``name`` consists of digits, which are the names of values without one.
@@ -129,7 +129,7 @@ class Value:
             use.user.replace_input(use.offset, new)
 
     def replace_all_uses_after_node_with(self, node: Node, new: AnyValue) -> None:
-        """Let every user that stands behind ``node`` (in its blocks too) use ``new`` instead."""
+        """Replace all uses after ``node`` (in its blocks too) with ``new``."""
         new = value_of(new)
         self._check_same_graph(new)
         for use in [use for use in self._uses if use.user.is_after(node)]:
@@ -154,7 +154,7 @@ AnyValue: TypeAlias = Value | HasValue
 
 
 def value_of(item: object) -> Value:
-    """The value that ``item`` is or stands for.
+    """Return the value that ``item`` is or stands for.
 
     Raises:
         GraphError: it is neither.
@@ -166,7 +166,7 @@ def value_of(item: object) -> Value:
         found = item.value  # type: ignore[attr-defined]
         if isinstance(found, Value):
             return found
-    raise GraphError(f"a {type(item).__qualname__} is no value of a graph; make a constant of it first")
+    raise GraphError(f"a {type(item).__qualname__} is not a value of a graph; make a constant of it first")
 
 
 class Node:
@@ -225,20 +225,20 @@ class Node:
 
     @property
     def next(self) -> Node:
-        """The node behind this one; the block's return node behind the last."""
+        """The next node; after the last, the block's return node."""
         if self._next is None:
-            raise GraphError(f"{self.kind} stands in no block")
+            raise GraphError(f"{self.kind} is in no block")
         return self._next
 
     @property
     def prev(self) -> Node:
         """The node before this one; the block's return node before the first."""
         if self._prev is None:
-            raise GraphError(f"{self.kind} stands in no block")
+            raise GraphError(f"{self.kind} is in no block")
         return self._prev
 
     def named_input(self, name: str) -> Value:
-        """The input that the operator's schema calls ``name``.
+        """Return the input that the operator's schema calls ``name``.
 
         Raises:
             GraphError: there is no operator known, or it has no such argument.
@@ -262,7 +262,7 @@ class Node:
         return any(output._uses for output in self._outputs)
 
     def __getitem__(self, name: str) -> AttributeValue:
-        """The attribute ``name``."""
+        """Return the attribute ``name``."""
         try:
             return self.attributes[name]
         except KeyError:
@@ -295,7 +295,7 @@ class Node:
         return None if operator is None else operator.schema
 
     def has_trait(self, trait: Trait) -> bool:
-        """Whether the operator that this node calls is known, and has ``trait``."""
+        """Return whether the operator that this node calls is known, and has ``trait``."""
         operator = self.operator
         return operator is not None and trait in operator.traits
 
@@ -442,7 +442,7 @@ class Node:
             raise GraphError(f"{self.kind} has no {what} {index}")
 
     def _checked(self, item: AnyValue) -> Value:
-        """The value that ``item`` stands for, which may become an input."""
+        """Return the value that ``item`` stands for, which may become an input."""
         value = item if isinstance(item, Value) else value_of(item)
         node, graph = value.node, self.graph
         if node.graph is not graph:
@@ -462,19 +462,19 @@ class Node:
     def insert_before(self, other: Node) -> Node:
         """Insert this new node before ``other``."""
         if other.owning_block is None:
-            raise GraphError(f"cannot insert {self.kind} before {other.kind}, which stands in no block")
+            raise GraphError(f"cannot insert {self.kind} before {other.kind}, which is in no block")
         if other.graph is not self.graph:
             raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
         return self.insert_after(other.prev)
 
     def insert_after(self, other: Node) -> Node:
-        """Insert this new node behind ``other``; behind a block's return node means at its start."""
+        """Insert this new node after ``other``; after a block's return node means at its start."""
         if self._next is not None:
-            raise GraphError(f"{self.kind} stands in a block already; move it instead")
+            raise GraphError(f"{self.kind} is in a block already; move it instead")
         if self._prev is self:
             raise GraphError(f"this {self.kind} was destroyed; make another: graph.create_clone")
         if other.owning_block is None:
-            raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which stands in no block")
+            raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which is in no block")
         if other.kind == "prim::Param":
             return self.insert_after(other.owning_block.return_node)
         if other.graph is not self.graph:
@@ -502,10 +502,10 @@ class Node:
 
     def _check_move(self, other: Node) -> None:
         if not self.in_block or self.kind == "prim::Return":
-            where = "belongs to its block" if self.owning_block is not None else "stands in no block; insert it instead"
+            where = "belongs to its block" if self.owning_block is not None else "is in no block; insert it instead"
             raise GraphError(f"cannot move {self.kind}: it {where}")
         if other.owning_block is None:
-            raise GraphError(f"cannot move {self.kind} to {other.kind}, which stands in no block")
+            raise GraphError(f"cannot move {self.kind} to {other.kind}, which is in no block")
         if other.graph is not self.graph:
             raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
         block: Block | None = other.owning_block
@@ -575,13 +575,13 @@ class Node:
             self.owning_block._make_room(self)
 
     def is_before(self, other: Node) -> bool:
-        """Whether this node runs before ``other``; a node counts as before those in its own blocks."""
+        """Return whether this node runs before ``other``; a node counts as before those in its own blocks."""
         if self is other:
             return False
         mine, theirs = self.ancestors(), other.ancestors()
         for a, b in zip(reversed(mine), reversed(theirs), strict=False):
             if a.owning_block is not b.owning_block:
-                raise GraphError(f"{self.kind} and {other.kind} stand in different branches")
+                raise GraphError(f"{self.kind} and {other.kind} are in different branches")
             if a is not b:
                 return _position(a) < _position(b)
         return len(mine) < len(theirs)
@@ -590,7 +590,7 @@ class Node:
         return self is not other and not self.is_before(other)
 
     def ancestors(self) -> list[Node]:
-        """The node and the nodes around it, the innermost first."""
+        """Return the node and the nodes around it, the innermost first."""
         found = [self]
         block = self.owning_block
         while block is not None and block.owning_node is not None:
@@ -603,13 +603,13 @@ class Node:
         return any(block.contains(other) for block in self._blocks)
 
     def inner_nodes(self) -> Iterator[Node]:
-        """Every node in the blocks of this one."""
+        """Yield every node in the blocks of this one."""
         for block in self._blocks:
             yield from block.all_nodes()
 
     def used_values(self) -> Iterator[Value]:
-        """What this node and those in its blocks use, in the order of the text; values that the blocks define are among
-        them."""
+        """Yield what this node and those in its blocks use, in the order of the text; values that the blocks define are
+        among them."""
         yield from self._inputs
         for block in self._blocks:
             for node in block.nodes:
@@ -617,7 +617,7 @@ class Node:
             yield from block.outputs
 
     def __str__(self) -> str:
-        """The node and its blocks in the text form, line ends included."""
+        """Return the node and its blocks in the text form, line ends included."""
         assert print_text is not None, "rekindle.ir.text.printer was not imported"
         return print_text(self)
 

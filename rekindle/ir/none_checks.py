@@ -1,8 +1,8 @@
-"""What a value that may be None becomes where something else is wanted.
+"""None checks: unwrap an Optional value where another type is expected.
 
-TorchScript refuses it; a program from Python checks when it runs. Whoever emits such a program puts its checks into
-the graph (:attr:`Graph.none_checks`), and the matching of calls asks them where no overload takes the arguments as they
-are.
+TorchScript rejects such a value; a program from Python checks it at run time. The emitter of such a program registers
+the checks with the graph (:attr:`Graph.none_checks`), and schema matching applies them if no overload accepts the
+unchanged arguments.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ class NoneChecks(Protocol):
     """How a program that is being emitted takes values out of Optionals."""
 
     def can_check(self, value: Value) -> bool:
-        """Whether the value may be None, and may be something that is known else: then it can be checked."""
+        """Return whether the value may be None, and may be something that is known else: then it can be checked."""
 
     def takes_none(self, schema: FunctionSchema, formal: Argument) -> bool:
-        """Whether Python goes on with None as this argument, so that a check would be wrong."""
+        """Return whether Python accepts None as this argument, so that a check would be wrong."""
 
     def check_argument(
         self, value: Value, range: SourceRange, name: str, schema: FunctionSchema, formal: Argument, is_method: bool
     ) -> Value:
-        """The value without None; what is inserted raises where it is None. ``name`` is what is called, as a method if
-        ``is_method``."""
+        """Return the value without None; what is inserted raises where it is None. ``name`` is what is called, as a
+        method if ``is_method``."""
 
     def check(
         self, value: Value, range: SourceRange, error: str, message: str, *, is_number_wanted: bool = False
     ) -> Value:
-        """The value without None; what is inserted raises ``error(message)`` where it is None.
+        """Return the value without None; what is inserted raises ``error(message)`` where it is None.
 
         Of a value that is a Tensor or a number, the Tensor; with ``is_number_wanted`` the number.
         """
 
     def tensors_in(self, values: Value, range: SourceRange) -> Value:
-        """The list of Tensors that a list of Tensors and numbers is; what is inserted raises TypeError at a number."""
+        """Return the list of Tensors that a list of Tensors and numbers is; what is inserted raises TypeError at a
+        number."""
 
     def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
         """Insert a conversion of a number to ``type``, an int, float or complex; it raises TypeError where Python does

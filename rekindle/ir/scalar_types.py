@@ -56,7 +56,7 @@ PYTHON_OBJECTS: Final[dict[str, tuple[object, ...]]] = {
 
 
 def number_of(value: torch.dtype | torch.layout | torch.memory_format) -> int:
-    """The number of a dtype, a layout or a memory format."""
+    """Return the number of a dtype, a layout or a memory format."""
     if isinstance(value, torch.dtype):
         return DTYPE_NUMBERS[value]
     if isinstance(value, torch.layout):

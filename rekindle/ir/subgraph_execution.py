@@ -15,10 +15,10 @@ runner: Final = LayerHook[Callable[[Graph, str, bool], Callable[..., Any]]]("rek
 
 
 def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable[..., Any]:
-    """A function that runs ``graph``: called with its inputs, it returns its output, or a tuple of several. ``name`` is
-    what tracebacks call it. The graph must not change afterwards.
+    """Return a function that runs ``graph``: called with its inputs, it returns its output, or a tuple of several.
+    ``name`` is what tracebacks call it. The graph must not change afterwards.
 
-    It runs as it stands, or, if it is to be ``optimized``, a copy does that has been made faster.
+    The graph runs unchanged, or, if ``optimized``, as an optimized copy.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
@@ -31,7 +31,8 @@ _at_once: Final = ContextVar("rekindle.settled_at_once", default=False)
 
 @contextmanager
 def compile_immediately() -> Iterator[None]:
-    """Within, what a :class:`PatchableOperation` operation would become after some calls is made in its first."""
+    """Compile operations on their first call within the ``with`` block, instead of after some calls
+    (:class:`PatchableOperation`)."""
     token = _at_once.set(True)
     try:
         yield
@@ -40,7 +41,7 @@ def compile_immediately() -> Iterator[None]:
 
 
 def is_settled_at_once() -> bool:
-    """Whether operations that are made here wait for no further calls."""
+    """Return whether operations that are made here wait for no further calls."""
     return _at_once.get()
 
 

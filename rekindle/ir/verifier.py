@@ -1,11 +1,11 @@
-"""Whether a graph keeps its invariants: what every pass may trust, and has to leave as it was.
+"""Verifier: check the invariants of a graph, which every pass may rely on and has to preserve.
 
 * Structure: blocks own their nodes, nodes their outputs and blocks, one graph all of them; positions rise; the nodes
   ``prim::Param`` and ``prim::Return`` are where they belong; the insertion point is in the graph.
-* Values: each is defined once, before its uses and in a block around them; uses and inputs tell the same; names and
+* Values: each is defined once, before its uses and in a block around them; uses and inputs are consistent; names and
   numbers are unique.
-* Meaning: ``prim::If``, ``prim::Loop`` and the nodes that make constants and containers are as
-  :mod:`rekindle.ir.verifier_rules` says; the call of an operator fits one of its overloads.
+* Semantics: ``prim::If``, ``prim::Loop`` and the nodes that make constants and containers follow
+  :mod:`rekindle.ir.verifier_rules`; the call of an operator fits one of its overloads.
 
 Time and memory are linear in the size of the graph.
 """
@@ -28,7 +28,7 @@ def verify(graph: Graph) -> None:
     """Check that ``graph``, and every graph in an attribute of its nodes, is valid.
 
     Raises:
-        VerificationError: it is not; the message tells what is wrong with which node, and shows the IR around it.
+        VerificationError: it is not; the message names the node and the violated invariant, and shows the IR around it.
     """
     pending = [graph]
     seen: set[Graph] = set()
@@ -95,16 +95,14 @@ class _Verifier:
         if block.graph is not self._graph:
             self._fail(f"{block_name(block)} belongs to another graph", block.owning_node)
         if param.inputs or param.in_block:
-            self._fail(
-                f"the prim::Param of {block_name(block)} has inputs, or stands among the nodes", block.owning_node
-            )
+            self._fail(f"the prim::Param of {block_name(block)} has inputs, or is among the nodes", block.owning_node)
         if end.outputs:
             self._fail(f"the prim::Return of {block_name(block)} has outputs", block.owning_node)
         self._scopes.append([])
         self._define_outputs(param)
 
     def _nodes_of(self, block: Block) -> list[Node]:
-        """The nodes of ``block``, once their links and positions are known to be sound."""
+        """Return the nodes of ``block``, once their links and positions are known to be sound."""
         end = block.return_node
         nodes: list[Node] = []
         before = end
@@ -112,16 +110,16 @@ class _Verifier:
         while True:
             node = before._next
             if node is None or node._prev is not before:
-                self._fail(f"the nodes behind this one in {block_name(block)} are not linked", before)
+                self._fail(f"the nodes after this one in {block_name(block)} are not linked", before)
             if node is end:
                 return nodes
             if node in self._nodes:
-                self._fail("it stands in two places", node)
+                self._fail("it is in two places", node)
             self._nodes.add(node)
             if node.owning_block is not block:
-                self._fail(f"it stands in {block_name(block)}, but belongs to another block", node)
+                self._fail(f"it is in {block_name(block)}, but belongs to another block", node)
             if node._position <= position:
-                self._fail("its position is not behind that of the node before it", node)
+                self._fail("its position is not after that of the node before it", node)
             position = node._position
             nodes.append(node)
             before = node
@@ -142,7 +140,7 @@ class _Verifier:
                 self._fail("one of its blocks belongs to another node", node)
 
     def _end(self, node: Node) -> None:
-        """Behind the blocks of ``node``: its outputs can be used from here on."""
+        """Bring the outputs of ``node`` into scope, after its blocks."""
         self._define_outputs(node)
         try:
             rule = RULES.get(node.kind)
@@ -168,9 +166,9 @@ class _Verifier:
         if value in self._values:
             return f"%{value.name} is used outside of the block that defines it"
         if value.node.owning_block is None:
-            return f"%{value.name} is defined by a {value.node.kind} that stands in no block"
+            return f"%{value.name} is defined by a {value.node.kind} that is in no block"
         if value not in value.node._outputs:
-            return f"%{value.name} is no output of its node any more"
+            return f"%{value.name} is no longer an output of its node"
         return f"%{value.name} is used before it is defined"
 
     def _define_outputs(self, node: Node) -> None:
@@ -212,7 +210,7 @@ class _Verifier:
 
 
 def _context(node: Node) -> Iterator[str]:
-    """``node`` between its neighbours, with the node whose block they stand in."""
+    """Yield ``node`` between its neighbors, with the node whose block contains them."""
     block = node.owning_block
     if block is not None and block.owning_node is not None:
         yield f"  in {block_name(block)} of  {print_head(block.owning_node)}"
@@ -222,7 +220,7 @@ def _context(node: Node) -> Iterator[str]:
 
 
 def _neighbors(node: Node, link: str) -> list[Node]:
-    """Up to three nodes before or behind ``node`` in its block."""
+    """Return up to three nodes before or after ``node`` in its block."""
     found: list[Node] = []
     at: Node | None = node
     while len(found) < _CONTEXT:

@@ -1,4 +1,4 @@
-"""What single nodes have to be: rules of the kinds that the graph itself gives a meaning, agreement with schemas."""
+"""Verification rules of single nodes: rules of the kinds that the IR itself defines, and conformance to schemas."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _check_unpacking(node: Node) -> None:
     _check_count(node.inputs, 1, "input")
     type = node.input.type
     if not isinstance(type, TupleType):
-        raise RuleBroken(f"it unpacks %{node.input.name} : {type}, which is no tuple")
+        raise RuleBroken(f"it unpacks %{node.input.name} : {type}, which is not a tuple")
     _check_count(node.outputs, len(type.elements), "output")
     for output, element in zip(node.outputs, type.elements, strict=True):
         if not _are_related(output.type, element):
@@ -272,7 +272,7 @@ def _explain(node: Node, overloads: Sequence[Operator]) -> str:
 
 
 def _why_not(operator: Operator, node: Node) -> str:
-    """Why the inputs of ``node`` do not fit ``operator``."""
+    """Return why the inputs of ``node`` do not fit ``operator``."""
     schema, inputs = operator.schema, node.inputs
     if len(inputs) != len(schema.arguments) and not (schema.is_vararg and len(inputs) >= len(schema.arguments)):
         return f"it takes {_count(len(schema.arguments), 'input')}, not {len(inputs)}"
@@ -289,7 +289,7 @@ def _why_not(operator: Operator, node: Node) -> str:
 
 
 def _why_not_outputs(node: Node, operator: Operator) -> str | None:
-    """Why the outputs of ``node`` are not what ``operator`` returns; None where they are."""
+    """Return why the outputs of ``node`` are not what ``operator`` returns; None where they are."""
     schema = operator.schema
     if schema.is_varret or node.kind in _SAY_THEMSELVES:
         return None
@@ -310,7 +310,7 @@ _SAY_THEMSELVES: Final = frozenset(("prim::unchecked_cast",))
 
 
 def _are_related(a: Type, b: Type) -> bool:
-    """Whether one says the same as the other, or more: types may be refined, and forgotten again."""
+    """Return whether one says the same as the other, or more: types may be refined, and forgotten again."""
     return a.is_subtype_of(b) or b.is_subtype_of(a)
 
 

@@ -47,7 +47,7 @@ Observer = Callable[[Pass, Graph, bool], None]
 
 
 def chosen_verifier() -> Verifier | None:
-    """What looks at graphs after passes: the verifier where ``REKINDLE_VERIFY`` asks for it, else nothing."""
+    """Return what looks at graphs after passes: the verifier where ``REKINDLE_VERIFY`` asks for it, else nothing."""
     return verify if settings().verify else None
 
 

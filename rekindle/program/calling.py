@@ -1,4 +1,4 @@
-"""Calls of compiled functions from Python, and the checks of values that Python hands over."""
+"""Calls of compiled functions from Python, and checks of the values that Python passes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ late_hooks: Final[list[ref[torch.nn.Module]]] = []
 
 
 def has_late_hooks(module: torch.nn.Module) -> bool:
-    """Whether such a module has one of these hooks still."""
+    """Return whether such a module has one of these hooks still."""
     own = vars(module)
     return any(number in own[table] for table, number in own.get("_rekindle_late_hooks", ()))
 
@@ -52,14 +52,14 @@ def check_parts(owner: object) -> None:
 
 
 def _instead(part: torch.nn.Module) -> str:
-    """What to do instead of registering a hook on a part of a compiled module."""
+    """Return what to do instead of registering a hook on a part of a compiled module."""
     if any(cls.__name__ == "FSDPModule" for cls in type(part).__mro__):
         return "fully_shard the compiled module as a whole, or compile its parts one by one and shard each"
     return "register it before the module is compiled, or remove it: handle.remove()"
 
 
 def call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The result of ``record`` for these arguments.
+    """Return the result of ``record`` for these arguments.
 
     Raises:
         ArgumentError: they do not fit its schema.
@@ -74,7 +74,7 @@ def call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 
 def runner_of(record: GraphFunction) -> Runner:
-    """What calls ``record`` from Python, whatever the thread is doing; made when it is first called."""
+    """Return what calls ``record`` from Python, whatever the thread is doing; made when it is first called."""
     found = record.runner
     if found is None:
         found = record.runner = binder_of(record).runner(execute)
@@ -95,7 +95,7 @@ def launch(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
 
 
 def graph_for(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
-    """The graph that a call with these arguments runs.
+    """Return the graph that a call with these arguments runs.
 
     Raises:
         ArgumentError: they do not fit the schema.
@@ -113,14 +113,14 @@ def compile(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def inlined(record: GraphFunction) -> Graph:
-    """A copy of the function's graph in which every call has given way to what it calls."""
+    """Return a copy of the function's graph in which every call has given way to what it calls."""
     graph = record.graph.copy()
     inline(graph)
     return graph
 
 
 def fit_value(value: Any, type: Type, where: str) -> Any:
-    """``value`` as programs keep it in a slot of this type: itself where it fits.
+    """Return ``value`` as programs keep it in a slot of this type: itself where it fits.
 
     Raises:
         TypeError: it does not fit; the message begins with ``where``.

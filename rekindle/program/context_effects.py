@@ -1,7 +1,7 @@
-"""Context managers of PyTorch of which a program text can say everything but what they do.
+"""Effects of PyTorch's context managers that archives do not spell out.
 
-Archives hold the classes of ``torch.autocast`` and ``record_function`` as PyTorch compiled them: their ``__enter__``
-returns ``self``, or calls the profiler on an object of C++. Whoever runs the program is expected to know their names.
+Archives contain the classes of ``torch.autocast`` and ``record_function`` as PyTorch compiled them: their ``__enter__``
+returns ``self``, or calls the profiler on a C++ object. The runtime is expected to recognise them by name.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class DebugState:
 
 
 def debug_state_of(record: GraphFunction) -> DebugState:
-    """The state of ``record`` as it is now. Nothing is compiled or run to tell it, but the graph.
+    """Return the current state of ``record``. Only its graph is compiled; nothing runs.
 
     Raises:
         CompileError: the function cannot be compiled.

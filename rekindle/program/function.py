@@ -23,7 +23,7 @@ from rekindle.runtime.interpreter.futures import Future
 
 
 class _Compiled:
-    """What functions and methods have in common: a record and what it tells."""
+    """Common base of functions and methods: a record and views of it."""
 
     _record: GraphFunction
 
@@ -63,19 +63,20 @@ class _Compiled:
         return code_with_constants(self._record, is_method=isinstance(self, Method))
 
     def get_debug_state(self) -> DebugState:
-        """The graph and what the runtime has made of it so far."""
+        """Return the graph and what the runtime has made of it so far."""
         return debug_state_of(self._record)
 
     def show(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The page of :func:`rekindle.show`: the graph on its way, for calls with these arguments if there are any."""
+        """Return the page of :func:`rekindle.show`: the graph on its way, for calls with these arguments if there are
+        any."""
         return public_names.public.get()("show")(self, *args, **kwargs)
 
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:
-        """How long each node takes in calls with these arguments: see :func:`rekindle.measure`."""
+        """Return how long each node takes in calls with these arguments: see :func:`rekindle.measure`."""
         return public_names.public.get()("measure")(self, *args, **kwargs)
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """Return what notebooks show."""
         text: str = self.show()._repr_html_()
         return text
 
@@ -154,7 +155,7 @@ class Function(_Compiled, Savable):
         return launch(self._record, args, kwargs)
 
     def graph_for(self, /, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that a call with these arguments runs. It is not called."""
+        """Return the graph that a call with these arguments runs. It is not called."""
         return graph_for(self._record, args, kwargs)
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
@@ -210,7 +211,7 @@ class Method(_Compiled):
         return launch(self._record, (self.owner, *args), kwargs)
 
     def graph_for(self, /, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that a call with these arguments runs. It is not called."""
+        """Return the graph that a call with these arguments runs. It is not called."""
         return graph_for(self._record, (self.owner, *args), kwargs)
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
@@ -251,7 +252,7 @@ class Overloaded:
         return binder_of(record).result(execute(record, bound))
 
     def fitting(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function | Method:
-        """The overload that a call with these arguments runs.
+        """Return the overload that a call with these arguments runs.
 
         Raises:
             ArgumentError: they fit none.
@@ -275,7 +276,7 @@ class Overloaded:
 
 
 def signature_of(schema: FunctionSchema, skip: int = 0) -> inspect.Signature:
-    """A schema as Python's signature, with the types spelled out, without the first ``skip`` parameters."""
+    """Return a schema as Python's signature, with the types spelled out, without the first ``skip`` parameters."""
     parameters = [
         inspect.Parameter(
             argument.name,

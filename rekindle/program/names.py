@@ -12,7 +12,7 @@ _taken: set[str] = set()
 
 
 def qualified_name(obj: Any) -> str:
-    """The name of a Python function or class in compiled programs. Names in ``__main__`` stand directly below
+    """Return the name of a Python function or class in compiled programs. Names in ``__main__`` are directly below
     ``__torch__``."""
     name = getattr(obj, "__name__", None) or type(obj).__name__
     if name == "<lambda>":
@@ -24,7 +24,8 @@ def qualified_name(obj: Any) -> str:
 
 
 def unique_name(name: str) -> str:
-    """``name`` if nothing has it yet, else the same with ``___torch_mangle_N`` before its last part; takes the name."""
+    """Return ``name`` if nothing has it yet, else the same with ``___torch_mangle_N`` before its last part; takes the
+    name."""
     if name not in _taken:
         _taken.add(name)
         return name

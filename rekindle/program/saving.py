@@ -1,4 +1,4 @@
-"""``save`` as compiled modules and functions offer it. What it does is known on a higher floor."""
+"""``save`` of compiled modules and functions: a hook that a higher layer implements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Savable:
         save_program.get()(self, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: ExtraFiles | None = None) -> bytes:
-        """The bytes that :meth:`save` would write."""
+        """Return the bytes that :meth:`save` would write."""
         buffer = io.BytesIO()
         self.save(buffer, _extra_files)
         return buffer.getvalue()

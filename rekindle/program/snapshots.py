@@ -18,9 +18,9 @@ _COMPRESSED_LAYOUTS: Final = (torch.sparse_csr, torch.sparse_csc, torch.sparse_b
 
 
 def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:
-    """A copy that shares no memory with ``module``; what is one in it is one in the copy. Tensors that a computation
-    made are copied without its history. ``memo`` is that of :func:`copy.deepcopy`: it goes on knowing what was
-    copied."""
+    """Return a copy that shares no memory with ``module``; aliasing within the module is preserved in the copy.
+    Tensors that a computation made are copied without its history. ``memo`` is that of :func:`copy.deepcopy`; the
+    copies are recorded in it."""
     for part in module.modules():
         if isinstance(part, ScriptModule):
             for name in part.script_type.attributes:
@@ -34,7 +34,7 @@ def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:
 
 
 def copy_constants(graph: Graph, memo: dict[int, Any]) -> None:
-    """Let ``graph`` have tensors of its own, that no traced program shares with whoever it was traced from."""
+    """Give ``graph`` constants of its own, which no traced program shares with the code that it was traced from."""
     for node in nodes_within(graph):
         value = node.attributes.get("value")
         if node.kind == "prim::Constant" and isinstance(value, torch.Tensor):
@@ -43,13 +43,13 @@ def copy_constants(graph: Graph, memo: dict[int, Any]) -> None:
 
 
 def objects_in(value: Any) -> set[int]:
-    """What in ``value`` can be written to, told by identity: the storages of its tensors, its lists, its objects."""
+    """Return the ids of the mutable objects in ``value``: the storages of its tensors, its lists, its objects."""
     return {_identity(item) for item in _walk(value)}
 
 
 def as_constant(value: Any, known: dict[int, Any]) -> Any:
-    """``value`` as a constant: its tensors without history and gradients, but the same memory. ``known`` are those of
-    before by their identity, so that what is one stays one."""
+    """Return ``value`` as a constant: its tensors without history and gradients, but the same memory. ``known`` are
+    those of before by their identity, so that what is one stays one."""
     if isinstance(value, torch.Tensor):
         if id(value) not in known:
             known[id(value)] = value.detach()

@@ -1,13 +1,14 @@
-"""Each change that a pass makes is announced before it is made: so it can be told, counted and limited.
+"""Change counting: a pass asks for permission before each change, so that changes can be logged, counted and limited
+(LLVM: DebugCounter).
 
-A pass asks :func:`may_change` in front of every single change, which leaves the graph valid, whether or not another
+A pass calls :func:`may_change` before every single change. Each change leaves the graph valid, whether or not another
 follows::
 
     if not may_change("fold", node):
         return False
 
-Whoever runs passes reads the counts in a :class:`ChangeCounter` and may set limits. Where one change of one pass is
-wrong, halving the limit finds it.
+The caller of the passes reads the counts in a :class:`ChangeCounter` and may set limits. A wrong change is found by
+bisecting the limit.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class ChangeCounter:
 
     @contextmanager
     def attributed_to(self, name: str) -> Iterator[None]:
-        """Within, changes are those of the pass ``name``."""
+        """Attribute changes within the ``with`` block to the pass ``name``."""
         passes_that_ran.add(name)
         token = _CURRENT.set((self, name))
         try:
@@ -43,8 +44,8 @@ class ChangeCounter:
             _CURRENT.reset(token)
 
     def may_change(self, name: str, what: str, subject: object) -> bool:
-        """Whether the pass ``name`` may make one more change, which counts as made if it may. ``what`` and ``subject``
-        tell which it is."""
+        """Return whether the pass ``name`` may make one more change, which counts as made if it may. ``what`` and
+        ``subject`` describe it."""
         count = self.counts.get(name, 0)
         limit = self.limits.get(name)
         if limit is not None and count >= limit:
@@ -57,7 +58,7 @@ _CURRENT: Final[ContextVar[tuple[ChangeCounter, str] | None]] = ContextVar("reki
 
 
 def may_change(what: str, subject: object) -> bool:
-    """Whether the pass that runs may do ``what`` with ``subject``: a node, a value, anything with a ``repr``.
+    """Return whether the pass that runs may do ``what`` with ``subject``: a node, a value, anything with a ``repr``.
 
     Always, unless it runs under a :class:`ChangeCounter` with a limit.
     """
@@ -75,13 +76,13 @@ def may_change(what: str, subject: object) -> bool:
 
 
 def logger_of(name: str) -> logging.Logger:
-    """The logger of the pass ``name``."""
+    """Return the logger of the pass ``name``."""
     return logging.getLogger(f"rekindle.passes.{name}")
 
 
 @contextmanager
 def nested(name: str) -> Iterator[None]:
-    """Within, changes are those of the pass ``name``, which the pass that runs has called."""
+    """Attribute changes within the ``with`` block to the pass ``name``, which the running pass has called."""
     current = _CURRENT.get()
     if current is None:
         yield

@@ -1,5 +1,5 @@
-"""Whether a match may give way to a replacement: what else uses its values, what happens in between, who may write to
-what afterwards."""
+"""Legality of rewrites: whether replacing a match is unobservable, given other uses of its values, nodes in between,
+and later writes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class GraphFacts:
         return self._is_calm
 
     def forget(self, is_effect_free: bool) -> None:
-        """The graph has changed, by nodes that are calm or not."""
+        """Discard cached facts: the graph has changed, by effect-free nodes or others."""
         self._aliases = None
         if not is_effect_free:
             self._is_calm = None
@@ -58,17 +58,17 @@ def _has_effects(node: Node) -> bool:
     return may_write(node) or has_side_effects(node) or writes_modes(node) or is_nondeterministic(node)
 
 
-# -------------------------------------------------------------------------------------------------- where it may stand
+# -------------------------------------------------------------------------------------------------- insertion points
 
 
 def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocker:
-    """The node before which what replaces ``match`` may stand, or why there is none."""
+    """Return the node before which the replacement of ``match`` is legal, or why there is none."""
     nodes = sorted(set(match.nodes.values()), key=lambda node: node._position)
     block = nodes[0].owning_block
     assert block is not None
     for node in nodes:
         if node.owning_block is not block:
-            return RewriteBlocker(f"{node.kind} stands in another block than the rest", node)
+            return RewriteBlocker(f"{node.kind} is in another block than the rest", node)
     inner = _shared(match, nodes, facts)
     if inner is not None:
         return inner
@@ -83,12 +83,12 @@ def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocke
         if given in match.roots:
             return RewriteBlocker(f"%{given.name} is a result, and another result is made of it", given.node)
         if _is_after(given, place, block):
-            return RewriteBlocker(f"%{given.name} is defined behind the place where a result is used", given.node)
+            return RewriteBlocker(f"%{given.name} is defined after the place where a result is used", given.node)
     return _crossing(match, nodes, place, facts) or place
 
 
 def _shared(match: Match, nodes: Sequence[Node], facts: GraphFacts) -> RewriteBlocker | None:
-    """A value within the match that something else uses too: it would be computed twice. Views, lists and
+    """Return a value within the match that something else uses too: it would be computed twice. Views, lists and
     numbers cost nothing."""
     roots, own = set(match.roots), set(nodes)
     for node in nodes:
@@ -113,7 +113,7 @@ def _is_cheap(node: Node, output: Value, facts: GraphFacts) -> bool:
 
 
 def _twice(match: Match) -> RewriteBlocker | None:
-    """Two nodes of the pattern that are one in the program, though each would answer for itself."""
+    """Return a blocker if two nodes of the pattern match one node that writes or is nondeterministic."""
     found: dict[Node, Node] = {}
     for wanted, node in match.nodes.items():
         if found.setdefault(node, wanted) is not wanted and (is_nondeterministic(node) or may_write(node)):
@@ -122,7 +122,7 @@ def _twice(match: Match) -> RewriteBlocker | None:
 
 
 def _first_user(match: Match, nodes: Sequence[Node], block: Block) -> Node:
-    """The last node of the match, or what uses a result before that."""
+    """Return the last node of the match, or what uses a result before that."""
     own, place = set(nodes), nodes[-1]
     for root in match.roots:
         for use in root.uses:
@@ -139,7 +139,7 @@ def _is_after(value: Value, place: Node, block: Block) -> bool:
 
 
 def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFacts) -> RewriteBlocker | None:
-    """What lies between the nodes of the match and ``place`` and would see the difference."""
+    """Return what lies between the nodes of the match and ``place`` and would see the difference."""
     if facts.is_effect_free or len(nodes) == 1:
         return None
     effects_of = facts.aliases.effects_of
@@ -149,7 +149,7 @@ def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFact
     for index, (_, first) in enumerate(written):
         for _, second in written[index + 1 :]:
             if first._position > second._position and effects_of(first).conflicts_with(effects_of(second)):
-                return RewriteBlocker(f"{second.kind} comes before {first.kind}, but behind it in the pattern", second)
+                return RewriteBlocker(f"{second.kind} comes before {first.kind}, but after it in the pattern", second)
     node = nodes[0]
     while node is not nodes[-1]:
         node = node.next
@@ -159,7 +159,7 @@ def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFact
             down = mine._position < node._position < place._position
             up = place._position <= node._position < mine._position
             if (down or up) and effects_of(mine).conflicts_with(effects_of(node)):
-                return RewriteBlocker(f"{node.kind} stands between, and {mine.kind} cannot be moved across it", node)
+                return RewriteBlocker(f"{node.kind} is in between, and {mine.kind} cannot be moved across it", node)
     return None
 
 
@@ -177,10 +177,10 @@ class Relations:
 
 
 def relations_of(graph: Graph, results: Sequence[Value]) -> Relations:
-    """The relations of ``graph``, whose ``results`` may be more than its outputs."""
+    """Return the relations of ``graph``, whose ``results`` may be more than its outputs."""
     aliases = AliasDb(graph)
-    # Inputs may alias each other: that a result shares memory with one tells nothing of the other. Go by what it is
-    # made of, as if every input were the only one.
+    # Inputs may alias each other: that a result shares memory with one implies nothing for the other. Follow the nodes
+    # that compute it, as if every input were the only one.
     with_inputs = set()
     for place, result in enumerate(results):
         for index in _sources(graph, result):
@@ -200,7 +200,7 @@ def relations_of(graph: Graph, results: Sequence[Value]) -> Relations:
 
 
 def _sources(graph: Graph, result: Value) -> set[int]:
-    """The inputs that ``result`` may share memory with, each asked alone: the others are made anew for that."""
+    """Return the inputs that ``result`` may share memory with. Each is tested alone, with the others as new values."""
     found = set()
     for index in range(len(graph.inputs)):
         copy = Graph()
@@ -220,7 +220,7 @@ def _sources(graph: Graph, result: Value) -> set[int]:
 def aliasing_refusal(
     match: Match, before: Relations, after: Relations, facts: GraphFacts, *, shares_alike: bool
 ) -> RewriteBlocker | None:
-    """Why a result that shares memory otherwise than before would be noticed; None if it would not.
+    """Return why a result that shares memory otherwise than before would be noticed; None if it would not.
 
     What may share memory before and after need not do so alike: a reshape may copy or not. Only with ``shares_alike``
     is it known to.
@@ -256,7 +256,7 @@ def _noticed(result: Value, other: Value, was: bool, will: bool, facts: GraphFac
                 f"%{result.name} {how} %{other.name}, and %{value.name} is handed to what is not known"
             )
     if _leaves(result, facts) and (aliases.outlives_call(other) or _leaves(other, facts)):
-        return RewriteBlocker(f"%{result.name} {how} %{other.name}, and whoever calls the program knows both")
+        return RewriteBlocker(f"%{result.name} {how} %{other.name}, and the caller of the program knows both")
     return None
 
 
@@ -266,8 +266,8 @@ def _writer(value: Value, facts: GraphFacts) -> Node | None:
 
 
 def _leaves(value: Value, facts: GraphFacts) -> bool:
-    """Whether ``value`` itself, a view of it, or what holds it, is handed to somebody: returned, stored, passed to what
-    is not known. Another value of the same memory may be, all the same."""
+    """Return whether ``value`` itself, a view of it, or a container of it escapes: is returned, stored, or passed to
+    an unknown operator. Another value of the same memory may still escape."""
     aliases = facts.aliases
     pending, seen = [value], {value}
 

@@ -17,7 +17,7 @@ from rekindle.rewriting.pattern import Pattern, place_of
 class Explanation:
     """Where a rule fits a program (``matches``, as the lines of the graph), or ``text``: why it fits nowhere.
 
-    It is true where the rule fits; its text tells everything.
+    It is true if the rule fits; ``str`` of it is the full explanation.
     """
 
     rule: str
@@ -84,6 +84,6 @@ def _differs(name: str, pattern: Pattern, mismatch: PatternMismatch) -> str:
 
 
 def _place(range: SourceRange, otherwise: str) -> list[str]:
-    """The source line of a place, or ``otherwise`` where there is none."""
+    """Return the source line of a place, or ``otherwise`` where there is none."""
     shown = range.highlight(0).rstrip("\n") if range.is_known else ""
     return [shown] if shown else [f"  {otherwise}"] if otherwise else []

@@ -1,8 +1,8 @@
-"""Where a pattern stands in a graph, and why it does not.
+"""Pattern matching: find occurrences of a pattern in a graph, and explain mismatches.
 
-Matching goes from the results of a pattern back to its inputs. An input fits any value of its type, a constant the
-same constant, another node one of the same kind, overload and attributes whose inputs fit. Operators that commute are
-tried both ways.
+Matching proceeds from the results of a pattern to its inputs. A pattern's input matches any value of its type, and a
+constant an equal constant. Any other node matches one of the same kind, overload and attributes whose inputs match.
+Commutative operators are tried in both orders.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Pairs: TypeAlias = list[tuple[Value, Value]]
 
 @dataclass(slots=True, eq=False)
 class Match:
-    """A place where a pattern stands: what each of its parts is there."""
+    """An occurrence of a pattern: the node or value that each of its parts matches."""
 
     pattern: Pattern
     values: dict[Value, Value] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Match:
         return self.node.graph
 
     def __getitem__(self, name: str) -> Value:
-        """What stands for the parameter ``name`` of the pattern."""
+        """Return what stands for the parameter ``name`` of the pattern."""
         return self.values[self.pattern.inputs[name]]
 
     def type(self, name: str) -> Type:
@@ -56,7 +56,7 @@ class Match:
         return is_constant(self[name])
 
     def constant(self, name: str, default: object = None) -> object:
-        """The Python value of what stands for a parameter, where it is a constant; else ``default``."""
+        """Return the Python value of what stands for a parameter, where it is a constant; else ``default``."""
         value = self[name]
         return value_of(value.node) if is_constant(value) else default
 
@@ -87,7 +87,7 @@ class Matcher:
         self.closest: PatternMismatch | None = None
 
     def matches_at(self, node: Node) -> Iterator[Match]:
-        """The ways in which the pattern stands with its first result made by ``node``."""
+        """Yield the matches in which ``node`` computes the first result of the pattern."""
         root = self.pattern.roots[0]
         if node.kind != root.node.kind or len(node.outputs) != len(root.node.outputs):
             return
@@ -95,7 +95,7 @@ class Matcher:
         yield from self._rest_of_roots(Match(self.pattern), pairs, 1)
 
     def _rest_of_roots(self, match: Match, pairs: Pairs, index: int) -> Iterator[Match]:
-        """Go on with ``pairs``, then with the results from ``index`` on."""
+        """Solve ``pairs``, then match the results from ``index`` on."""
         for found in self._solve(match, pairs):
             if index == len(self.pattern.roots):
                 yield found
@@ -121,7 +121,7 @@ class Matcher:
         ]
 
     def _solve(self, match: Match, pairs: Pairs) -> Iterator[Match]:
-        """The ways to have every value of the pattern in ``pairs`` be the one of the program beside it."""
+        """Yield the ways to have every value of the pattern in ``pairs`` be the one of the program beside it."""
         pairs = list(pairs)
         while pairs:
             wanted, found = pairs.pop()
@@ -175,7 +175,7 @@ class Matcher:
         if known is not None:
             return [[]]
         match.nodes[pattern_node] = node
-        # The last pair is looked at first: put the inputs in reverse, so that differences are told from left to right.
+        # The last pair is matched first: reverse the inputs, so that differences are reported from left to right.
         pairs = list(zip(pattern_node.inputs, node.inputs, strict=True))[::-1]
         if not commutes(pattern_node) or not commutes(node):
             return [pairs]
@@ -192,7 +192,8 @@ class Matcher:
 
 
 def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | Value, Node | Value]:
-    """What a difference is shown at. Equal constants are one, which stands at the first: show who uses it here."""
+    """Return the nodes or values at which a difference is reported. Equal constants are pooled at the start of the
+    graph: report their user instead."""
     if wanted.node.kind == "prim::Constant":
         for user, offset in wanted.uses:
             node = match.nodes.get(user)
@@ -202,7 +203,7 @@ def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | V
 
 
 def _difference(wanted: Node, found: Node) -> str | None:
-    """What keeps a node of a program from being that of a pattern, but for attributes and inputs."""
+    """Return what keeps a node of a program from being that of a pattern, but for attributes and inputs."""
     if found.kind != wanted.kind:
         return f"{_kind(found)} where {wanted.kind} is expected"
     if len(found.inputs) != len(wanted.inputs):
@@ -222,7 +223,7 @@ def _kind(node: Node) -> str:
 
 
 def _captured(wanted: Node, found: Node, known: dict[str, AttributeValue]) -> dict[str, AttributeValue] | str:
-    """The attributes of ``found`` that the pattern captures; what is wrong, where others differ."""
+    """Return the attributes of ``found`` that the pattern captures; what is wrong, where others differ."""
     captured: dict[str, AttributeValue] = {}
     if wanted.attributes.keys() != found.attributes.keys():
         ours, theirs = sorted(wanted.attributes), sorted(found.attributes)
@@ -251,7 +252,7 @@ def _same_constant(a: Value, b: Value) -> bool:
 
 
 def _describe(value: Value) -> str:
-    """A value, for messages: a constant by what it is."""
+    """Return a value, for messages: a constant by what it is."""
     if is_constant(value):
         found = value_of(value.node)
         return "a constant tensor" if isinstance(found, torch.Tensor) else repr(found)

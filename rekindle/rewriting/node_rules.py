@@ -33,7 +33,7 @@ class AliasFacts:
         self._aliases: AliasDb | None = None
 
     def is_unwritten(self, *values: Value) -> bool:
-        """Whether nothing writes to ``values``, or hands them to something that may."""
+        """Return whether nothing writes to ``values``, or hands them to something that may."""
         if self._disabled:
             return False
         if self._aliases is None:
@@ -77,7 +77,7 @@ class RewriteSite:
     # ------------------------------------------------------------------------------------ changes of several nodes
 
     def begin(self) -> bool:
-        """Whether the pass may make a change of several nodes: :meth:`insert` them, then :meth:`finish`."""
+        """Return whether the pass may make a change of several nodes: :meth:`insert` them, then :meth:`finish`."""
         return may_change(self.verb, self.node)
 
     def insert(

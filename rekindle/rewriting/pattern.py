@@ -27,12 +27,12 @@ class Pattern:
 
     @property
     def _packing(self) -> Node | None:
-        """The tuple that several results are returned in, which nobody looks for."""
+        """The tuple in which several results are returned; it is not matched."""
         return packing_of(self.graph)
 
 
 def pattern_of(name: str, graph: Graph) -> Pattern:
-    """The pattern that computes what ``graph`` does; ``name`` is for messages.
+    """Return the pattern that computes what ``graph`` does; ``name`` is for messages.
 
     Raises:
         RuleError: the graph can be no pattern.
@@ -60,12 +60,12 @@ def pattern_of(name: str, graph: Graph) -> Pattern:
 
 
 def named_inputs(graph: Graph) -> dict[str, Value]:
-    """The inputs of a graph by their names; those without one are called by their place."""
+    """Return the inputs of a graph by their names; those without one are called by their place."""
     return {value.base_name or str(index): value for index, value in enumerate(graph.inputs)}
 
 
 def packing_of(graph: Graph) -> Node | None:
-    """The node that makes a tuple of several results right before they are returned."""
+    """Return the node that makes a tuple of several results right before they are returned."""
     if len(graph.outputs) != 1:
         return None
     node = graph.outputs[0].node
@@ -88,7 +88,7 @@ def place_of(item: Node | Value) -> SourceRange:
 
 
 def commutes(node: Node) -> bool:
-    """Whether the first two inputs of ``node`` may change places."""
+    """Return whether the first two inputs of ``node`` may change places."""
     if len(node.inputs) < 2:
         return False
     left, right, *others = node.inputs

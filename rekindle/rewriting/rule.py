@@ -68,17 +68,17 @@ class PatternRewrite:
         return apply_to_fixpoint([self], graph) > 0
 
     def explain(self, graph: Graph) -> Explanation:
-        """Where ``graph`` matches, and if nowhere why not."""
+        """Return where ``graph`` matches, and if nowhere why not."""
         return explain(self.name, self.patterns, graph, lambda match: self.refusal(match, GraphFacts(graph)))
 
     def matches_at(self, node: Node) -> Iterator[Match]:
-        """The ways in which a pattern stands with ``node`` for its first result; whether it may be replaced is
-        another question: see :meth:`refusal`."""
+        """Yield the matches of a pattern whose first result ``node`` computes, whether or not the rewrite is legal:
+        see :meth:`refusal`."""
         for pattern in self.patterns:
             yield from Matcher(pattern).matches_at(node)
 
     def refusal(self, match: Match, facts: GraphFacts) -> RewriteBlocker | None:
-        """Why this match stays."""
+        """Return why this match stays."""
         if self.when is not None:
             outcome = self.when(match)
             if isinstance(outcome, str):
@@ -122,7 +122,7 @@ class PatternRewrite:
         return _with_attributes(made, match) if match.attributes else made
 
     def _fixed(self, pattern: Pattern, replacement: Graph) -> Graph:
-        """The replacement with the inputs of ``pattern`` in their order."""
+        """Return the replacement with the inputs of ``pattern`` in their order."""
         inputs = named_inputs(replacement)
         for key, value in inputs.items():
             wanted = pattern.inputs.get(key)
@@ -164,7 +164,7 @@ class PatternRewrite:
 
 
 def _with_inputs(pattern: Pattern) -> tuple[Graph, dict[str, Value]]:
-    """A graph that takes what ``pattern`` takes, and its inputs by name."""
+    """Return a graph that takes what ``pattern`` takes, and its inputs by name."""
     new = Graph()
     return new, {key: new.add_input("" if key.isdigit() else key, value.type) for key, value in pattern.inputs.items()}
 
@@ -185,7 +185,7 @@ def _type_refusal(match: Match, made: Replacement) -> RewriteBlocker | None:
 
 
 def _with_attributes(made: Replacement, match: Match) -> Replacement:
-    """The replacement with what the match has captured for ``"$name"``."""
+    """Return the replacement with what the match has captured for ``"$name"``."""
     graph = made.graph.copy()
     for node in graph.all_nodes():
         for name, value in node.attributes.items():
@@ -236,7 +236,7 @@ def apply_to_fixpoint(rules: Sequence[PatternRewrite], graph: Graph) -> int:
             return total
         if total > limit:
             names = ", ".join(f"'{rule.name}'" for rule in rules)
-            raise RuleError(f"the rules {names} go on for ever: what one makes, one of them rewrites again")
+            raise RuleError(f"the rules {names} do not terminate: what one makes, one of them rewrites again")
 
 
 def _times(rule: PatternRewrite, graph: Graph) -> int:

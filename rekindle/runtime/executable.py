@@ -24,16 +24,13 @@ class Executable:
         self.code: Code | None = None
         self.strategy: Any = None
         self.is_watching = False
-        """Whether it will be told of edits."""
+        """Whether it receives notifications of edits."""
         self.was_edited = False
         """Whether a graph has been edited since the last time that something was made of it."""
 
     def begin(self, record: GraphFunction) -> None:
-        """Something is about to be made of the function's graph: forget it once that is edited, or one that it calls.
-
-        Raises:
-            VerificationError: the graph was edited, and is not valid.
-            GraphError: it was edited, and does not take or return what the function does.
+        """Observe edits of the function's graph, and of those that it calls: an edit discards what is compiled from
+        it.
         """
         if self.was_edited:
             verify(record.graph)
@@ -45,7 +42,7 @@ class Executable:
                 graph.watch(weakref.WeakMethod(self.forget))
 
     def forget(self) -> None:
-        """Begin anew at the next call: a graph was edited."""
+        """Discard all versions: a graph was edited."""
         self.code = self.strategy = None
         self.is_watching = False
         self.was_edited = True
@@ -55,7 +52,7 @@ _ALL: Final[weakref.WeakSet[Executable]] = weakref.WeakSet()
 
 
 def executable_of(record: GraphFunction) -> Executable:
-    """What there is of a function so far."""
+    """Return what there is of a function so far."""
     found = record.executable
     if not isinstance(found, Executable):
         found = record.executable = Executable()
@@ -64,13 +61,13 @@ def executable_of(record: GraphFunction) -> Executable:
 
 
 def forget_strategies() -> None:
-    """Have every function begin anew, because what is asked of a strategy has changed."""
+    """Discard the versions of every function, because settings of a strategy have changed."""
     for executable in list(_ALL):
         executable.strategy = None
 
 
 def code_of(record: GraphFunction) -> Code:
-    """The code of a function as it was compiled, made when it is first asked for.
+    """Return the code of a function as it was compiled, made when it is first asked for.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
@@ -85,7 +82,8 @@ def code_of(record: GraphFunction) -> Code:
 
 
 def graphs_of(record: GraphFunction) -> list[Graph]:
-    """The graph of a function, those within it, and those of the functions that it calls, as far as they are known."""
+    """Return the graph of a function, those within it, and those of the functions that it calls, as far as they are
+    known."""
     pending, seen = [record.graph], dict[Graph, None]()
     while pending:
         graph = pending.pop()

@@ -46,7 +46,7 @@ _last: Final[list[Callable[[], Code | None]]] = [lambda: None]
 
 
 def pipeline_of_calls(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
-    """All passes that the strategy of execution runs before a call with these arguments; but for the guards of
+    """Return all passes that the strategy of execution runs before a call with these arguments; but for the guards of
     ``profiling``, which stand for what earlier calls were."""
     make = native_pipeline if SETTINGS.strategy == "native" else pipeline_for
     return make(record, arguments)
@@ -75,13 +75,13 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
 
 
 def is_optimizing() -> bool:
-    """Whether calls that are made here run optimised graphs."""
+    """Return whether calls that are made here run optimised graphs."""
     return _optimize.get()
 
 
 def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
-    """What ``record`` returns for ``arguments``, which fit its schema: :func:`rekindle.runtime.calls.arguments.bind`
-    makes such.
+    """Return what ``record`` returns for ``arguments``, which fit its schema:
+    :func:`rekindle.runtime.calls.arguments.bind` makes such.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
@@ -107,7 +107,7 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
 
 
 def _traceback(error: BaseException) -> TracebackType | None:
-    """The places in the program that an error from a plan has come through, then what Python called beyond."""
+    """Return the places in the program that an error from a plan has come through, then what Python called beyond."""
     tail = foreign_frames(error.__traceback__)
     found = running_plan(error.__traceback__)
     if found is None:
@@ -147,7 +147,7 @@ def start(record: GraphFunction, arguments: Sequence[object]) -> Future[Any]:
 
 
 def with_strategy(record: GraphFunction) -> Executable:
-    """The executable of a function, with the strategy that is chosen now if it had none."""
+    """Return the executable of a function, with the strategy that is chosen now if it had none."""
     executable = executable_of(record)
     if executable.strategy is None:
         executable.begin(record)
@@ -156,7 +156,7 @@ def with_strategy(record: GraphFunction) -> Executable:
 
 
 def prepare(record: GraphFunction, arguments: Sequence[object]) -> Version:
-    """What runs calls with such arguments, made now.
+    """Return what runs calls with such arguments, made now.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
@@ -166,7 +166,7 @@ def prepare(record: GraphFunction, arguments: Sequence[object]) -> Version:
 
 
 def graph_for(record: GraphFunction, arguments: Sequence[object]) -> Graph:
-    """The graph that calls with such arguments run.
+    """Return the graph that calls with such arguments run.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.

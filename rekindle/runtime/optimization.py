@@ -15,8 +15,8 @@ from rekindle.rewriting.changes import ChangeCounter
 
 @cache
 def process_changes() -> ChangeCounter:
-    """The changes to all graphs that this process has optimised, with the limits that ``PYTORCH_JIT_OPT_LIMIT`` had
-    when the first was."""
+    """Return the changes to all graphs that this process has optimised, with the limits that ``PYTORCH_JIT_OPT_LIMIT``
+    had when the first was."""
     return ChangeCounter(settings().limits)
 
 

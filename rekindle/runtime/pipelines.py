@@ -134,8 +134,8 @@ _LIBRARY: Final = frozenset(
 
 
 def differentiation(elements: int = 0) -> tuple[Pass, ...]:
-    """The passes that run after all others but :data:`RECORDED_FUSION` where gradients are recorded. The largest tensor
-    of calls has about ``elements`` elements: that decides what pays, and nothing else."""
+    """Return the passes that run after all others but :data:`RECORDED_FUSION` where gradients are recorded. The largest
+    tensor of calls has about ``elements`` elements: that decides what pays, and nothing else."""
     pays = DifferentiationProfit(elements)
     return (
         SimplifyCarriedValues(),

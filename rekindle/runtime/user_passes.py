@@ -123,7 +123,7 @@ def add_pass(what: Any, /, *, at: PipelineStage = "start", **options: object) ->
 
 
 def has_user_passes() -> bool:
-    """Whether users have added passes."""
+    """Return whether users have added passes."""
     return any(_ADDED.values())
 
 
@@ -206,7 +206,7 @@ def _as_pass(what: Any) -> Pass:
         return made
     if callable(what) and not inspect.isclass(what):
         return _FunctionPass(what.__name__, what)
-    raise TypeError(f"a {type(what).__qualname__} is no pass: it has no name, or no run(graph)")
+    raise TypeError(f"a {type(what).__qualname__} is not a pass: it has no name, or no run(graph)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ RunsAs = Literal["native plan", "plan", "interpreter"]
 
 
 class Version:
-    """``function`` runs ``code`` on arguments. ``seconds`` is what making it took, with the passes before, where
-    somebody has noted that."""
+    """``function`` runs ``code`` on arguments. ``seconds`` is the time that compiling it took, including passes, if
+    it was measured."""
 
     __slots__ = ("_python", "code", "function", "reference", "seconds")
 
@@ -33,7 +33,7 @@ class Version:
 
     @classmethod
     def of(cls, graph: Graph, name: str) -> Version:
-        """The fastest way to run ``graph`` as it stands.
+        """Return the fastest way to run the unchanged ``graph``.
 
         Raises:
             SchemaError: nothing is registered that runs one of the nodes.
@@ -45,7 +45,7 @@ class Version:
 
     @classmethod
     def interpreted(cls, code: Code) -> Version:
-        """A version that the interpreter runs."""
+        """Return a version that the interpreter runs."""
         return cls(code, _Interpreted(code))
 
     @property
@@ -73,7 +73,7 @@ class PythonFunction:
         self._function: Callable[..., Any] | None = None
 
     def made(self) -> Callable[..., Any]:
-        """The function of the plan, or of the interpreter."""
+        """Return the function of the plan, or of the interpreter."""
         if self._function is None:
             try:
                 self._function = ExecutionPlan(self.code).function
@@ -98,7 +98,7 @@ class _Interpreted:
 
 
 def underlying_code(function: Callable[..., Any] | None) -> Code | None:
-    """What :attr:`Version.function` runs; None for functions from elsewhere."""
+    """Return what :attr:`Version.function` runs; None for functions from elsewhere."""
     if isinstance(function, _Interpreted):
         return function.code
     plan = native_plan_of(function) or plan_of(function)
@@ -106,7 +106,7 @@ def underlying_code(function: Callable[..., Any] | None) -> Code | None:
 
 
 def runs_as(function: Callable[..., Any]) -> RunsAs:
-    """What runs :attr:`Version.function`."""
+    """Return what runs :attr:`Version.function`."""
     if native_plan_of(function) is not None:
         return "native plan"
     return "plan" if plan_of(function) is not None else "interpreter"
@@ -116,14 +116,14 @@ class Strategy(Protocol):
     """How the calls of one function are run: which version runs which arguments, and when it is made."""
 
     def select(self, arguments: Sequence[object]) -> Version:
-        """What runs a call with these arguments, made now if there is none.
+        """Return what runs a call with these arguments, made now if there is none.
 
         Raises:
             CompileError: the function cannot be compiled.
         """
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """As :meth:`select`, but made before it returns, whatever the settings say."""
+        """Select a version as :meth:`select` does, but compile it before returning, regardless of the settings."""
 
     @property
     def versions(self) -> Sequence[Version]:

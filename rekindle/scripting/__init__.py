@@ -1,6 +1,6 @@
-"""Python objects -> programs: recursive scripting.
+"""Recursive scripting: compile Python objects to programs.
 
-Importing it fills the slots that the floors below leave open for what knows Python objects.
+Importing it implements the hooks of lower layers for knowledge of Python objects.
 """
 
 import rekindle.scripting.classes.script_classes

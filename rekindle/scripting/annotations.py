@@ -98,8 +98,8 @@ CLASS_HOOKS: list[TypeHook] = []
 
 
 def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type:
-    """The type that an annotation object means. Strings and forward references are read, with ``resolver`` for the
-    names in them.
+    """Return the type that an annotation object means. Strings and forward references are read, with ``resolver`` for
+    the names in them.
 
     Raises:
         NotScriptableError: it means none that a program can use.
@@ -116,8 +116,8 @@ def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, reso
 
 
 def find_type(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type | None:
-    """As :func:`type_of_annotation`, but None where the annotation means no type. Parts of it that mean none still
-    raise."""
+    """Return the type as :func:`type_of_annotation` does, or None if the annotation is not a type. Parts of it that
+    are not types still raise."""
     for known, type in _SIMPLE:
         if annotation is known:
             return type
@@ -150,11 +150,7 @@ _state: Final = _State()
 
 @contextmanager
 def _reading(annotation: Any, range: SourceRange) -> Iterator[None]:
-    """Within, the parts of ``annotation`` are read.
-
-    Raises:
-        NotScriptableError: it is one of its own parts, as ``Tree = Union[int, List["Tree"]]`` is.
-    """
+    """Track that the parts of ``annotation`` are read within the ``with`` block."""
     if any(annotation is outer for outer in _state.reading):
         raise NotScriptableError(
             "the annotation refers to itself, and a type of a program has no parts without end",
@@ -219,7 +215,7 @@ _LATER: Final = (torch.futures.Future, Future, *torch_jit.FUTURE, *torch_jit.AWA
 
 
 def is_final(annotation: object) -> bool:
-    """Whether the annotation is ``Final`` or ``Final[T]``, also as a string."""
+    """Return whether the annotation is ``Final`` or ``Final[T]``, also as a string."""
     if isinstance(annotation, str):
         return (
             annotation.rpartition("[")[0].strip().rpartition(".")[2] == "Final"
@@ -261,7 +257,7 @@ def _class_type(cls: type, range: SourceRange, resolver: Resolver | None) -> Typ
 
 
 def enum_type(cls: type[enum.Enum], range: SourceRange = UNKNOWN_RANGE) -> EnumType:
-    """The type of the members of an enum.
+    """Return the type of the members of an enum.
 
     Raises:
         NotScriptableError: it has none, or their values are not all of one type that a program can use.
@@ -291,7 +287,7 @@ def is_named_tuple(cls: object) -> bool:
 
 
 def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> TupleType:
-    """The type of a NamedTuple. Fields without an annotation are tensors."""
+    """Return the type of a NamedTuple. Fields without an annotation are tensors."""
     found = kept_type(cls)
     if isinstance(found, TupleType):
         return found
@@ -308,7 +304,8 @@ def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Re
 
 
 def annotations_of(obj: Any) -> dict[str, Any]:
-    """The annotations of a class or a function alone; names in them that do not exist by now are left as they are."""
+    """Return the annotations of a class or a function alone; names in them that do not exist by now are left as they
+    are."""
     try:
         return inspect.get_annotations(obj)
     except NameError:
@@ -326,7 +323,7 @@ def _annotations_in_mro(cls: type) -> dict[str, Any]:
 
 
 def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
-    """The annotations in the bodies of a class and its bases, each with the class in which it stands."""
+    """Return the annotations in the bodies of a class and its bases, each with the class that contains it."""
     found: dict[str, tuple[Any, type]] = {}
     for base in reversed(cls.__mro__):
         if base is object or _is_library_base(base):
@@ -336,7 +333,7 @@ def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
 
 
 def _is_library_base(cls: type) -> bool:
-    """Whether it is a class that modules derive from, of which programs see nothing."""
+    """Return whether it is a class that modules derive from, of which programs see nothing."""
     return cls.__module__.startswith("torch.nn.modules.module") or cls.__module__.partition(".")[0] == "rekindle"
 
 
@@ -344,9 +341,9 @@ _init_annotations: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]]
 
 
 def declared_in_init(cls: type) -> dict[str, tuple[str, types.FunctionType]]:
-    """The annotations, as text, of attributes that ``__init__`` of a class or of its bases assigns, each with the
-    function in which it stands: ``self.items: List[int] = []``, of which Python keeps nothing. A class counts more than
-    its bases."""
+    """Return the annotations, as text, of attributes that ``__init__`` of a class or of its bases assigns, each with
+    the function that contains it: ``self.items: List[int] = []``, which Python does not store. A class overrides its
+    bases."""
     found: dict[str, tuple[str, types.FunctionType]] = {}
     for owner in reversed(cls.__mro__):
         init = vars(owner).get("__init__")
@@ -380,7 +377,7 @@ def _read_annotations(init: types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def spell_annotation(annotation: object) -> str:
-    """The annotation as a person writes it."""
+    """Return the annotation as a person writes it."""
     if isinstance(annotation, str):
         return repr(annotation)
     if inspect.isclass(annotation) and get_origin(annotation) is None:

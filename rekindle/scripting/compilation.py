@@ -41,9 +41,9 @@ def compile_function(
 ) -> None:
     """Compile ``function`` into ``record``, with the signature of ``declaration`` where it is overloaded.
 
-    ``self_binding`` makes it a method, ``forms`` are names with a meaning of their own in it, ``names`` are objects
-    that it may name though Python does not see them there, as a local class within its own annotations. ``first`` is
-    what its first parameter always means, which is none of the record's then.
+    ``self_binding`` makes it a method, ``forms`` are names that are special forms in it, ``names`` are objects that it
+    may refer to although they are not in Python's scope there, such as a local class within its own annotations.
+    ``first`` is the fixed sugared value of its first parameter, which is then not a parameter of the record.
 
     Raises:
         CompileError: it cannot be compiled.

@@ -23,8 +23,8 @@ _CLASSES: Final[dict[type, Type]] = {torch.dtype: DTYPE, torch.layout: LAYOUT, t
 
 
 def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
-    """The value of a constant: a number, a string, None, an enum member, or a tuple or list of constants. None for
-    anything else."""
+    """Return the value of a constant: a number, a string, None, an enum member, or a tuple or list of constants. None
+    for anything else."""
     if isinstance(obj, enum.Enum):
         return graph.insert_constant(obj, enum_type(type(obj), range), range)
     if isinstance(obj, SIMPLE_CONSTANTS):
@@ -53,8 +53,8 @@ def is_constant(obj: Any) -> bool:
 
 
 def plain(obj: Any) -> Any:
-    """``obj`` as an object of the builtin class that it derives from: an ``IntFlag`` or a numpy float is a number like
-    any."""
+    """Return ``obj`` as an object of the builtin class that it derives from: an ``IntFlag`` or a numpy float is a
+    number like any."""
     if isinstance(obj, bool):
         return obj
     if isinstance(obj, enum.Enum) and isinstance(obj, str):

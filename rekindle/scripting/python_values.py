@@ -54,8 +54,8 @@ from rekindle.scripting.resolver import ABSENT, PythonResolver
 def sugared_value(
     obj: Any, range: SourceRange, graph: Graph, resolver: PythonResolver, name: str | None = None
 ) -> SugaredValue:
-    """What the Python object ``obj``, found under ``name``, means. What means nothing to a program is refused when it
-    is used."""
+    """Return what the Python object ``obj``, found under ``name``, means. What means nothing to a program is refused
+    when it is used."""
     if resolver.observer is not None:
         resolver.observer.uses(obj)
     special = SPECIAL.get(id(obj))
@@ -105,7 +105,8 @@ def sugared_value(
 
 
 def _elements(obj: set[Any] | frozenset[Any], range: SourceRange, graph: Graph) -> SugaredValue | None:
-    """A set from outside of the program, which the program cannot change; None where it cannot be a set of one."""
+    """Return a set from outside of the program, which the program cannot change; None where it cannot be a set of
+    one."""
     kinds = {type(item) for item in obj}
     if len(kinds) != 1 or not kinds <= {int, float, bool, str}:
         return None
@@ -127,7 +128,7 @@ _resolver.sugared_object = sugared_value
 
 
 def function_value(function: types.FunctionType, resolver: PythonResolver) -> SugaredValue:
-    """What a function written in Python means: a compiled function, one of two, or a call of Python."""
+    """Return what a function written in Python means: a compiled function, one of two, or a call of Python."""
     if is_left_to_python(function):
         return PythonFunctionValue(function, resolver)
     dispatch = boolean_dispatch_of(function)
@@ -170,7 +171,7 @@ class CompiledFunctionValue(FunctionValue):
             return super().call(replace(call, args=positional, kwargs=keywords))
 
     def _is_given_derived(self, call: CallSite) -> bool:
-        """Whether an object of a derived class is given where the function names its base."""
+        """Return whether an object of a derived class is given where the function names its base."""
         if len(self.functions) != 1:
             return False
         formals = {item.name: item.type for item in self.functions[0].schema.arguments}
@@ -432,7 +433,7 @@ class EnumClassValue(ClassValue):
         return len(self.enum)
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        """The members, as a list."""
+        """Return the members, as a list."""
         type = enum_type(self.enum, range)
         members = [graph.insert_constant(member, type, range) for member in self.enum]
         return SimpleValue(construct("prim::ListConstruct", members, ListType(type), range, graph))

@@ -22,19 +22,19 @@ _MISSING: Final = object()
 
 
 class NameObserver(Protocol):
-    """Is told what a function that is compiled finds under names."""
+    """Observer of the names that a function looks up while it is compiled."""
 
     def name_is(self, name: str, value: Any) -> None:
-        """A name of the function means ``value``, or nothing if that is :data:`ABSENT`."""
+        """Record that a name of the function refers to ``value``, or to nothing if that is :data:`ABSENT`."""
 
     def attribute_is(self, owner: Any, name: str, value: Any) -> None:
-        """An attribute of an object holds ``value``, or is not there."""
+        """Record that an attribute of an object holds ``value``, or does not exist."""
 
     def uses(self, value: Any) -> None:
-        """An object is given a meaning."""
+        """Record that an object is used."""
 
     def refuse(self, reason: str) -> None:
-        """The function depends on something else."""
+        """Record that the function depends on something that cannot be observed."""
 
 
 ABSENT: Final = _MISSING
@@ -74,7 +74,7 @@ class PythonResolver:
         forms: Mapping[str, SugaredValue] | None = None,
         names: Mapping[str, Any] | None = None,
     ) -> PythonResolver:
-        """The names that the code of ``function`` sees: closed-over variables, then globals; then ``names``."""
+        """Return the names that the code of ``function`` sees: closed-over variables, then globals; then ``names``."""
         known = (classes_in_annotations(function), names or {}, _owner_of(function))
         scopes = (closure_of(function), function.__globals__, *known)
         found = cls(*scopes, forms=forms)
@@ -82,7 +82,7 @@ class PythonResolver:
         return found
 
     def local_class(self, statement: LocalClass) -> Any:
-        """The class that ``statement`` defines within the function, made once.
+        """Return the class that ``statement`` defines within the function, made once.
 
         Raises:
             UnsupportedError: Python cannot make it before the function runs.
@@ -117,7 +117,7 @@ class PythonResolver:
         return made
 
     def find(self, name: str) -> Any:
-        """The Python object called ``name``; a marker where there is none."""
+        """Return the Python object called ``name``; a marker where there is none."""
         found = self._find(name)
         if self.observer is not None:
             self.observer.name_is(name, found)
@@ -130,7 +130,7 @@ class PythonResolver:
         return __debug__ if name == "__debug__" else _MISSING
 
     def knows(self, name: str) -> bool:
-        """Whether ``name`` means something here."""
+        """Return whether ``name`` means something here."""
         return self.find(name) is not _MISSING
 
     def sugared(self, obj: Any, range: SourceRange, graph: Graph, name: str | None = None) -> SugaredValue:
@@ -164,7 +164,7 @@ class PythonResolver:
         return class_in_namespace(owner, rest[-1] if rest else "") or find_type(found, range, self)
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue:
-        """What an import within a function means: it is made when the function is compiled."""
+        """Return what an import within a function means: it is made when the function is compiled."""
         if self.observer is not None:
             self.observer.refuse("an import within it")
         package = self.find("__package__")
@@ -179,7 +179,7 @@ class PythonResolver:
         return self.sugared(found, statement.range, graph, statement.name)
 
     def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue:
-        """What a class within a function means: Python makes it when the function is compiled."""
+        """Return what a class within a function means: Python makes it when the function is compiled."""
         cls = self.local_class(statement)
         return self.sugared(cls, statement.range, graph, statement.name)
 
@@ -215,7 +215,7 @@ def _owner_of(function: types.FunctionType) -> dict[str, type]:
 
 
 def _part_of(package: Any, name: str) -> Any:
-    """What ``from package import name`` imports where the package has no such attribute: a module in it."""
+    """Return what ``from package import name`` imports where the package has no such attribute: a module in it."""
     whole = f"{package.__name__}.{name}"
     try:
         return importlib.import_module(whole)
@@ -226,7 +226,7 @@ def _part_of(package: Any, name: str) -> Any:
 
 
 def closure_of(function: types.FunctionType) -> dict[str, Any]:
-    """The variables that ``function`` closes over, as they are now. Those not yet assigned are left out."""
+    """Return the variables that ``function`` closes over, as they are now. Those not yet assigned are left out."""
     found: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -237,14 +237,14 @@ def closure_of(function: types.FunctionType) -> dict[str, Any]:
 
 
 def classes_in_annotations(function: types.FunctionType) -> dict[str, Any]:
-    """The classes that stand in the function's annotations, by name. A class that is local to another function and
-    used in an annotation only is not in the closure."""
+    """Return the classes in the function's annotations, by name. A class that is local to another function and used
+    in an annotation only is not in the closure."""
     found = (cls for annotation in annotations_of(function).values() for cls in _classes_in(annotation))
     return {cls.__name__: cls for cls in found if "<locals>" in cls.__qualname__}
 
 
 def _classes_in(annotation: object) -> Iterator[type]:
-    """The classes that an annotation is made of."""
+    """Yield the classes that an annotation is made of."""
     if isinstance(annotation, type):
         yield annotation
     for part in get_args(annotation):

@@ -75,7 +75,7 @@ def script(obj: Any) -> Any:
     try:
         return _compiled(obj)
     except CompileError as error:
-        # What led the compiler to the error is none of the user's lines; those stand in the message.
+        # The compiler's frames are not lines of the user; those are in the message.
         if KEEP_INTERNAL_FRAMES:
             raise
         raise error.with_traceback(None) from error.__cause__
@@ -106,7 +106,8 @@ def _compiled(obj: Any) -> Any:
 
 
 def _is_of_script_class(obj: object) -> bool:
-    """Whether programs may know the class of an object: it is written in Python, and is not there to be called."""
+    """Return whether programs may know the class of an object: it is written in Python, and is not there to be
+    called."""
     cls = type(obj)
     own = (vars(base) for base in cls.__mro__ if base is not object)
     return (

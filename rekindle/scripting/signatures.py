@@ -20,7 +20,7 @@ from rekindle.syntax.views import Def, Expr, Param
 
 
 def default_arguments(function: types.FunctionType) -> dict[str, object]:
-    """The values of the default arguments."""
+    """Return the values of the default arguments."""
     return {
         name: parameter.default if _takes_member(parameter) else plain(parameter.default)
         for name, parameter in inspect.signature(function, follow_wrapped=False).parameters.items()
@@ -32,7 +32,8 @@ _BUILTINS: Final = frozenset({"int", "float", "complex", "str"})
 
 
 def _takes_member(parameter: inspect.Parameter) -> bool:
-    """Whether the default is a member of an enum and is told to be one, not the number or string that it is too."""
+    """Return whether the default is a member of an enum and declared to be one, not the number or string that it is
+    too."""
     if not isinstance(parameter.default, enum.Enum) or parameter.annotation is inspect.Parameter.empty:
         return False
     annotation = parameter.annotation
@@ -41,7 +42,7 @@ def _takes_member(parameter: inspect.Parameter) -> bool:
 
 
 def fits(value: object, type: TypeOrError | None) -> bool:
-    """Whether a default can stand for a parameter of the type, which may not be known."""
+    """Return whether a default can stand for a parameter of the type, which may not be known."""
     if type is None or isinstance(type, CompileError):
         return True
     try:
@@ -52,7 +53,7 @@ def fits(value: object, type: TypeOrError | None) -> bool:
 
 
 def without_defaults(definition: Def, names: set[str]) -> Def:
-    """The definition in which the parameters called so have no default."""
+    """Return the definition in which the parameters called so have no default."""
     if not names:
         return definition
     params = [
@@ -67,8 +68,8 @@ def without_defaults(definition: Def, names: set[str]) -> Def:
 def annotated_types(
     function: types.FunctionType, definition: Def, resolver: Resolver
 ) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
-    """The types of parameters and result that only the annotation objects tell, not the names in the source: names may
-    have been imported differently, or be out of reach by now."""
+    """Return the types of parameters and result that only the annotation objects determine, not the names in the
+    source: names may have been imported differently, or be out of scope by now."""
     found: dict[str, TypeOrError] = {}
     for parameter in definition.params:
         if parameter.annotation is not None:
@@ -111,7 +112,7 @@ def _annotation(function: types.FunctionType, name: str) -> Any:
 def declared_types(
     declaration: types.FunctionType, definition: Def, resolver: Resolver
 ) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
-    """All the types that the declaration of an overload tells."""
+    """Return all types in the declaration of an overload."""
     rescued, result = annotated_types(declaration, definition, resolver)
     for parameter in definition.params:
         name = parameter.name.name

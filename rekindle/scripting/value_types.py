@@ -62,7 +62,7 @@ class NotInferable:
 
 
 def infer(value: object) -> Type | NotInferable:
-    """The type of ``value``. Containers are looked into: an empty one tells no type."""
+    """Return the type of ``value``. The type of a container is inferred from its elements; an empty one has none."""
     if isinstance(value, enum.Enum):
         return _guarded(lambda: enum_type(type(value)))
     for python, simple in _SIMPLE:
@@ -86,8 +86,8 @@ def infer(value: object) -> Type | NotInferable:
         return class_of_library_object(value)
     if isinstance(value, torch.nn.Module):
         return NotInferable(
-            f"the module '{type(value).__name__}' stands in a plain Python container, "
-            "so that it is no part of the module; use nn.ModuleList or nn.ModuleDict"
+            f"the module '{type(value).__name__}' is in a plain Python container, so that it is not part of the "
+            "module; use nn.ModuleList or nn.ModuleDict"
         )
     return _object(value)
 
@@ -152,7 +152,7 @@ def _dict(value: dict[object, object]) -> Type | NotInferable:
 
 def _common(what: str, part: str, values: list[object]) -> Type | NotInferable:
     if not values:
-        return NotInferable(f"an empty {what} does not tell the type of its {part}")
+        return NotInferable(f"an empty {what} does not determine the type of its {part}")
     types: list[Type] = []
     for value in values:
         found = infer(value)

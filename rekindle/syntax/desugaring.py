@@ -25,7 +25,7 @@ from rekindle.syntax.views import (
 
 
 def hidden(range: SourceRange, name: str) -> Var:
-    """A variable that no program can name, told apart by its place."""
+    """Return a variable that no program can name, identified by its location."""
     return Var.create(range, Ident.create(range, f"${name}{range.start}"))
 
 
@@ -35,7 +35,7 @@ def together(range: SourceRange, statements: Sequence[Stmt]) -> Stmt:
 
 
 def loop_with_else(loop: For | While, otherwise: Sequence[Stmt]) -> Stmt:
-    """A loop, and what is to run where no ``break`` has left it.
+    """Return a loop, and what is to run where no ``break`` has left it.
 
     .. code-block:: text
 
@@ -67,8 +67,8 @@ def _body(loop: For | While) -> list[Stmt]:
 
 
 def mark_breaks(trees: Sequence[Tree], flag: Expr) -> tuple[list[Tree], bool]:
-    """The statements with an assignment to ``flag`` before each ``break`` of the loop around them, and whether there is
-    any."""
+    """Return the statements with an assignment to ``flag`` before each ``break`` of the loop around them, and whether
+    there is any."""
     made: list[Tree] = []
     found = False
     for tree in trees:

@@ -75,7 +75,7 @@ BINDING: dict[str, int] = {
     "**": POWER,
     **dict.fromkeys((".", "(", "["), POSTFIX),
 }
-"""How tightly an operator binds that stands behind an operand. ``not`` and ``is`` begin ``not in`` and ``is not``."""
+"""Binding power of an operator after an operand. ``not`` and ``is`` begin ``not in`` and ``is not``."""
 
 PREFIX: dict[str, tuple[str, int]] = {
     "-": ("unary_minus", UNARY),
@@ -121,11 +121,11 @@ class ExpressionParser:
     # ---------------------------------------------------------------------------------------------------- places, depth
 
     def since(self, start: int) -> SourceRange:
-        """From ``start`` to the end of the token that was taken last."""
+        """Return the range from ``start`` to the end of the previous token."""
         return SourceRange(self.source, start, self.lexer.end)
 
     def deeper(self, token: Token) -> None:
-        """One level further in, opened by ``token``; ``_depth`` is counted down where the level ends."""
+        """Enter a nesting level opened by ``token``; ``_depth`` is decremented at its end."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise too_deep(token.range)
@@ -136,7 +136,7 @@ class ExpressionParser:
     # ------------------------------------------------------------------------------------------------------ expressions
 
     def expression(self, power: int = 0) -> Expr:
-        """One expression, up to the first operator that binds no more tightly than ``power``."""
+        """Return one expression, up to the first operator that binds no more tightly than ``power``."""
         token = self.lexer.next()
         prefix = self._prefixes.get(token.kind)
         if prefix is None:
@@ -159,7 +159,8 @@ class ExpressionParser:
         return left
 
     def expressions(self) -> Expr:
-        """One expression, or several with commas between them, which make a tuple. Any of them may be starred."""
+        """Return one expression, or several with commas between them, which make a tuple. Any of them may be
+        starred."""
         start = self.lexer.cur.start
         first = self._starred_or(0)
         if self.lexer.cur.kind != ",":
@@ -170,7 +171,7 @@ class ExpressionParser:
         return TupleLiteral.create(self.since(start), items)
 
     def targets(self) -> Expr:
-        """What stands between ``for`` and ``in``: one target, or several with commas between them."""
+        """Parse the targets between ``for`` and ``in``: one target, or several separated by commas."""
         start = self.lexer.cur.start
         first = self._starred_or(COMPARISON)
         if self.lexer.cur.kind != ",":
@@ -223,8 +224,8 @@ class ExpressionParser:
     # ------------------------------------------------------------------------------------------------------- parameters
 
     def params(self, closing: str, *, annotated: bool = True) -> list[Param]:
-        """``name [':' type] ['=' default]`` with commas between, up to ``closing``; those behind a lone ``*`` or
-        behind ``*name`` are keyword-only, ``**name`` comes last."""
+        """Parse ``name [':' type] ['=' default]``, separated by commas, up to ``closing``; those after a lone ``*``
+        or after ``*name`` are keyword-only, ``**name`` comes last."""
         lexer = self.lexer
         params: list[Param] = []
         kwarg_only = slash = False
@@ -240,12 +241,12 @@ class ExpressionParser:
                 if lexer.cur.kind == IDENT and not kwarg_only:
                     params.append(self._variadic(params, "*", annotated))
                 elif kwarg_only or lexer.cur.kind != "," or lexer.lookahead().kind == closing:
-                    raise ParseError("A lone '*' stands once, before a parameter.", token.range)
+                    raise ParseError("A lone '*' is allowed once, before a parameter.", token.range)
                 kwarg_only = True
             elif token.kind == "/":
-                # What stands before it can be given by name too here.
+                # Parameters before it are not positional-only here.
                 if not params or kwarg_only or slash:
-                    raise ParseError("'/' stands once, behind a parameter.", token.range)
+                    raise ParseError("'/' is allowed once, after a parameter.", token.range)
                 slash = True
                 lexer.next()
             else:
@@ -314,7 +315,7 @@ class ExpressionParser:
         return ListLiteral.create(self.since(opening.start), items)
 
     def _braces(self, opening: Token) -> Expr:
-        """A dict or a set, or the comprehension of a dict."""
+        """Return a dict or a set, or the comprehension of a dict."""
         self.deeper(opening)
         lexer = self.lexer
         keys: list[Expr] = []
@@ -355,9 +356,9 @@ class ExpressionParser:
         self.shallower()
 
     def _unstarred(self, expr: Expr) -> Expr:
-        """``expr``, which must not be starred where it stands."""
+        """Return ``expr``; raise if it is starred, which is invalid here."""
         if expr.tree.kind == Starred.KIND:
-            raise ParseError("A starred expression stands in a list, a tuple, a set or a call.", expr.range)
+            raise ParseError("A starred expression is allowed in a list, a tuple, a set or a call only.", expr.range)
         return expr
 
     # --------------------------------------------------------------------------------------------------- comprehensions
@@ -385,7 +386,7 @@ class ExpressionParser:
             generators.append(Comprehension.create(range, target, iterable, conditions))
         return generators
 
-    # ------------------------------------------------------------------------------------ what stands behind an operand
+    # ------------------------------------------------------------------------------------ operators after an operand
 
     def _select(self, value: Expr) -> Expr:
         self.lexer.next()
@@ -410,7 +411,7 @@ class ExpressionParser:
                 attributes.append(Attribute.create(self.since(stars.start), name, value))
             else:
                 if attributes:
-                    lexer.fail("A positional argument stands behind a keyword argument.")
+                    lexer.fail("A positional argument follows a keyword argument.")
                 inputs.append(self.expression())
                 if lexer.cur.kind in _COMPREHENSION:
                     return self._call_of_generator(opening, callee, inputs, attributes)
@@ -503,7 +504,7 @@ class ExpressionParser:
     # ---------------------------------------------------------------------------------------------------------- strings
 
     def _strings(self, first: Token) -> Expr:
-        """A string literal, or several in a row, which are one."""
+        """Return a string literal, or several in a row, which are one."""
         tokens = [first]
         while self.lexer.cur.kind == STRING:
             tokens.append(self.lexer.next())
@@ -522,7 +523,8 @@ class ExpressionParser:
         return Apply.create(range, Select.create(range, template, Ident.create(range, "format")), args)
 
     def _template(self, parts: list[str | Field], args: list[Expr], depth: int = 0) -> str:
-        """The template of ``str.format`` for the parts of an f-string; what its fields say is added to ``args``."""
+        """Return the template of ``str.format`` for the parts of an f-string; what its fields say is added to
+        ``args``."""
         out: list[str] = []
         for part in parts:
             if isinstance(part, str):
@@ -546,7 +548,7 @@ class ExpressionParser:
         return inner.whole()
 
     def whole(self) -> Expr:
-        """The one expression (or tuple) that takes all of the text."""
+        """Return the one expression (or tuple) that takes all of the text."""
         expr = self._unstarred(self.expressions())
         self.lexer.next_if(NEWLINE)
         if self.lexer.cur.kind != EOF:

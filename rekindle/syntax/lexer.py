@@ -27,7 +27,7 @@ INDENT = "INDENT"
 DEDENT = "DEDENT"
 EOF = "EOF"
 TYPE_COMMENT = "TYPE_COMMENT"
-"""A ``# type: …`` comment; its text is what stands behind the colon."""
+"""A ``# type: …`` comment; its text is the part after the colon."""
 COMMENT = "COMMENT"
 """Any other comment, with its ``#``; only the graph dialect keeps them."""
 VALUE = "VALUE"
@@ -61,7 +61,7 @@ _PREFIXED = rf"0[xX](?:_?[0-9a-fA-F]){_SOME}|0[bB](?:_?[01]){_SOME}|0[oO](?:_?[0
 
 
 def _compile(*, operators: str, number: str, blank: str, extra: str = "") -> re.Pattern[str]:
-    """One pattern: blanks, then one token, the group of which tells its kind."""
+    """Return one pattern: blanks, then one token, whose group is its kind."""
     return re.compile(
         rf"{blank}(?:(?P<STRING>[rRbBuUfFtT]{{0,2}}[\"'])|(?P<IDENT>{_WORD})|(?P<OP>{operators})|(?P<NUMBER>{number})"
         rf"{extra}|(?P<COMMENT>\#[^\r\n]*)|(?P<NEWLINE>\r\n?|\n)|(?P<EOF>\Z)|(?P<ERROR>.))"
@@ -71,7 +71,7 @@ def _compile(*, operators: str, number: str, blank: str, extra: str = "") -> re.
 PYTHON = Dialect(
     "python",
     _compile(
-        # A digit behind a dot makes it a number, so the dot must look ahead.
+        # A digit after a dot makes it a number, so the dot must look ahead.
         operators=r"\*\*=?|//=?|>>=?|<<=?|\.\.\.|->|:=|[-+*/%@&|^<>=!]=|[-+*/%@&|^~<>=,:;()\[\]{}!]|\.(?![0-9])",
         number=rf"{_PREFIXED}|(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS}){_EXPONENT}",
         blank=rf"[ \t\f]*(?:\\(?:\r\n?|\n)[ \t\f]*){_MANY}",
@@ -129,7 +129,7 @@ class Token:
         return SourceRange(self.source, self.start, self.end)
 
     def __str__(self) -> str:
-        """As an error tells it."""
+        """Return the token's description in error messages."""
         if self.kind in _SPOKEN:
             return _SPOKEN[self.kind]
         return f"'{self.text}'"
@@ -151,8 +151,8 @@ class Lexer:
     """The tokens of ``source`` (from ``start`` up to ``end``), one after the other.
 
     ``cur`` is the current token; at the end it stays at EOF. ``type_comments`` holds the ``# type:`` comments of a
-    program in their order: they may stand between any two tokens, so a parser looks for them where they mean something.
-    All tokens are made at once: that costs less than making them one by one, and looking ahead is free.
+    program in their order: they may occur between any two tokens, so a parser looks for them where they are meaningful.
+    All tokens are made at once: that costs less than making them one by one, and lookahead is free.
     """
 
     __slots__ = ("_index", "cur", "dialect", "end", "source", "tokens", "type_comments")
@@ -179,7 +179,7 @@ class Lexer:
         """Where the token ends that was taken last."""
 
     def next(self) -> Token:
-        """The current token; the lexer moves on to the one behind it."""
+        """Return the current token, and advance to the next one."""
         token = self.cur
         self.end = token.end
         if token.kind != EOF:
@@ -188,7 +188,7 @@ class Lexer:
         return token
 
     def lookahead(self, count: int = 1) -> Token:
-        """The token ``count`` behind the current one."""
+        """Return the token ``count`` after the current one."""
         return self.tokens[min(self._index + count, len(self.tokens) - 1)]
 
     def next_if(self, kind: str) -> Token | None:
@@ -206,7 +206,7 @@ class Lexer:
         raise ParseError(message, self.cur.range, hint=hint)
 
     def type_comment_between(self, start: int, end: int) -> Token | None:
-        """The last type comment that begins within ``[start, end)``."""
+        """Return the last type comment that begins within ``[start, end)``."""
         comments = self.type_comments
         index = bisect_left(comments, end, key=lambda token: token.start) - 1
         return comments[index] if index >= 0 and comments[index].start >= start else None
@@ -215,7 +215,7 @@ class Lexer:
 def _tokenize(
     source: Source, dialect: Dialect, injects: bool, start: int, end: int, comments: list[Token]
 ) -> list[Token]:
-    """All tokens of ``source.text[start:end]``, EOF the last."""
+    """Return all tokens of ``source.text[start:end]``, EOF the last."""
     text = source.text
     most = len(text) if source.limit is None else source.limit.tokens
     match = dialect.pattern.match
@@ -297,7 +297,7 @@ def _close(brackets: list[Token], token: Token) -> None:
 
 
 def _identifier(source: Source, begin: int, end: int) -> str:
-    """The name in ``[begin, end)`` as Python reads it."""
+    """Return the name in ``[begin, end)`` as Python reads it."""
     word = unicodedata.normalize("NFKC", source.text[begin:end])
     if not word.isidentifier():
         raise ParseError(f"{word!r} is not a name.", source.range(begin, end))
@@ -305,7 +305,7 @@ def _identifier(source: Source, begin: int, end: int) -> str:
 
 
 def _number(source: Source, text: str, begin: int, at: int, end: int) -> str:
-    """The number in ``[begin, at)``, which nothing may follow that looks like a part of it."""
+    """Return the number in ``[begin, at)``, which nothing may follow that looks like a part of it."""
     number = text[begin:at]
     if len(number) > _LONGEST_NUMBER:
         raise ParseError(f"A number has more than {_LONGEST_NUMBER} characters.", source.range(begin, at))

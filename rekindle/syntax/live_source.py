@@ -12,7 +12,7 @@ from rekindle.syntax.strings import string_end
 
 
 def describe(obj: Any) -> str:
-    """``'module.name'`` of a function or class, as errors tell it."""
+    """Return ``'module.name'`` of a function or class, for error messages."""
     name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
     if name is None:
         return repr(obj)
@@ -21,11 +21,11 @@ def describe(obj: Any) -> str:
 
 
 def source_of(obj: Any, *, unwrap: bool = True) -> Source:
-    """The text of a function or class as it stands in its file, with its decorators, and where it stands there.
+    """Return the text of a function or class in its file, with its decorators, and its location there.
 
-    The text keeps its indentation, so columns are those of the file and literals over several lines stay what they
-    are. Of a wrapper it is the source of what is within, unless ``unwrap`` is False. Raises NotScriptableError where
-    Python cannot tell the source.
+    The text keeps its indentation, so columns are those of the file, and multi-line literals are unchanged. Of a
+    wrapper, return the source of the wrapped function, unless ``unwrap`` is False. Raise NotScriptableError if Python
+    does not know the source.
     """
     if unwrap:
         obj = inspect.unwrap(obj)
@@ -51,7 +51,7 @@ def source_of(obj: Any, *, unwrap: bool = True) -> Source:
 
 
 def _begins(line: str, obj: Any) -> bool:
-    """Whether the definition of ``obj`` may begin with ``line``."""
+    """Return whether the definition of ``obj`` may begin with ``line``."""
     return re.match(rf"\s*(@|(async\s+def|def|class)\s+{obj.__name__}\b|.*\blambda\b)", line) is not None
 
 
@@ -59,10 +59,10 @@ _LINE_START = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*([ \t\f]*)(@|\
 
 
 def _definition_end(source: Source) -> int:
-    """Where the definition ends that ``source`` begins with, its decorators included.
+    """Return where the definition ends that ``source`` begins with, its decorators included.
 
-    This is what ``inspect.getblock`` tells, in a third of its time: a definition ends with the first line end, outside
-    of brackets and strings, behind which a line is indented no more than the definition itself.
+    The result is that of ``inspect.getblock``, in a third of its time: a definition ends with the first line end,
+    outside of brackets and strings, after which a line is indented no more than the definition itself.
     """
     text = source.text
     match = PYTHON.pattern.match
@@ -86,7 +86,7 @@ def _definition_end(source: Source) -> int:
             line = _LINE_START.match(text, at)
             assert line is not None
             if in_head:
-                # Behind a decorator stands another one, or what is decorated.
+                # A decorator is followed by another one, or by what is decorated.
                 in_head = line.group(2) == "@"
             elif len(line.group(1).expandtabs()) <= column:
                 return at

@@ -5,15 +5,15 @@ from __future__ import annotations
 from rekindle.errors import ParseError, SourceRange
 
 MAX_DEPTH = 200
-"""How many brackets, blocks, unary operators, powers and ternaries may stand within one another; Python allows 200
-brackets and 100 blocks. Long sums, chains of calls and of ``elif`` do not count: they are read in loops.
+"""Maximum nesting depth of brackets, blocks, unary operators, powers and ternaries; Python allows 200 brackets and 100
+blocks. Long sums, chains of calls and of ``elif`` do not count: they are read in loops.
 
 Reading takes up to four of Python's thousand frames a level.
 """
 
 
 def too_deep(range: SourceRange) -> ParseError:
-    """The error for a program that nests further than :data:`MAX_DEPTH`, or than Python's stack allows."""
+    """Return the error for a program that nests further than :data:`MAX_DEPTH`, or than Python's stack allows."""
     return ParseError(
         "This program is nested too deeply.",
         range,

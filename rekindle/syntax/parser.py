@@ -1,4 +1,4 @@
-"""Program text -> trees, without Python: archives, functions built in, text that a user hands over.
+"""Parser of program text without Python's ``ast``: archives, builtin functions, text that a user passes.
 
 The grammar of statements, one method each, is recursive descent; expressions are a Pratt parser's
 (:mod:`rekindle.syntax.expression_parser`). The same text read by :mod:`rekindle.syntax.python_ast` gives the same tree.
@@ -60,15 +60,15 @@ from rekindle.syntax.views import (
 
 
 def parse_module(source: Source | str, *, nested_functions: bool = False) -> list[Stmt]:
-    """The statements of a program: definitions, classes, imports, assignments. The texts of archives have functions
-    within functions, too."""
+    """Return the statements of a program: definitions, classes, imports, assignments. The texts of archives have
+    functions within functions, too."""
     return _run(source, Parser.archive_text if nested_functions else Parser.module)
 
 
 def parse_module_gathering(source: Source, diagnostics: Diagnostics) -> tuple[list[Stmt], set[str]]:
-    """The statements of a program as far as they can be read, and the names of the definitions that cannot.
+    """Return the statements of a program as far as they can be read, and the names of the definitions that cannot.
 
-    What is wrong goes to ``diagnostics``; reading goes on at the next definition that stands at the left margin.
+    Errors go to ``diagnostics``; parsing continues at the next definition at the left margin.
     """
     body: list[Stmt] = []
     lost: set[str] = set()
@@ -99,12 +99,12 @@ def _end_of_line(text: str, at: int) -> int:
 
 
 def parse_function(source: Source | str) -> Def:
-    """The one function definition that ``source`` holds."""
+    """Return the one function definition that ``source`` holds."""
     return _run(source, Parser.one_function)
 
 
 def parse_expression(source: Source | str) -> Expr:
-    """The one expression that ``source`` holds; a tuple needs no parentheses."""
+    """Return the one expression that ``source`` holds; a tuple needs no parentheses."""
     return _run(source, Parser.whole, layout=False)
 
 
@@ -118,7 +118,7 @@ def _run(source: Source | str, parse: Callable[[Parser], _R], *, layout: bool = 
     try:
         return parse(Parser(Lexer(source, layout=layout, start=start)))
     except RecursionError:
-        # The limit on depth keeps most callers from coming here; one that stands deep in its own recursion may.
+        # The limit on depth keeps most callers from coming here; one that is deep in its own recursion may.
         raise too_deep(source.range(0, len(source.text))) from None
 
 
@@ -161,7 +161,7 @@ class Parser(ExpressionParser):
     # --------------------------------------------------------------------------------------------------------- programs
 
     def archive_text(self) -> list[Stmt]:
-        """The program of an archive."""
+        """Return the program of an archive."""
         return self.module()
 
     def module(self, into: list[Stmt] | None = None) -> list[Stmt]:
@@ -188,7 +188,7 @@ class Parser(ExpressionParser):
         self._decorators()
         definition = self.function()
         if self.lexer.cur.kind != EOF:
-            self.lexer.fail(f"Expected one function and nothing behind it, but found {self.lexer.cur}.")
+            self.lexer.fail(f"Expected one function and nothing after it, but found {self.lexer.cur}.")
         return definition
 
     def _import(self) -> Stmt:
@@ -212,7 +212,7 @@ class Parser(ExpressionParser):
             decorators = self._decorators()
             token = self.lexer.cur
             if token.kind not in ("def", "class", "async"):
-                self.lexer.fail(f"Expected a definition behind the decorator but found {token}.")
+                self.lexer.fail(f"Expected a definition after the decorator but found {token}.")
             if token.kind == "def":
                 raise refuse("nested_decorator", decorators[0].range)
         if token.kind in _REFUSED_STATEMENTS:
@@ -262,7 +262,7 @@ class Parser(ExpressionParser):
         return ExprStmt.create(self.since(first.range.start), first)
 
     def _assign(self, first: Expr) -> Stmt:
-        """``target = target = value``, with the type that a comment behind it tells."""
+        """Parse ``target = target = value``, with the type in a comment after it."""
         expressions = [first]
         while self.lexer.next_if("="):
             expressions.append(self.expressions())
@@ -389,7 +389,7 @@ class Parser(ExpressionParser):
             self._simple_statements(body)
             return body
         if self.lexer.next_if(INDENT) is None:
-            raise ParseError("Expected an indented block behind this colon.", colon.range)
+            raise ParseError("Expected an indented block after this colon.", colon.range)
         self.deeper(colon)
         while self.lexer.next_if(DEDENT) is None:
             self.statement(body)
@@ -397,11 +397,11 @@ class Parser(ExpressionParser):
         return body
 
     def _until(self, start: int, body: list[Stmt]) -> SourceRange:
-        """From ``start`` to the end of the last statement of ``body``."""
+        """Return the range from ``start`` to the end of the last statement of ``body``."""
         return SourceRange(self.source, start, body[-1].range.end)
 
     def _if(self) -> Stmt:
-        """``if`` with its ``elif`` and ``else``; a long chain is read in a loop and put together from its end."""
+        """Parse ``if`` with its ``elif`` and ``else``; a long chain is read in a loop and built from its end."""
         links: list[tuple[int, Expr, list[Stmt]]] = []
         otherwise: list[Stmt] = []
         while True:
@@ -472,7 +472,7 @@ class Parser(ExpressionParser):
         otherwise = self.block() if handlers and self.lexer.next_if("else") else []
         final = self.block() if self.lexer.next_if("finally") else []
         if not handlers and not final:
-            raise ParseError("Expected 'except' or 'finally' behind this block.", token.range)
+            raise ParseError("Expected 'except' or 'finally' after this block.", token.range)
         end = (final or otherwise or (handlers[-1].body if handlers else body))[-1].range.end
         return Try.create(SourceRange(self.source, token.start, end), body, handlers, otherwise, final)
 
@@ -486,7 +486,7 @@ class Parser(ExpressionParser):
         return Handler.create(self._until(start, body), type, name, body)
 
     def _parenthesized_items(self) -> bool:
-        """Whether the ``(`` behind ``with`` holds the items: a colon stands behind the bracket that closes it."""
+        """Return whether the ``(`` after ``with`` encloses the items: a colon follows the matching bracket."""
         if self.lexer.cur.kind != "(" or self.lexer.lookahead().kind == ")":
             return False
         depth = ahead = 0
@@ -500,8 +500,8 @@ class Parser(ExpressionParser):
     # ------------------------------------------------------------------------------------------------------ definitions
 
     def _decorators(self) -> list[Expr]:
-        """What stands behind ``@``. It is left out of the tree, but in the body of a class: the decorators of a
-        function are Python's affair."""
+        """Parse the decorators after ``@``. The tree contains them only in the body of a class: decorators of a
+        function are applied by Python."""
         found: list[Expr] = []
         while self.lexer.next_if("@"):
             found.append(self.expression())
@@ -552,7 +552,7 @@ class Parser(ExpressionParser):
             self._simple_statements(body)
             return body
         if self.lexer.next_if(INDENT) is None:
-            raise ParseError("Expected an indented block behind this colon.", colon.range)
+            raise ParseError("Expected an indented block after this colon.", colon.range)
         self.deeper(colon)
         while self.lexer.next_if(DEDENT) is None:
             decorators = self._decorators()
@@ -575,7 +575,7 @@ _CLOSING = (")", "]", "}")
 
 
 def _first_statement(body: list[Stmt]) -> int:
-    """Where the first statement begins, the docstring aside."""
+    """Return where the first statement begins, the docstring aside."""
     first = body[0].tree
     documented = first.kind == ExprStmt.KIND and first.subtree(0).kind == StringLiteral.KIND
     return body[1 if documented and len(body) > 1 else 0].range.start

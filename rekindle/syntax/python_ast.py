@@ -37,7 +37,7 @@ def function_def(
     diagnostics: Diagnostics | None = None,
     unwrap: bool = True,
 ) -> Def:
-    """The definition of the Python function or method ``fn``, under ``name`` where given.
+    """Return the definition of the Python function or method ``fn``, under ``name`` where given.
 
     With ``signature_only`` the body is left empty, unread, and ``*args`` and ``**kwargs`` are left out: what is needed
     of a function that Python runs. What the language leaves out goes to ``diagnostics`` where given, and the tree has
@@ -78,7 +78,7 @@ def function_def(
 
 
 def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ()) -> ClassDef:
-    """The definition of the Python class ``cls``, under ``name`` where given, without the methods in ``skip``.
+    """Return the definition of the Python class ``cls``, under ``name`` where given, without the methods in ``skip``.
 
     The body holds the statements of the class in their order: assignments, annotations, methods, its docstring. What
     the class inherits is not part of it. Raises as :func:`function_def` does.
@@ -105,7 +105,7 @@ def _read(
     *,
     unwrap: bool = True,
 ) -> _D:
-    """What ``build`` makes of the one definition in the source of ``obj``."""
+    """Return what ``build`` makes of the one definition in the source of ``obj``."""
     source = source_of(obj, unwrap=unwrap)
     try:
         node = _parse(source, obj)
@@ -113,13 +113,13 @@ def _read(
         places = OffsetTable(source, first_line=2 if _is_indented(source) else 1)
         return build(node, StatementBuilder(source, places, diagnostics))
     except RecursionError:
-        # Its traceback holds a thousand frames and tells nothing.
+        # Its traceback has a thousand frames and no information.
         raise too_deep(source.range(0, len(source.text))) from None
 
 
 _WRAPPER = "if 1:\n"
-"""Stands before the text of an indented definition, so that Python reads it as it is: taking the indentation off
-would change the literals that go over several lines.
+"""Text before an indented definition, so that Python parses it unchanged: dedenting it would change multi-line
+literals.
 """
 
 
@@ -128,7 +128,7 @@ def _is_indented(source: Source) -> bool:
 
 
 def _parse(source: Source, obj: Any) -> ast.stmt:
-    """The node of the one definition in ``source``."""
+    """Return the node of the one definition in ``source``."""
     indented = _is_indented(source)
     text = _WRAPPER + source.text if indented else source.text
     try:
@@ -147,7 +147,7 @@ def _parse(source: Source, obj: Any) -> ast.stmt:
 
 
 def _parse_quietly(text: str) -> ast.Module:
-    """``ast.parse`` without its warnings of odd escapes: Python gave them when it imported the file."""
+    """Return ``ast.parse`` without its warnings of odd escapes: Python gave them when it imported the file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
@@ -157,7 +157,7 @@ def _parse_quietly(text: str) -> ast.Module:
 
 
 def lambda_def(fn: Any, diagnostics: Diagnostics | None = None) -> Def | None:
-    """A definition that does what the lambda does; None where it cannot be told from others on its line."""
+    """Return a definition equivalent to the lambda; None if it cannot be distinguished from others on its line."""
     code: CodeType = fn.__code__
     text = "".join(linecache.getlines(code.co_filename))
     try:
@@ -182,7 +182,8 @@ def _may_be(node: ast.Lambda, code: CodeType) -> bool:
 
 
 def _is_there(node: ast.Lambda, code: CodeType) -> bool:
-    """Whether the code is made of what stands behind the colon, as it tells since Python 3.11."""
+    """Return whether the code was compiled from the body of the lambda: since Python 3.11, code records its
+    position."""
     if sys.version_info < (3, 11):
         return False
     places = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None]

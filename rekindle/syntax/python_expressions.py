@@ -127,7 +127,8 @@ class ExpressionBuilder:
     def __init__(self, source: Source, places: OffsetTable, diagnostics: Diagnostics | None = None) -> None:
         self.source = source
         self.diagnostics = diagnostics
-        """Where to tell of what is refused, to go on behind it; None to raise the first."""
+        """Collects the errors of unsupported constructs, so that parsing continues after them; None to raise the
+        first."""
         self._offset = places.offset
         self._leaves: dict[type[ast.expr], Callable[[Any], Expr]] = {
             ast.Name: self._name,
@@ -166,11 +167,11 @@ class ExpressionBuilder:
         return self._offset(node.end_lineno, node.end_col_offset)
 
     def range_of(self, node: Any) -> SourceRange:
-        """The text of ``node``: a statement, an expression, an argument or a keyword."""
+        """Return the text of ``node``: a statement, an expression, an argument or a keyword."""
         return SourceRange(self.source, self.start_of(node), self.end_of(node))
 
     def _from(self, first: Expr, node: ast.expr | ast.stmt) -> SourceRange:
-        """From the start of ``first`` to the end of ``node``, of which it is the first part."""
+        """Return the range from the start of ``first`` to the end of ``node``, of which it is the first part."""
         return SourceRange(self.source, first.range.start, self.end_of(node))
 
     # ------------------------------------------------------------------------------------------------------ expressions
@@ -196,13 +197,13 @@ class ExpressionBuilder:
         return result
 
     def report(self, error: CompileError) -> None:
-        """Go on behind ``error``, or raise it."""
+        """Record ``error`` and continue after it, or raise it."""
         if self.diagnostics is None:
             raise error
         self.diagnostics.add(error)
 
     def _give_up(self, error: CompileError, node: ast.expr) -> Expr:
-        """What stands for an expression that is refused."""
+        """Return what stands for an expression that is refused."""
         self.report(error)
         return Expr(ErrorStmt.create(self.range_of(node), names_bound_by(node)).tree)
 
@@ -383,6 +384,6 @@ class ExpressionBuilder:
         return DictComp.create(self.range_of(node), self.expr(node.key), self.expr(node.value), generators)
 
     def _f_string(self, node: ast.JoinedStr) -> Expr:
-        """Our own parser reads f-strings: up to Python 3.11 ``ast`` does not tell where their fields stand."""
+        """Parse an f-string with this package's parser: up to Python 3.11 ``ast`` does not locate their fields."""
         lexer = Lexer(self.source, start=self.start_of(node), end=self.end_of(node), layout=False)
         return ExpressionParser(lexer).whole()

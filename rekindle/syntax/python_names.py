@@ -1,4 +1,4 @@
-"""The names that a piece of Python's ``ast`` gives a meaning."""
+"""The names that a node of Python's ``ast`` binds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED: Final = (
 
 
 def names_bound_by(node: ast.AST) -> list[str]:
-    """The names that ``node`` assigns, imports or defines; not those within functions and classes in it."""
+    """Return the names that ``node`` assigns, imports or defines; not those within functions and classes in it."""
     return list(dict.fromkeys(_bound(node)))
 
 
@@ -38,8 +38,8 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 def assigned_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The names that the statements of ``function`` assign; those that only ``global`` and ``nonlocal`` name are none
-    of them."""
+    """Return the names that the statements of ``function`` assign; those that only ``global`` and ``nonlocal`` name are
+    none of them."""
     found: set[str] = set()
     waiting: list[ast.AST] = list(function.body)
     while waiting:
@@ -57,7 +57,7 @@ FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[str]:
-    """The names of the parameters."""
+    """Return the names of the parameters."""
     given = function.args
     found = [*given.posonlyargs, *given.args, *given.kwonlyargs]
     found += [item for item in (given.vararg, given.kwarg) if item is not None]
@@ -65,6 +65,6 @@ def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
 
 
 def names_within(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """The parameters and variables of a function."""
+    """Return the parameters and variables of a function."""
     assigned = set() if isinstance(function, ast.Lambda) else assigned_names(function)
     return assigned.union(parameters_of(function))

@@ -51,7 +51,7 @@ WITHOUT: Final = "$without"
 """What gives the items of a dict but for some keys."""
 
 POSITIONAL: Final = "$positional"
-"""What gives the attribute of an object that stands at a place of its class's ``__match_args__``."""
+"""Placeholder for an attribute of an object by its position in ``__match_args__`` of its class."""
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ def _all_of(conditions: Sequence[Expr], range: SourceRange) -> Expr:
 
 
 def _substituted(tree: Tree, captures: Mapping[str, Expr]) -> Tree:
-    """A guard, which runs before the captured names are assigned."""
+    """Return a guard, which runs before the captured names are assigned."""
     if tree.kind == Var.KIND:
         found = captures.get(Var(tree).name.name)
         return tree if found is None else found.tree

@@ -71,7 +71,7 @@ _DEFINES = re.compile(rf"(?:async{_BLANK})?(?:def|class){_BLANK}")
 
 
 def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
-    """The blocks of statements within one that is refused; those of functions and classes are no part of it."""
+    """Return the blocks of statements within an unsupported one; those of functions and classes are not included."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return []
     parts: list[ast.AST] = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
@@ -84,7 +84,7 @@ class StatementBuilder(ExpressionBuilder):
 
     def __init__(self, source: Source, places: OffsetTable, diagnostics: Diagnostics | None = None) -> None:
         super().__init__(source, places, diagnostics)
-        # Comments are not in ``ast``: where there may be any that tell types, our lexer finds them.
+        # Comments are not in ``ast``: if there may be type comments, this package's lexer finds them.
         self._lexer = Lexer(source) if _TYPE_COMMENT.search(source.text) else None
         self._function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
         """The function whose statements are read."""
@@ -153,7 +153,7 @@ class StatementBuilder(ExpressionBuilder):
         return Return.create(range, bare(NoneLiteral, range) if node.value is None else self.expr(node.value))
 
     def _raise(self, node: ast.Raise) -> Stmt:
-        # What stands behind ``from`` only shows in Python's traceback.
+        # The exception after ``from`` only shows in Python's traceback.
         if node.exc is None:
             range = self.range_of(node)
             return Raise.create(range, bare(CurrentException, range))
@@ -170,7 +170,7 @@ class StatementBuilder(ExpressionBuilder):
         return Nonlocal.create(range, [Ident.create(range, name) for name in node.names])
 
     def _global(self, node: ast.Global) -> Stmt:
-        """It means nothing where the function only reads the variables, which it does without."""
+        """Convert ``global``: it has no effect if the function only reads the variables, which needs no declaration."""
         if self._function is None or assigned_names(self._function).intersection(node.names):
             raise refuse("global", self.range_of(node))
         return bare(Pass, self.range_of(node))
@@ -179,7 +179,7 @@ class StatementBuilder(ExpressionBuilder):
         range = self.range_of(node)
         made: list[Stmt] = []
         for alias in node.names:
-            # ``import a.b`` gives the name ``a`` a meaning.
+            # ``import a.b`` binds the name ``a``.
             module = alias.name if alias.asname else alias.name.partition(".")[0]
             made.append(LocalImport.create(range, alias.asname or module, module, ""))
             if module != alias.name:
@@ -197,7 +197,8 @@ class StatementBuilder(ExpressionBuilder):
     # ---------------------------------------------------------------------------------------------- compound statements
 
     def _until(self, node: ast.stmt, body: Sequence[Stmt]) -> SourceRange:
-        """From the start of ``node`` to the end of ``body``; a ``;`` behind its last statement does not count."""
+        """Return the range from the start of ``node`` to the end of ``body``; a ``;`` after its last statement is
+        excluded."""
         return SourceRange(self.source, self.start_of(node), body[-1].range.end)
 
     def _if(self, node: ast.If) -> Stmt:
@@ -249,7 +250,7 @@ class StatementBuilder(ExpressionBuilder):
     # ------------------------------------------------------------------------------------------------------ definitions
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, *, signature_only: bool = False) -> Def:
-        """A function or a method. Decorators are Python's affair and leave no trace in the tree."""
+        """Return a function or a method. Decorators are Python's affair and leave no trace in the tree."""
         if getattr(node, "type_params", None):
             raise refuse("type_parameters", self.range_of(node))
         range = self.range_of(node)
@@ -270,7 +271,8 @@ class StatementBuilder(ExpressionBuilder):
         return self.function(node)
 
     def _local_class(self, node: ast.ClassDef) -> Stmt:
-        """Python makes the class when the program is compiled; what only the function's run tells it cannot know."""
+        """Convert a local class. Python makes the class when the program is compiled, without values of the
+        function's run."""
         range = self.range_of(node)
         if self._function is None:
             raise refuse("nested_class", range)
@@ -286,7 +288,7 @@ class StatementBuilder(ExpressionBuilder):
         return LocalClass.create(range, node.name, self.source.first_line + line, text)
 
     def _head_end(self, start: int) -> int:
-        """Behind the colon of the function that begins at ``start``."""
+        """Return the position after the colon of the function that begins at ``start``."""
         assert self._lexer is not None
         tokens = self._lexer.tokens
         index = bisect_left(tokens, start, key=lambda token: token.start)
@@ -297,7 +299,7 @@ class StatementBuilder(ExpressionBuilder):
         return tokens[index].end
 
     def _first_statement(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-        """Where the first statement begins, the docstring aside."""
+        """Return where the first statement begins, the docstring aside."""
         first = node.body[0]
         if len(node.body) > 1 and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             documented = isinstance(first.value.value, str)
@@ -328,7 +330,7 @@ class StatementBuilder(ExpressionBuilder):
         return ClassDef.create(range, self._defined_name(node), self.exprs(node.bases), body)
 
     def _defined_name(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Ident:
-        """The name behind ``def`` or ``class``, of which ``ast`` does not tell the place."""
+        """Return the name after ``def`` or ``class``, which ``ast`` does not locate."""
         keyword = _DEFINES.match(self.source.text, self.start_of(node))
         assert keyword is not None
         return Ident.create(SourceRange(self.source, keyword.end(), keyword.end() + len(node.name)), node.name)

@@ -23,7 +23,7 @@ _PREFIXES = frozenset(["", "r", "u", "b", "br", "f", "fr", "t", "rt"])
 
 
 def _opening(source: Source, start: int) -> tuple[str, str, int]:
-    """The prefix (in lower case, sorted), the quotes, and where the text begins of the literal at ``start``."""
+    """Return the prefix (in lower case, sorted), the quotes, and where the text begins of the literal at ``start``."""
     found = _OPENING.match(source.text, start)
     assert found is not None
     prefix = "".join(sorted(found.group(1).lower()))
@@ -33,7 +33,8 @@ def _opening(source: Source, start: int) -> tuple[str, str, int]:
 
 
 def string_end(source: Source, start: int, end: int, tokens: re.Pattern[str]) -> int:
-    """Where the literal ends that begins at ``start``. ``tokens`` finds the tokens within the fields of an f-string."""
+    """Return where the literal ends that begins at ``start``. ``tokens`` finds the tokens within the fields of an
+    f-string."""
     prefix, quotes, begin = _opening(source, start)
     if "f" in prefix or "t" in prefix:
         return _Fields(source, tokens, start, quotes, "r" in prefix, end).read(begin)[1]
@@ -73,7 +74,8 @@ _SIMPLE = {
 
 
 def _resolve(source: Source, start: int, end: int) -> str:
-    """The text of ``[start, end)`` with its escapes resolved; one that means nothing stays as it is, as in Python."""
+    """Return the text of ``[start, end)`` with its escapes resolved; one that means nothing stays as it is, as in
+    Python."""
 
     def replace(found: re.Match[str]) -> str:
         kind = found.lastgroup
@@ -100,14 +102,14 @@ def _resolve(source: Source, start: int, end: int) -> str:
 
 
 def _text(source: Source, start: int, end: int, raw: bool) -> str:
-    """What ``[start, end)`` of a literal says. Line ends of the file count as newlines."""
+    """Return what ``[start, end)`` of a literal says. Line ends of the file count as newlines."""
     text = source.text[start:end] if raw else _resolve(source, start, end)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source.text[start:end] else text
 
 
 @dataclass(slots=True)
 class Literal:
-    """A string literal taken apart: a plain one has one text and no fields, an f-string texts and fields in order."""
+    """A parsed string literal: a plain one has one text and no fields, an f-string texts and fields in order."""
 
     kind: str
     """Empty, ``b``, ``f`` or ``t``."""
@@ -116,7 +118,7 @@ class Literal:
 
 @dataclass(slots=True)
 class Field:
-    """``{expression!conversion:spec}`` of an f-string. The expression stands in ``[start, end)`` of the source."""
+    """``{expression!conversion:spec}`` of an f-string. The expression is ``[start, end)`` of the source."""
 
     start: int
     end: int
@@ -125,7 +127,7 @@ class Field:
 
 
 def read_literal(source: Source, start: int, end: int, tokens: re.Pattern[str]) -> Literal:
-    """The literal that stands in ``[start, end)``."""
+    """Return the literal in ``[start, end)``."""
     prefix, quotes, begin = _opening(source, start)
     kind = prefix.strip("ru")
     if kind in ("f", "t"):
@@ -153,7 +155,8 @@ class _Fields:
         self._stops = re.compile(rf"\{{\{{?|\}}\}}?|{quotes}{line_end}{escape}|\\(?:\r\n|[^{{}}])")
 
     def read(self, at: int, depth: int = 0) -> tuple[list[str | Field], int]:
-        """The parts from ``at`` up to the closing quotes (in a specification: to its brace), and the offset behind."""
+        """Return the parts from ``at`` up to the closing quotes (in a specification: to its brace), and the offset
+        after it."""
         text = self._source.text
         parts: list[str | Field] = []
         begin = at
@@ -179,7 +182,7 @@ class _Fields:
             elif stop[0] == "}":
                 if not depth:
                     raise ParseError(
-                        "A single '}' stands in an f-string.",
+                        "An f-string has a single '}'.",
                         self._source.range(found.start(), found.end()),
                         hint="Write '}}' for the character itself.",
                     )
@@ -194,7 +197,7 @@ class _Fields:
             parts.append(_text(self._source, begin, end, self._raw))
 
     def _field(self, parts: list[str | Field], start: int, depth: int) -> int:
-        """Read the field whose expression begins at ``start``; the offset behind its brace."""
+        """Read the field whose expression begins at ``start``; return the offset after its brace."""
         text = self._source.text
         end, stop = self._expression_end(start)
         at = end
@@ -203,7 +206,7 @@ class _Fields:
             at = end + 1
             while text[at : at + 1].isspace():
                 at += 1
-            parts.append(text[start:at])  # what ``{x = }`` says stands in the result as it is written
+            parts.append(text[start:at])  # the text of ``{x = }`` is in the result verbatim
         if text.startswith("!", at):
             result.conversion = text[at + 1 : at + 2]
             if result.conversion not in ("r", "s", "a"):
@@ -220,7 +223,7 @@ class _Fields:
         return at + 1
 
     def _expression_end(self, at: int) -> tuple[int, str]:
-        """Where the expression of a field ends, and what stands there: ``}``, ``!``, ``:`` or ``=``."""
+        """Return where the expression of a field ends, and the delimiter there: ``}``, ``!``, ``:`` or ``=``."""
         source = self._source
         depth = 0
         while True:

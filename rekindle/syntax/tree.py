@@ -1,7 +1,7 @@
-"""Trees: what source text becomes before it has a meaning.
+"""Syntax trees: parsed source text, before name resolution and typing.
 
-A tree is an s-expression: a kind, a place in the source, and children that are trees or strings. Trees know nothing
-of Python or of types; :mod:`rekindle.syntax.views` gives their children names.
+A tree is an s-expression: a kind, a source range, and children that are trees or strings. Trees are independent of
+Python and of types; :mod:`rekindle.syntax.views` gives their children names.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ class Tree:
         self.children = children
 
     def subtree(self, index: int) -> Tree:
-        """The child ``index``, which is a tree."""
+        """Return the child ``index``, which is a tree."""
         child = self.children[index]
         assert isinstance(child, Tree), f"child {index} of ({self.kind} …) is a string"
         return child
 
     def string(self, index: int) -> str:
-        """The child ``index``, which is a string."""
+        """Return the child ``index``, which is a string."""
         child = self.children[index]
         assert isinstance(child, str), f"child {index} of ({self.kind} …) is a tree"
         return child
 
     def subtrees(self) -> list[Tree]:
-        """The children, all of which are trees."""
+        """Return the children, all of which are trees."""
         found = [child for child in self.children if isinstance(child, Tree)]
         assert len(found) == len(self.children), f"a child of ({self.kind} …) is a string"
         return found
 
     def walk(self) -> Iterator[Tree]:
-        """This tree and all below it, parents first. Needs no recursion, so depth does not matter."""
+        """Yield this tree and all below it, parents first, without recursion."""
         stack = [self]
         while stack:
             tree = stack.pop()
@@ -53,7 +53,7 @@ class Tree:
             stack.extend([child for child in reversed(tree.children) if isinstance(child, Tree)])
 
     def same_as(self, other: Tree) -> bool:
-        """Whether both have the same kinds and strings all the way down; places do not count."""
+        """Return whether both have the same kinds and strings all the way down; places do not count."""
         stack: list[tuple[Child, Child]] = [(self, other)]
         while stack:
             a, b = stack.pop()
@@ -78,7 +78,7 @@ _MAX_INDENT = 30
 
 
 def format_tree(tree: Tree) -> str:
-    """The s-expression of ``tree``: on one line where that is short, else one child a line, indented by two."""
+    """Return the s-expression of ``tree``: on one line where that is short, else one child a line, indented by two."""
     lines: list[str] = []
     _format(tree, 0, lines)
     return "\n".join(lines)
@@ -88,7 +88,7 @@ _WORD = re.compile(r"[^\s()\"\\]+")
 
 
 def _atom(text: str) -> str:
-    """A string as it is where it is one word, else in quotes."""
+    """Return a string as it is where it is one word, else in quotes."""
     return text if _WORD.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 

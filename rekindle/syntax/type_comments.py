@@ -1,7 +1,7 @@
-"""Types in comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, where the result may be left
-out, and ``# type: int`` after a parameter or an assignment.
+"""Type comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, where the result is optional, and
+``# type: int`` after a parameter or an assignment.
 
-Both parsers find such comments by their place and hand them over here.
+Both parsers find such comments by their position, and call this module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rekindle.syntax.views import Dots, Expr, Param, Select, Subscript, Var
 
 
 def assignment_type(lexer: Lexer, targets: Sequence[Expr], end: int) -> Expr | None:
-    """The type that the comment behind an assignment to ``targets`` tells; the assignment ends at ``end``.
+    """Return the type in the comment after an assignment to ``targets``; the assignment ends at ``end``.
 
     None where there is no comment, or none that reads as a type: it is a comment, after all. None too for an assignment
     to several targets.
@@ -38,7 +38,8 @@ _TYPED_TARGETS = (Var.KIND, Select.KIND, Subscript.KIND)
 def apply_type_comments(
     lexer: Lexer, head: SourceRange, first_statement: int, params: list[Param], return_type: Expr | None
 ) -> tuple[list[Param], Expr | None]:
-    """The parameters and the return type of a function with what its comments say; they count more than annotations.
+    """Return the parameters and the return type of a function with what its comments say; they count more than
+    annotations.
 
     ``head`` goes from ``def`` to the colon; comments belong to it up to the offset ``first_statement``.
     """
@@ -64,13 +65,13 @@ def apply_type_comments(
 
 
 def _parse_type(comment: Token) -> Expr:
-    """The type that a comment tells; ParseError where it is none."""
+    """Return the type in a comment; raise ParseError if it is not a type."""
     lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
     return ExpressionParser(lexer).whole()
 
 
 def _owner(params: list[Param], comment: Token) -> int | None:
-    """The last parameter that begins before ``comment``."""
+    """Return the last parameter that begins before ``comment``."""
     before = [index for index, param in enumerate(params) if param.range.start < comment.start]
     return before[-1] if before else None
 
@@ -104,7 +105,7 @@ def _parse_signature(comment: Token) -> tuple[list[Expr | None] | None, Expr | N
 
 
 def _distribute(params: list[Param], types: list[Expr | None], comment: Token) -> list[Param]:
-    """One type for each parameter; a method may leave out the first, which is the object itself."""
+    """Return one type for each parameter; a method may leave out the first, which is the object itself."""
     if len(types) > len(params):  # a signature without those that take any number of arguments
         types = [type for type in types if type is not None]
     first = len(params) - len(types)

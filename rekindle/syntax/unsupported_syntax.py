@@ -48,6 +48,6 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
 
 
 def refuse(what: str, range: SourceRange) -> UnsupportedError:
-    """The error to raise for the construct ``what``, a key of :data:`REFUSALS`."""
+    """Return the error to raise for the construct ``what``, a key of :data:`REFUSALS`."""
     message, hint = REFUSALS[what]
     return UnsupportedError(message, range, hint=hint)

@@ -1,4 +1,4 @@
-"""Does the trace do what the code does? Run both again, and record again, and tell the first difference."""
+"""Trace checking: run the trace and the code again, record again, and report the first difference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rekindle.tracing.recording.recorder import TracerWarning
 Call = Callable[..., Any]
 
 _MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
-"""What tells types of one name apart: each recording makes its own."""
+"""The part of a name that distinguishes types of one name: each recording makes its own."""
 
 
 _CONSTANT: Final = "prim::Constant"
@@ -66,8 +66,8 @@ def check_results(
             check_recording()
             warnings.warn(
                 f"the trace gives another answer than the code on {what}: {path} differs. {difference}\n"
-                "It holds what was so in the example only (see .report), depends on chance, or the code keeps state "
-                "that is no buffer.",
+                "It depends on properties of the example (see .report) or on chance, or the code keeps state other "
+                "than buffers.",
                 TracerWarning,
                 stacklevel=4,
             )
@@ -81,7 +81,7 @@ def _outcome(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
 
 
 def copy_of(value: Any) -> Any:
-    """A copy of nested containers with copies of the tensors in them."""
+    """Return a copy of nested containers with copies of the tensors in them."""
 
     def copied(tensor: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
@@ -91,7 +91,7 @@ def copy_of(value: Any) -> Any:
 
 
 def map_tensors(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
-    """A copy of nested containers with what ``function`` returns for the tensors in them."""
+    """Return a copy of nested containers with what ``function`` returns for the tensors in them."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, (list, tuple, dict)):
@@ -143,7 +143,7 @@ def check_graphs(first: Graph, second: Graph, name: str) -> None:
     """Raise where a second recording differs from the first.
 
     Raises:
-        TracingCheckError: with the first nodes that differ, and where they stand.
+        TracingCheckError: with the first nodes that differ, and their locations.
     """
     if _lines(first) == _lines(second):
         return
@@ -166,7 +166,7 @@ def _shown(first: Graph, second: Graph) -> str:
 
 
 def _lines(graph: Graph) -> list[str]:
-    """The nodes without their places, constants told by value."""
+    """Return the nodes without their locations, with constants printed by value."""
     return [_MANGLED.sub("", line.partition(" # ")[0]) for line in _texts(graph)]
 
 

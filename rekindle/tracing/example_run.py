@@ -24,7 +24,7 @@ Examples = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def examples_of(inputs: Any, kwargs: Mapping[str, Any] | None) -> Examples:
-    """The arguments that a caller of ``trace`` gives as examples.
+    """Return the arguments that a caller of ``trace`` gives as examples.
 
     Raises:
         TracingError: there are none.
@@ -88,6 +88,6 @@ def parameter_names(function: Callable[..., Any], count: int) -> list[str]:
 
 
 def _note_state(recorder: Recorder) -> None:
-    """What PyTorch is set to, and the program will not be."""
+    """Record settings of PyTorch that the program will not have."""
     if autocasting.is_on():
         recorder.report.add(Baked.STATE, "autocasting", "on, and is part of the trace", UNKNOWN_RANGE)

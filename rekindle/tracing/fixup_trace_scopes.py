@@ -133,7 +133,7 @@ class _Lowering:
         record.define(body.graph, FunctionSchema(record.basename, "", tuple(arguments), (Argument("", returned),)))
 
     def part(self, path: Path) -> ScriptModule:
-        """The compiled module at ``path``."""
+        """Return the compiled module at ``path``."""
         module = self.root
         for name in path:
             module = module._modules[name]  # type: ignore[union-attr, assignment]
@@ -149,7 +149,7 @@ class _Body:
         self.path = path
         self.graph = Graph()
         self.values: dict[Value, Value] = {}
-        """What stands here for the values of the recording."""
+        """Values of this graph, by the value of the recording that they stand for."""
         self.parts: dict[Path, Value] = {}
         """What ``self`` leads to, by the path from the root."""
         if owner is not None:
@@ -176,7 +176,7 @@ class _Body:
         return self.graph.insert_clone(node, self.values, inputs.__getitem__)
 
     def add_call(self, node: Node) -> None:
-        """A marked call: the call of a new method."""
+        """Add a marked call: the call of a new method."""
         interface = self.lowering.interfaces[node]
         path = _path(node)
         outputs = list(interface.outputs)
@@ -199,7 +199,7 @@ class _Body:
                 made.recorded_type = value.recorded_type
 
     def value(self, value: Value, range: SourceRange) -> Value:
-        """What stands here for a value of the recording."""
+        """Return the value of this graph for a value of the recording."""
         found = self.values.get(value)
         if found is not None:
             return found
@@ -229,7 +229,7 @@ class _Body:
         return found
 
     def result(self, outputs: Sequence[Value]) -> Value:
-        """The one output: a value, a tuple of several, or None."""
+        """Return the one output: a value, a tuple of several, or None."""
         values = [self.value(value, value.node.range) for value in outputs]
         if len(values) == 1:
             return values[0]
@@ -243,8 +243,8 @@ class _Body:
 
 
 def _late_writes(recording: Graph, outputs: Sequence[Value]) -> dict[Node, None]:
-    """The writes of attributes whose values from before are used later, or that stand in a module that has no way to
-    the attribute; in order."""
+    """Return the writes of attributes whose previous values are used later, or that are in a module without a path
+    to the attribute; in order."""
     written: dict[Path, list[Node]] = {}
     late: dict[Node, None] = {}
 
@@ -271,7 +271,7 @@ def _late_writes(recording: Graph, outputs: Sequence[Value]) -> dict[Node, None]
 
 
 def _interfaces(recording: Graph, outputs: Sequence[Value], late: Mapping[Node, None]) -> dict[Node, _Interface]:
-    """What every marked call takes and gives."""
+    """Return what every marked call takes and gives."""
     found: dict[Node, _Interface] = {}
     homes: dict[Value, tuple[Node, ...]] = {}
 
@@ -308,7 +308,7 @@ def _interfaces(recording: Graph, outputs: Sequence[Value], late: Mapping[Node, 
 
 
 def _taken(node: Node) -> list[Value]:
-    """What a node and those in its blocks use from outside of it, in order of first use."""
+    """Return what a node and those in its blocks use from outside of it, in order of first use."""
     made = {value for block in node.blocks for value in block.inputs}
     used: dict[Value, None] = dict.fromkeys(node.inputs)
     for block in node.blocks:

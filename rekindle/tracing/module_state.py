@@ -66,7 +66,8 @@ class ModuleState:
                 self._visit(child, inner, before, (*path, name))
 
     def record(self, recorder: Recorder, module: torch.nn.Module, path: Path) -> None:
-        """Record what ``module``, which stands at ``path``, holds now and did not hold before."""
+        """Record the tensors and submodules that ``module``, whose path is ``path``, holds now and did not hold
+        before."""
         part = self._parts.get(id(module))
         if part is None:
             return
@@ -84,7 +85,7 @@ class ModuleState:
         part.held = now
 
     def record_all(self, recorder: Recorder) -> None:
-        """As :meth:`record`, for all parts: what methods other than ``forward`` did."""
+        """Record, as :meth:`record` does, all submodules: the effects of methods other than ``forward``."""
         for part in self._parts.values():
             self.record(recorder, part.module, part.path)
 
@@ -100,7 +101,7 @@ class ModuleState:
             held = _held(part.module).get(name)
             if held is None or part.compiled.script_type.attribute_type(name) is None:
                 continue
-            with suppress(TypeError):  # of another type than before, which the report tells
+            with suppress(TypeError):  # of another type than before, which is in the report
                 setattr(part.compiled, name, held.value)
 
 
@@ -157,7 +158,7 @@ def _report(recorder: Recorder, module: torch.nn.Module, name: str, after: _Held
 
 
 def _describe(value: object) -> str:
-    """A value in few words."""
+    """Return a value in few words."""
     if isinstance(value, torch.Tensor):
         return f"a tensor {description(value)}"
     text = repr(plain(value)) if isinstance(value, (bool, int, float, str, type(None))) else ""
@@ -169,7 +170,8 @@ def _describe(value: object) -> str:
 
 @contextmanager
 def state_kept(*modules: torch.nn.Module | None) -> Iterator[None]:
-    """What the body does to random numbers and to the attributes of ``modules`` and their parts is undone."""
+    """Restore random number generators and the attributes of ``modules`` and their submodules after the ``with``
+    block."""
     parts = {id(part): part for module in modules if module is not None for part in module.modules()}
     kept = [(part, dict(vars(part)), _tables(part)) for part in parts.values()]
     tensors = {id(tensor): tensor for part in parts.values() for tensor in _tensors_of(part)}
@@ -190,7 +192,7 @@ def state_kept(*modules: torch.nn.Module | None) -> Iterator[None]:
 
 
 def _tables(part: torch.nn.Module) -> list[tuple[Any, Any]]:
-    """The lists, dicts and the like of a module, each with a copy."""
+    """Return the lists, dicts and the like of a module, each with a copy."""
     return [(value, value.copy()) for value in vars(part).values() if type(value) in _CONTAINERS]
 
 

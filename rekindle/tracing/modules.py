@@ -14,7 +14,7 @@ from rekindle.tracing.recording.recorder import Path
 
 
 def module_for_trace(module: torch.nn.Module) -> ScriptModule:
-    """A compiled module without methods that shares its parameters, buffers and scripted parts with ``module``.
+    """Return a compiled module without methods that shares its parameters, buffers and scripted parts with ``module``.
 
     Raises:
         NotScriptableError: the module was not initialised.
@@ -41,7 +41,7 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", 
 
 
 def _own_type(module: torch.nn.Module, made: dict[int, ConcreteModuleType]) -> ConcreteModuleType:
-    """The type of ``module``, shared with no other: what its methods do is what this one did."""
+    """Return the type of ``module``, shared with no other: what its methods do is what this one did."""
     found = made.get(id(module))
     if found is None:
         facts = gather_facts(module, lambda part: _own_type(part, made), for_trace=True)
@@ -51,7 +51,7 @@ def _own_type(module: torch.nn.Module, made: dict[int, ConcreteModuleType]) -> C
 
 
 def places_of_modules(module: torch.nn.Module) -> dict[int, list[Path]]:
-    """The paths of all parts, by identity; a part may stand in several places."""
+    """Return the paths of all submodules, by identity; a submodule may have several paths."""
     found: dict[int, list[Path]] = {}
 
     def visit(part: torch.nn.Module, path: Path) -> None:
@@ -65,7 +65,7 @@ def places_of_modules(module: torch.nn.Module) -> dict[int, list[Path]]:
 
 
 def places_of_tensors(module: torch.nn.Module) -> dict[int, Path]:
-    """The path of every parameter and buffer, by identity: the first of those that it has."""
+    """Return the path of every parameter and buffer, by identity: the first of those that it has."""
     found: dict[int, Path] = {}
     for prefix, part in module.named_modules():
         path = tuple(prefix.split(".")) if prefix else ()

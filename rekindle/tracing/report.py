@@ -62,7 +62,7 @@ class TraceReport:
     _seen: set[object] = field(default_factory=set, repr=False)
 
     def add(self, kind: Baked, what: str, value: object, place: SourceRange) -> bool:
-        """Note a fact; returns False where the same place has told the same before."""
+        """Record a fact; return False if the same was recorded for this location before."""
         key = (kind, what, place.place, str(value))
         if key in self._seen:
             return False
@@ -88,5 +88,5 @@ class TraceReport:
         return paragraph("The trace assumes:") + table(("kind", "what", "value in the example", "place"), rows)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows in a terminal."""
+        """Print the object in IPython on a terminal."""
         printer.text(str(self))

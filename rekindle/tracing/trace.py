@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 
-import rekindle.tracing.recording.compiled_calls  # noqa: F401  (fills the slots of the floors below)
+import rekindle.tracing.recording.compiled_calls  # noqa: F401  (implements hooks of lower layers)
 from rekindle.errors import TracingError
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded
@@ -31,14 +31,14 @@ _T = TypeVar("_T")
 
 
 class TracedFunction(Function):
-    """A compiled function that was traced. ``report`` tells what it assumes."""
+    """A compiled function that was traced. ``report`` lists its assumptions."""
 
     def __init__(self, record: GraphFunction, python: Any, report: TraceReport) -> None:
         super().__init__(record, python)
         self.report = report
 
     def _repr_html_(self) -> str:
-        """The page of :func:`rekindle.show`, and what the trace assumes."""
+        """Return the page of :func:`rekindle.show`, and what the trace assumes."""
         return super()._repr_html_() + self.report._repr_html_()
 
 
@@ -256,13 +256,13 @@ def _record_methods(
 
 
 def _callee(module: torch.nn.Module, name: str) -> Callable[..., Any]:
-    """What Python runs for the method: for ``forward``, the hooks too."""
+    """Return what Python runs for the method: for ``forward``, the hooks too."""
     found: Callable[..., Any] = module if name == "forward" else getattr(module, name)
     return found
 
 
 def _quietly(record: Callable[[], _T]) -> _T:
-    """What ``record`` gives; what it warns of has been said."""
+    """Return what ``record`` gives; what it warns of has been said."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
         return record()

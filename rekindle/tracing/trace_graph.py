@@ -56,7 +56,7 @@ def trace_graph(
 
 
 def _state(func: object) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors that a module keeps, each once."""
+    """Yield the tensors that a module keeps, each once."""
     if isinstance(func, torch.nn.Module):
         seen: set[int] = set()
         for name, tensor in func.state_dict(keep_vars=True).items():
@@ -66,7 +66,7 @@ def _state(func: object) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _tensors(result: Any) -> Iterator[torch.Tensor]:
-    """The tensors in nested tuples, lists and dicts."""
+    """Yield the tensors in nested tuples, lists and dicts."""
     if isinstance(result, (tuple, list)):
         for item in result:
             yield from _tensors(item)

@@ -1,9 +1,8 @@
-"""A graph as boxes within boxes, and arrows between them.
+"""Layout model of a graph: nested boxes, and arrows between them.
 
-Nodes are boxes. Blocks, graphs of groups, and calls that were inlined are boxes around others, so that a large program
-is a few boxes at first. Parts of equal shape that follow one another are put into one box, "fc × 12", and what is still
-long is cut into pieces. Constants, and modules that are taken out of modules, are no boxes: the text of whoever uses
-them tells enough.
+Nodes are boxes. Blocks, graphs of groups, and inlined calls are boxes around others, so that a large program starts as
+a few boxes. Adjacent parts of equal shape are collapsed into one box, "fc × 12"; sequences that remain long are split.
+Constants, and submodules that are read from modules, are not drawn: the text of their user mentions them.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ _KERNELS: Final = frozenset({"prim::FusionGroup", "prim::NativeRegion", "prim::D
 
 @dataclass(slots=True)
 class Box:
-    """``text`` is the line of the graph's text form; ``place`` a file of :attr:`Picture.files` and a line in it, both
-    counted from 0; ``kernels`` are numbers that whoever made the picture understands. ``memory`` are numbers of places
-    in memory that the results may be at, as far as others may be there too, and ``writes`` those that it may write
-    to."""
+    """``text`` is the line of the graph's text form; ``place`` a file of :attr:`Picture.files` and a line in it,
+    both counted from 0; ``kernels`` are indices that the creator of the picture defines. ``memory`` are indices of
+    memory locations that the results may have, if other values may have them too; ``writes`` are those that the node
+    may write to."""
 
     id: int
     title: str
@@ -57,7 +56,7 @@ class Box:
     """How long the node itself took, without what is within, if that was measured."""
 
     def walk(self) -> Iterator[Box]:
-        """The box, and all within."""
+        """Yield the box, and all within."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -75,7 +74,7 @@ class Arrow:
 
 @dataclass(slots=True)
 class Picture:
-    """``root`` holds everything. ``files`` are texts of source, in which boxes of several pictures may stand."""
+    """``root`` contains all boxes. ``files`` are sources, which several pictures may share."""
 
     root: Box
     arrows: list[Arrow]
@@ -128,7 +127,8 @@ class _Builder:
         return self.ids - 1
 
     def block(self, block: Block, entry: str, exit: str, depth: int = 0) -> list[Box]:
-        """The boxes of a block, with one for what goes in and one for what comes out. It is within ``depth`` calls."""
+        """Return the boxes of a block, with one for what goes in and one for what comes out. It is within ``depth``
+        calls."""
         found: list[_Part] = []
         if block.inputs:
             found.append(_Part(None, self._edge(entry, block.inputs)))
@@ -191,7 +191,7 @@ class _Builder:
     # ---------------------------------------------------------------------------------------------------- arranging
 
     def _arranged(self, found: Sequence[_Part], depth: int) -> list[Box]:
-        """The boxes, those that came through one call put into one."""
+        """Return the boxes, those that came through one call put into one."""
         boxes: list[Box] = []
         for step, run in groupby(found, key=lambda each: each.path[depth : depth + 1]):
             if not step:
@@ -224,7 +224,7 @@ class _Builder:
         return boxes
 
     def _range_of(self, boxes: Sequence[Box]) -> str:
-        """How many nodes there are within, and from which lines, where these are of one text."""
+        """Return how many nodes there are within, and from which lines, where these are of one text."""
         nodes = [each for box in boxes for each in box.walk() if each.category in _NODES]
         places = [each.place for each in nodes if each.place is not None]
         text = f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}"
@@ -246,8 +246,8 @@ class _Part:
 
 
 def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
-    """What came through calls that are written at one place, each by itself: a call begins where an operator comes
-    again that it has already. Those count that stand in the called function itself, if any do."""
+    """Yield the nodes of each call from one call site: a call begins where an operator recurs. Only operators of the
+    called function itself count, if it has any."""
     nearest = min(len(part.path) for part in run)
     start = 0
     seen: set[object] = set()
@@ -286,7 +286,7 @@ def _tell_memory(root: Box, memory: dict[int, MemoryLocations], writes: dict[int
 
 
 def _common(paths: Sequence[tuple[str, ...]]) -> int:
-    """How many steps all paths begin with."""
+    """Return how many steps all paths begin with."""
     found = 0
     for steps in zip(*paths, strict=False):
         if len(set(steps)) > 1:
@@ -316,7 +316,7 @@ def _category(node: Node) -> Category:
 
 
 def _path(node: Node) -> tuple[str, ...]:
-    """The calls that a node came through, the outermost first: as they are written, or the scopes of a trace."""
+    """Return the calls that a node came through, the outermost first: as they are written, or the scopes of a trace."""
     calls = [
         (place.text.splitlines() or [name])[0].strip() if place.is_known else name for name, place in node.callstack
     ]

@@ -20,7 +20,7 @@ _HEIGHT: Final = 640
 
 @dataclass(frozen=True, slots=True)
 class PageStage:
-    """A graph on its way: ``diff`` is what changed since the stage before, as ``diff -u`` tells it."""
+    """A graph after one stage: ``diff`` is the change since the stage before, in the format of ``diff -u``."""
 
     name: str
     picture: Picture
@@ -54,8 +54,8 @@ class Page:
 
 
 def page(title: str, stages: Sequence[PageStage], files: Sequence[Source], kernels: Sequence[str] = ()) -> Page:
-    """The page for these stages. ``files`` are those that their boxes stand in, ``kernels`` texts that boxes refer
-    to."""
+    """Return the page for these stages. ``files`` are the sources of their boxes, ``kernels`` listings that boxes
+    refer to."""
     data = {
         "title": title,
         "stages": [

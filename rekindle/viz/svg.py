@@ -89,7 +89,7 @@ def notebook_svg(graph: Graph) -> str | None:
 
 
 def _between_siblings(root: Box, arrows: list[Arrow]) -> dict[int, list[tuple[int, int]]]:
-    """Each arrow between the boxes that stand side by side around its ends, by the box that holds both."""
+    """Return each arrow between the sibling boxes that contain its ends, by the box that contains both."""
     above: dict[int, Box] = {child.id: box for box in root.walk() for child in box.children}
 
     def path(id: int) -> list[int]:
@@ -130,7 +130,7 @@ def _laid_out(box: Box, arrows: dict[int, list[tuple[int, int]]]) -> _Place:
 
 
 def _layers(places: dict[int, _Place], arrows: list[tuple[int, int]]) -> tuple[list[list[_Place]], list[list[_Place]]]:
-    """The boxes in layers, each behind what leads to it, and the ways of the arrows through them."""
+    """Return the boxes in layers, each after its predecessors, and the paths of the arrows through the layers."""
     depth = dict.fromkeys(places, 0)
     order = {id: number for number, id in enumerate(places)}
     forward = sorted((pair for pair in arrows if order[pair[0]] < order[pair[1]]), key=lambda pair: order[pair[1]])
@@ -150,7 +150,7 @@ def _layers(places: dict[int, _Place], arrows: list[tuple[int, int]]) -> tuple[l
 
 
 def _sort(layers: list[list[_Place]], lines: list[list[_Place]]) -> None:
-    """Put what stands in a layer below what leads to it, as far as that goes."""
+    """Sort each layer by the positions of its predecessors, as far as possible."""
     before: dict[int, list[_Place]] = {}
     for line in lines:
         for a, b in pairwise(line):
@@ -172,7 +172,7 @@ def _short(text: str) -> str:
 
 
 def _drawn(place: _Place) -> Iterator[str]:
-    """What is within ``place``: arrows first, so that boxes lie on them."""
+    """Yield what is within ``place``: arrows first, so that boxes lie on them."""
     for line in place.lines:
         first, *bends, last = line
         points = [(first.middle, first.y + first.height)]

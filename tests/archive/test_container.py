@@ -186,7 +186,7 @@ def test_not_a_file():
 def test_no_archive(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     assert refusal(tmp_path / "empty") == "The file is empty."
-    assert refusal(b"hello world, this is text") == "The file is no archive: it has no zip directory."
+    assert refusal(b"hello world, this is text") == "The file is not an archive: it has no zip directory."
     assert refusal(b"\x80\x02}q\x00.") == (
         "The file is a pickle, not an archive.\n"
         "Hint: torch.save wrote such files before PyTorch 1.6; they hold no program. Read it with torch.load."
@@ -198,7 +198,7 @@ def test_cut_off_anywhere():
     data = zipped(("m/version", "3\n"), ("m/data.pkl", CONTENT))
     for length in range(1, len(data)):
         refusal(data[:length])
-    assert refusal(data[:-30]) == "The archive is cut off: its directory, which stands at the end, is missing."
+    assert refusal(data[:-30]) == "The archive is truncated: its directory, which is at the end, is missing."
     assert refusal(data + b"x") == "Something follows the end of the archive, or its end is cut off."
 
 
@@ -249,7 +249,7 @@ def test_names_that_are_taken():
 @pytest.mark.parametrize("names", [("a/x", "b/y"), ("x",), ("a/x", "y")])
 def test_more_than_one_top_folder(names):
     assert refusal(zipped(*[(name, b"") for name in names])) == (
-        "The members of the archive do not stand in one folder, as PyTorch writes them.\n"
+        "The members of the archive are not in one folder, as PyTorch writes them.\n"
         "Hint: If the file was repacked, pack its top folder too: zip -r model.pt model/"
     )
 
@@ -276,7 +276,7 @@ def patched(data, old, new, which=0):
 def test_headers_that_contradict_the_directory():
     data = zipped(("m/one", CONTENT), ("m/two", b"second"))
     assert refusal(patched(data, b"m/one", b"m/two")) == (
-        "The member does not stand where the directory says. (in 'm/one')"
+        "The member is not at the offset that the directory records. (in 'm/one')"
     )
     crc = struct.pack("<L", zipfile.ZipFile(io.BytesIO(data)).getinfo("m/one").CRC)
     assert refusal(patched(data, crc, b"abcd")) == "The header of the member contradicts the directory. (in 'm/one')"
@@ -327,10 +327,10 @@ def test_kinds_that_cannot_be_read():
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ({}, "The archive lacks its version: it is no TorchScript archive."),
-        ({"version": "x"}, "'x' is no version. (in 'version')"),
-        ({"version": "9" * 200}, "The member is too long for what it tells. (in 'version')"),
-        ({"version": "\u0663"}, "'\u0663' is no version. (in 'version')"),
+        ({}, "The archive lacks its version: it is not a TorchScript archive."),
+        ({"version": "x"}, "'x' is not a version. (in 'version')"),
+        ({"version": "9" * 200}, "The member is too long for its content. (in 'version')"),
+        ({"version": "\u0663"}, "'\u0663' is not a version. (in 'version')"),
         (
             {"version": "11"},
             (
@@ -367,5 +367,5 @@ def test_archives_that_hold_no_program(tmp_path):
 @pytest.mark.parametrize("order", ["little", "big"])
 def test_byte_order(order):
     assert ArchiveReader(zipped(("m/byteorder", order))).byte_order() == order
-    with pytest.raises(CorruptArchiveError, match="'middle' is no order of bytes"):
+    with pytest.raises(CorruptArchiveError, match="'middle' is not an order of bytes"):
         ArchiveReader(zipped(("m/byteorder", "middle"))).byte_order()

@@ -109,7 +109,7 @@ def broken(change: Any) -> ArchiveReader:
         ),
         (
             lambda m: m["tensors"][0].update(data={"key": "code/legacy_affine.py"}),
-            "The description of the model is broken: a tensor stands in 'code/legacy_affine.py'.",
+            "The description of the model is broken: a tensor is in 'code/legacy_affine.py'.",
         ),
     ],
 )

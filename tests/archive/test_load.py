@@ -263,7 +263,7 @@ def test_defaults_are_constants(default):
     module = rekindle.load(archive)
     with pytest.raises(UnsupportedError) as caught:
         module.forward.schema
-    assert str(caught.value).startswith(f"'{default}' is no constant, which must stand here\n")
+    assert str(caught.value).startswith(f"'{default}' is not a constant, which must be here\n")
 
 
 def test_operators_of_libraries_do_not_run_before_the_program_does():

@@ -184,8 +184,8 @@ def test_instructions_that_archives_do_not_have():
         (b"\x80\x02N(q\x00.", "a value is missing"),
         (b"\x80\x02h\x07.", "the object 7 is not there"),
         (b"\x80\x02](a.", "a value is missing"),
-        (b"\x80\x02N(Ne.", "items are added to what is no list"),
-        (b"\x80\x02}(Nu.", "items are added to what is no dict"),
+        (b"\x80\x02N(Ne.", "items are added to a value other than a list"),
+        (b"\x80\x02}(Nu.", "items are added to a value other than a dict"),
         (b"\x80\x02}(]Nu.", "a key of a dict that cannot be one"),
         (b"\x80\x02})Ns.", "a key of a dict that cannot be one"),
         (b"\x80\x02X\xff\xff\xff\xff.", "it is cut off"),
@@ -196,7 +196,7 @@ def test_instructions_that_archives_do_not_have():
         (b"\x80\x02c__torch__\nA\nN\x81.", "an object with arguments"),
         (b"\x80\x02])\x81.", "an object of no class"),
         (b"\x80\x02c__torch__\nA\n]R.", "a member of an enum that has no value"),
-        (b"\x80\x02NQ.", "a persistent id that is no storage"),
+        (b"\x80\x02NQ.", "a persistent id that is not a storage"),
     ],
 )
 def test_broken(data, problem):

@@ -378,7 +378,7 @@ class Links(nn.Module):
 def test_values_that_hold_themselves():
     module = rekindle.script(Links())
     module.links.append(module.links)
-    assert refusal(module) == "links[0]: the value holds itself, which archives cannot tell"
+    assert refusal(module) == "links[0]: the value contains itself, which archives do not support"
 
 
 def test_values_that_archives_cannot_hold():
@@ -388,7 +388,7 @@ def test_values_that_archives_cannot_hold():
     module.links[0] = [object()]
     assert refusal(module) == (
         "links[0][0]: archives cannot hold an object\n"
-        "Hint: leave it out of the module, or make it again from something that can be saved"
+        "Hint: leave it out of the module, or recreate it from something that can be saved"
     )
 
 

@@ -165,7 +165,7 @@ def test_map_location():
         2,
         2,
     ]
-    with pytest.raises(TypeError, match="map_location leads to a int, which is no device and no storage"):
+    with pytest.raises(TypeError, match="map_location leads to a int, which is neither a device nor a storage"):
         loaded(archive, {"cpu": 3})
 
 

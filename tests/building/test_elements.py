@@ -98,7 +98,7 @@ def test_one_element_as_a_number(tmp_path):
         for number in (2.7, -2.7, 0.0, 1e4, NAN, INFINITY, -INFINITY):
             x = torch.tensor([number], dtype=dtype)
             assert agree(outcome(library, x), outcome(cut, x))
-    with pytest.raises(OverflowError, match=r"^a float that is no int of 64 bits cannot be converted to one\n"):
+    with pytest.raises(OverflowError, match=r"^a float outside of 64-bit integers cannot be converted to one\n"):
         library_of(cut, tmp_path, [(torch.ones(1),)])(torch.full([1], 1e30))
 
 

@@ -519,7 +519,7 @@ def test_wrong_calls_of_build(net, tmp_path):
         ({"examples": [(x, [1], None, 4)]}, "an example of 'forward' has 5 arguments, which are too many"),
         ({"dynamic": {"y": [0]}}, "no method has a parameter 'y' whose sizes could be dynamic"),
         ({"dynamic": {"x": [2]}}, "'x' has 2 dimensions, and 2 is none of them"),
-        ({"dynamic": {"repeats": [0]}}, "'repeats' has dynamic sizes, and in an example it is no tensor"),
+        ({"dynamic": {"repeats": [0]}}, "'repeats' has dynamic sizes, and in an example it is not a tensor"),
     ]
     for options, error in cases:
         with pytest.raises(rekindle.RekindleError) as raised:

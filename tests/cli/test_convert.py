@@ -97,7 +97,7 @@ def test_a_device_that_is_not_here(command: Command) -> None:
     [
         (["net.pt", "no/net.pt"], "no/net.pt: No such file or directory"),
         (["no.pt", "net.pt"], "no.pt: No such file or directory"),
-        (["net.pt", "x.pt", "--map", "warp=cpu"], "'warp' is no device (see 'rekindle convert --help')"),
+        (["net.pt", "x.pt", "--map", "warp=cpu"], "'warp' is not a device (see 'rekindle convert --help')"),
         (
             ["net.pt", "x.pt", "--map", "cpu=warp"],
             "there is no device 'warp' here (see 'rekindle convert --help')",

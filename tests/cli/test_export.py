@@ -25,7 +25,7 @@ def test_what_is_written_is_the_program(command: Command, folder: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["--method", "fail", "--input", "f32[1,2]"], 1, "'fail' cannot be exported: the program raises"),
-        (["--input", "f32[b,2]", "--range", "b=9..2"], 2, "'b=9..2' is no range: write b=2..64"),
+        (["--input", "f32[b,2]", "--range", "b=9..2"], 2, "'b=9..2' is not a range: write b=2..64"),
         (["--input", "f32[3,2]", "--range", "b=2..9"], 2, "--range names 'b', which is not a size of an input"),
         (["--input", "none"], 2, "forward() argument 'x' (position 1) takes Tensor, but got None;"),
     ],

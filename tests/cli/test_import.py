@@ -72,7 +72,7 @@ def test_classes_of_libraries_are_imported(command: Command, folder: Path, monke
 def test_what_is_no_file_of_torch_export(command: Command, folder: Path) -> None:
     Path("text.pt2").write_text("a program")
     done = command("import", "text.pt2", "-o", "back.pt")
-    assert (done.code, done.err) == (2, "rekindle: error: text.pt2: this is no file of torch.export\n")
+    assert (done.code, done.err) == (2, "rekindle: error: text.pt2: this is not a file of torch.export\n")
 
 
 LIBRARY = """

@@ -115,7 +115,7 @@ def test_no_bar_for_quick_work_nor_without_a_terminal(
         (["shwo"], "No such command 'shwo'. Did you mean 'show'? (see 'rekindle --help')"),
         (["show", "nothing.pt"], "nothing.pt: No such file or directory"),
         (["show", "."], ".: An archive is read from a regular file, but '.' is a directory."),
-        (["show", "text.pt"], "text.pt: The file is no archive: it has no zip directory."),
+        (["show", "text.pt"], "text.pt: The file is not an archive: it has no zip directory."),
         (
             ["show", "weights.pt"],
             (

@@ -156,15 +156,15 @@ FORMS = (
                 "(see 'rekindle run --help')"
             ),
         ),
-        (["--methd"], f"'--methd' is no input; an input is {FORMS} (see 'rekindle run --help')"),
+        (["--methd"], f"'--methd' is not an input; an input is {FORMS} (see 'rekindle run --help')"),
         (
             ["f33[2]"],
             (
-                "'f33' is no dtype; there are f16, bf16, f32, f64, c64, c128, u8, i8, i16, i32, i64, bool "
+                "'f33' is not a dtype; there are f16, bf16, f32, f64, c64, c128, u8, i8, i16, i32, i64, bool "
                 "(see 'rekindle run --help')"
             ),
         ),
-        (["f32[2]=one"], "'one' is no number, in 'f32[2]=one' (see 'rekindle run --help')"),
+        (["f32[2]=one"], "'one' is not a number, in 'f32[2]=one' (see 'rekindle run --help')"),
         (["x=1", "x=2"], "the input 'x' is given twice (see 'rekindle run --help')"),
         (["f32[1,2]", "--device", "warp"], "there is no device 'warp' here (see 'rekindle run --help')"),
         (["f32[99999999,99999999]"], "f32[99999999,99999999]: too large for this machine"),

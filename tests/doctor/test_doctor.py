@@ -218,7 +218,7 @@ def test_a_broken_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert out.splitlines()[6:] == [
         "does not work",
         "  broken.pt: it cannot be loaded",
-        "      CorruptArchiveError: The archive is cut off: its directory, which stands at the end, is missing.",
+        "      CorruptArchiveError: The archive is truncated: its directory, which is at the end, is missing.",
     ]
 
 

@@ -59,7 +59,7 @@ the exported program is a draft, which differs from 'prints_and_grows' in 3 plac
 Hint: remove the call
 In the draft: nothing is printed
 
-2. this loop, of which only the run tells how often it runs, changes the kind of what it carries: \
+2. this loop, whose trip count is data-dependent, changes the kind of what it carries: \
 a tensor of shape [3, 4] before an iteration and [6, 4] after it
   File "here"
         while x.sum() < 100:

@@ -61,7 +61,7 @@ def test_all_reasons_are_told() -> None:
         ^^^^^
 Hint: remove the call
 
-2. this loop, of which only the run tells how often it runs, changes the kind of what it carries: \
+2. this loop, whose trip count is data-dependent, changes the kind of what it carries: \
 a tensor of shape [3, 4] before an iteration and [6, 4] after it
   File "here"
         while x.sum() < 100:
@@ -92,7 +92,7 @@ rekindle.grad
             ^^^^^^^^^
 Hint: compile the function too: take the @ignore off it; or register it as an operator with torch.library
 
-6. '__getitem__' needs to know a number that only the run tells
+6. '__getitem__' needs to know a data-dependent number
   File "here"
         return parts[int(x.min()) // 100]
                ^^^^^^^^^^^^^^^^^^^^^^^^^^
@@ -165,7 +165,7 @@ def test_containers_of_before_that_branches_fill_in_other_ways(program: Callable
     assert (
         told(program, X)
         == f"""\
-'{program.__name__}' cannot be exported: the branches of this 'if', which only the run decides, come to {difference}
+'{program.__name__}' cannot be exported: the branches of this data-dependent 'if' come to {difference}
   File "here"
         if x.sum() > 0:
         ^^^^^^^^^^^^^^^
@@ -187,7 +187,7 @@ def test_what_follows_from_a_reason_is_none() -> None:
     with pytest.raises(rekindle.errors.ExportError) as caught:
         rekindle.to_exported(rekindle.script(keeps_some), (X,), dynamic_shapes=({0: Dim("rows", min=2, max=9)},))
     assert [problem.message.split(":")[0] for problem in caught.value.problems] == [
-        "the branches of this 'if', which only the run decides, come to a list of 1 elements here and 0 there",
+        "the branches of this data-dependent 'if' come to a list of 1 elements here and 0 there",
         "AssertionError",
     ]
 
@@ -266,7 +266,7 @@ def test_attributes_that_no_buffer_holds() -> None:
         told(Cache(), X)
         == """\
 'forward' cannot be exported: the program changes the attribute 'self.kept' so that a buffer \
-cannot hold it: None gives way to a Tensor
+cannot hold it: None is replaced by a Tensor
   File "here"
             self.kept = x
             ^^^^^^^^^

@@ -162,4 +162,4 @@ def test_refused_behind_dots() -> None:
 
     with pytest.raises(UnsupportedError) as caught:
         rekindle.script(dotted)
-    assert str(caught.value).partition("\n")[0] == "a bool behind '...' in a subscript is not supported"
+    assert str(caught.value).partition("\n")[0] == "a bool after '...' in a subscript is not supported"

@@ -333,9 +333,9 @@ graph(%m : __torch__.Manager, %k : __torch__.Manager):
     ("text", "message"),
     [
         ('%1 : int = prim::Load[name="x"]()', "the variable 'x' is read before anything is stored to it"),
-        ("= prim::BreakStmt()", "prim::BreakStmt stands in no loop"),
-        ("%1 : NoneType = prim::Exit(%m)", "prim::Exit stands without prim::Enter"),
-        ("%1 : int = prim::Enter(%m)", "prim::Enter stands without prim::Exit"),
+        ("= prim::BreakStmt()", "prim::BreakStmt is not in a loop"),
+        ("%1 : NoneType = prim::Exit(%m)", "prim::Exit has no prim::Enter"),
+        ("%1 : int = prim::Enter(%m)", "prim::Enter has no prim::Exit"),
     ],
 )
 def test_what_the_emitter_must_not_make(text: str, message: str) -> None:

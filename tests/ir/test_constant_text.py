@@ -174,8 +174,8 @@ def test_a_constant_without_a_value_cannot_be_run() -> None:
     with pytest.raises(GraphError) as caught:
         constant_value(node["value"], node.output.type)
     assert str(caught.value) == (
-        "the value of the constant '<Tensor>' is not known: the graph was read from text, which does not tell it;"
-        " give it to parse_graph as one of `tensors`"
+        "the value of the constant '<Tensor>' is not known: the graph was read from text, which omits it;"
+        " pass it to parse_graph as one of `tensors`"
     )
 
 

@@ -86,7 +86,7 @@ def test_the_list_is_circular() -> None:
     assert (one.next, two.next) == (two, three)
     assert not Graph().return_node.next.inputs
     assert Graph().block.is_empty
-    with pytest.raises(GraphError, match=r"^prim::Param stands in no block$"):
+    with pytest.raises(GraphError, match=r"^prim::Param is in no block$"):
         _ = graph.param_node.next
 
 
@@ -138,7 +138,7 @@ def test_order_of_nodes() -> None:
     assert not branch.is_after(branch)
     assert nodes["after"].is_before(graph.return_node)
     assert graph.param_node.is_before(nodes["before"])
-    with pytest.raises(GraphError, match=r"^t::then and t::otherwise stand in different branches$"):
+    with pytest.raises(GraphError, match=r"^t::then and t::otherwise are in different branches$"):
         nodes["then"].is_before(nodes["otherwise"])
 
 
@@ -347,7 +347,7 @@ def test_nodes_of_another_graph_are_refused() -> None:
     with pytest.raises(GraphError, match=r"^t::mine and t::foreign belong to different graphs$"):
         mine.move_after(foreign)
     with (
-        pytest.raises(GraphError, match=r"^t::foreign stands in no block of this graph$"),
+        pytest.raises(GraphError, match=r"^t::foreign is in no block of this graph$"),
         graph.inserting_before(foreign),
     ):
         pass
@@ -359,16 +359,16 @@ def test_a_node_is_inserted_once() -> None:
     graph = Graph()
     node = graph.create("t::f", outputs=0)
     loose = graph.create("t::g", outputs=0)
-    with pytest.raises(GraphError, match=r"^cannot insert t::f before t::g, which stands in no block$"):
+    with pytest.raises(GraphError, match=r"^cannot insert t::f before t::g, which is in no block$"):
         node.insert_before(loose)
-    with pytest.raises(GraphError, match=r"^cannot insert t::f behind t::g, which stands in no block$"):
+    with pytest.raises(GraphError, match=r"^cannot insert t::f behind t::g, which is in no block$"):
         node.insert_after(loose)
     graph.append_node(node)
-    with pytest.raises(GraphError, match=r"^t::f stands in a block already; move it instead$"):
+    with pytest.raises(GraphError, match=r"^t::f is in a block already; move it instead$"):
         graph.append_node(node)
-    with pytest.raises(GraphError, match=r"^cannot move t::g: it stands in no block; insert it instead$"):
+    with pytest.raises(GraphError, match=r"^cannot move t::g: it is in no block; insert it instead$"):
         loose.move_after(node)
-    with pytest.raises(GraphError, match=r"^cannot move t::f to t::g, which stands in no block$"):
+    with pytest.raises(GraphError, match=r"^cannot move t::f to t::g, which is in no block$"):
         node.move_after(loose)
     verify(graph)
 

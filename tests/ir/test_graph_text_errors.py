@@ -125,7 +125,7 @@ The prim::Loop has 0 outputs, so its block takes 1 input, not 0.
         (
             "graph(%x : int):\n    block0():\n      -> ()\n  return ()\n",
             """\
-No node stands before this block.
+No node precedes this block.
     graph(%x : int):
         block0():
         ^^^^^^""",
@@ -242,7 +242,7 @@ Expected a constant of type int but found 'abc'.
         (
             "graph(%x : int):\n  %y : int = a::b[k=1, k=2](%x)\n  return (%y)\n",
             """\
-The attribute 'k' stands here twice.
+The attribute 'k' is here twice.
     graph(%x : int):
       %y : int = a::b[k=1, k=2](%x)
                            ^""",
@@ -294,7 +294,7 @@ The text has more tensor constants than the 1 that are given.
         (
             [torch.ones(20), torch.tensor(4)],
             """\
-A tensor is given that prints as '{4}', but '{3}' stands here.
+A tensor is given that prints as '{4}', but '{3}' is here.
     graph():
       %a : Tensor = prim::Constant[value=<Tensor>]()
       %b : Tensor = prim::Constant[value={3}]()
@@ -303,7 +303,7 @@ A tensor is given that prints as '{4}', but '{3}' stands here.
         (
             {"b": torch.ones(2)},
             """\
-The tensor for %b is given that prints as ' 1  1 [ CPUFloatType{2} ]', but '{3}' stands here.
+The tensor for %b is given that prints as ' 1  1 [ CPUFloatType{2} ]', but '{3}' is here.
     graph():
       %a : Tensor = prim::Constant[value=<Tensor>]()
       %b : Tensor = prim::Constant[value={3}]()

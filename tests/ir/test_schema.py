@@ -279,14 +279,14 @@ Expected a name but found ')'.
         (
             "aten::add(int[2][] x) -> Tensor",
             """\
-A list of lists of a fixed size is no type.
+A list of lists of a fixed size is not a type.
     aten::add(int[2][] x) -> Tensor
                     ^""",
         ),
         (
             "aten::add(*, int x, *, int y) -> Tensor",
             """\
-A second '*' stands in the schema.
+The schema has a second '*'.
     aten::add(*, int x, *, int y) -> Tensor
                         ^""",
         ),

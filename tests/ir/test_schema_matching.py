@@ -307,7 +307,7 @@ no overload of 'test::op' can be called with (Tensor, int, w: bool). The candida
         ("(*, int x) -> int", ("int",), {}, None, "(int): argument 'x' is missing"),
         ("(int x) -> int", (), {}, "int", "(int): argument 'x' is missing"),
         ("(int x) -> int", ("int",), {}, "str", "(str, int): it takes no self: it cannot be called as a method"),
-        ("(int? x) -> t", ("int",), {}, None, "(int): the result type t cannot be told from the arguments"),
+        ("(int? x) -> t", ("int",), {}, None, "(int): the result type t cannot be inferred from the arguments"),
         (
             "(int[] x) -> int",
             ("Tensor[]",),

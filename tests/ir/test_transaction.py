@@ -97,7 +97,7 @@ def test_what_is_gone_cannot_be_used() -> None:
         (lambda: graph.append_node(first), "this t::before was destroyed; make another: graph.create_clone"),
         (lambda: graph.outputs[0].replace_all_uses_with(value),
          "%5 is gone: its t::before was destroyed, or makes it no more"),
-        (lambda: graph.add_output(1.5), "a float is no value of a graph; make a constant of it first"),  # type: ignore[arg-type]
+        (lambda: graph.add_output(1.5), "a float is not a value of a graph; make a constant of it first"),  # type: ignore[arg-type]
     ):  # fmt: skip
         text = str(graph)
         with pytest.raises(GraphError) as caught:

@@ -200,7 +200,7 @@ def test_named_types() -> None:
         (
             "NamedTuple(x : int = 1, y : int)",
             (
-                "A field without a default stands behind one that has a default.\n"
+                "A field without a default follows one that has a default.\n"
                 "    NamedTuple(x : int = 1, y : int)\n                                   ^"
             ),
         ),

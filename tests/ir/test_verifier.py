@@ -155,7 +155,7 @@ STRUCTURE: list[tuple[Callable[[Graph], None], str]] = [
     (
         unlink,
         """\
-t::one: the nodes behind this one in the graph are not linked
+t::one: the nodes after this one in the graph are not linked
   > %c : Tensor = t::one(%a, %b)
     %d : Tensor = t::two(%c, %a)
     %e : Tensor = t::three(%d, %c)""",
@@ -163,15 +163,15 @@ t::one: the nodes behind this one in the graph are not linked
     (
         break_forward_link,
         """\
-t::one: the nodes behind this one in the graph are not linked
+t::one: the nodes after this one in the graph are not linked
   > %c : Tensor = t::one(%a, %b)""",
     ),
-    (swap_positions, f"t::two: its position is not behind that of the node before it\n{AROUND_TWO}"),
-    (belong_to_another_block, f"t::two: it stands in the graph, but belongs to another block\n{AROUND_TWO}"),
+    (swap_positions, f"t::two: its position is not after that of the node before it\n{AROUND_TWO}"),
+    (belong_to_another_block, f"t::two: it is in the graph, but belongs to another block\n{AROUND_TWO}"),
     (belong_to_another_graph, f"t::two: it belongs to another graph\n{AROUND_TWO}"),
     (lose_the_return_node, "the prim::Return of the graph is not its own"),
     (share_the_param_node, "the prim::Param of the graph is not its own"),
-    (give_param_an_input, "the prim::Param of the graph has inputs, or stands among the nodes"),
+    (give_param_an_input, "the prim::Param of the graph has inputs, or is among the nodes"),
     (give_return_an_output, "the prim::Return of the graph has outputs"),
     (give_return_a_block, "the prim::Return of the graph has a block"),
     (lose_the_insertion_point, "the insertion point, a t::loose, is not in the graph"),
@@ -192,7 +192,7 @@ def test_a_block_stands_in_one_place() -> None:
     branch = node(graph, "If")
     branch._blocks[1] = branch._blocks[0]
     assert failure(graph) == (
-        "t::then: it stands in two places\n  in block0 of  %y : Tensor = prim::If(%c)\n  > %t : Tensor = t::then(%x)"
+        "t::then: it is in two places\n  in block0 of  %y : Tensor = prim::If(%c)\n  > %t : Tensor = t::then(%x)"
     )
 
 
@@ -274,7 +274,7 @@ t::two: %e is used before it is defined
     (
         use_a_loose_value,
         """\
-t::two: %5 is defined by a t::loose that stands in no block
+t::two: %5 is defined by a t::loose that is in no block
     %c : Tensor = t::one(%a, %b)
   > %d : Tensor = t::two(%c, %5)
     %e : Tensor = t::three(%d, %c)""",
@@ -290,7 +290,7 @@ t::two: %foreign belongs to another graph
     (
         use_an_erased_value,
         """\
-t::one: %1 is no output of its node any more
+t::one: %1 is no longer an output of its node
   > %c : Tensor = t::one(%a, %1)
     %d : Tensor = t::two(%c, %a)
     %e : Tensor = t::three(%d, %c)""",
@@ -466,7 +466,7 @@ POINT = TupleType((INT, FLOAT))
         ("TupleConstruct", [INT], [POINT], {}, "it has 1 input, not 2"),
         ("TupleConstruct", [INT, INT], [POINT], {}, "element 1 is %1 : int, not float"),
         ("TupleConstruct", [], [INT], {}, "it makes int, not a tuple"),
-        ("TupleUnpack", [INT], [INT], {}, "it unpacks %0 : int, which is no tuple"),
+        ("TupleUnpack", [INT], [INT], {}, "it unpacks %0 : int, which is not a tuple"),
         ("TupleUnpack", [POINT], [INT], {}, "it has 1 output, not 2"),
         ("TupleUnpack", [POINT], [INT, INT], {}, "its output is %2 : int, but the tuple holds float there"),
     ],

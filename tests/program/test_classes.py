@@ -102,5 +102,5 @@ def test_inheritance():
 
 def test_what_cannot_stand_in_a_class():
     assert message_of(UnsupportedError, lambda: rekindle.CompilationUnit("class A:\n    print(3)\n")) == (
-        "this cannot stand in the body of a class\n    class A:\n        print(3)\n        ^^^^^^^^"
+        "this is not supported in the body of a class\n    class A:\n        print(3)\n        ^^^^^^^^"
     )

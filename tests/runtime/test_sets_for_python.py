@@ -115,7 +115,7 @@ def test_what_is_not_told_apart_raises(program: Callable[[int], Any], text: str)
     with pytest.raises(TypeError) as caught:
         rekindle.script(program)(1)
     assert str(caught.value) == (
-        f"the result is {text}, which a program does not tell apart\nHint: return values of one class"
+        f"the result is {text}, which a program does not distinguish\nHint: return values of one class"
     )
 
 

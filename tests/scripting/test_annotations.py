@@ -172,15 +172,15 @@ def test_types_of_members_and_named_tuples():
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ([], "an empty list does not tell the type of its elements"),
-        ({}, "an empty dict does not tell the type of its keys"),
+        ([], "an empty list does not determine the type of its elements"),
+        ({}, "an empty dict does not determine the type of its keys"),
         ([1, "a"], "the elements of the list are of different types (int, str)"),
         ({"a": 1, "b": "c"}, "the values of the dict are of different types (int, str)"),
         (
             [{1}],
             "among the elements of the list: a value of the Python class 'set' cannot be part of a compiled program",
         ),
-        ((1, []), "element 1 of the tuple: an empty list does not tell the type of its elements"),
+        ((1, []), "element 1 of the tuple: an empty list does not determine the type of its elements"),
         (object(), "a value of the Python class 'object' cannot be part of a compiled program"),
     ],
 )

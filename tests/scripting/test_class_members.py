@@ -196,7 +196,7 @@ def test_an_answer_of_exit_that_cannot_be_heeded_is_told():
     assert manager.left == 1
     assert message_of(RekindleError, lambda: f(Swallows(True), True)) == (
         "__exit__ of 'Swallows' swallows a ValueError: within\n"
-        "A compiled program cannot go on behind a with statement that an error has left.\n"
+        "A compiled program cannot continue after a with statement that an error has left.\n"
         "Hint: let __exit__ return None, and leave the with statement to Python, in a function marked with @ignore"
     )
 

@@ -342,11 +342,11 @@ def test_attributes_without_a_type():
         f"a value of the Python class 'object' cannot be part of a compiled program\n{HEAD}"
     )
     assert error_of(NotScriptableError, Holding([])) == (
-        "attribute 'value' of the module 'Holding' cannot be used: an empty list does not tell the type of its "
+        "attribute 'value' of the module 'Holding' cannot be used: an empty list does not determine the type of its "
         f"elements; declare its type in the class, for example: List[int]\n{HEAD}"
     )
     assert error_of(NotScriptableError, Holding({})) == (
-        "attribute 'value' of the module 'Holding' cannot be used: an empty dict does not tell the type of its "
+        "attribute 'value' of the module 'Holding' cannot be used: an empty dict does not determine the type of its "
         f"keys; declare its type in the class, for example: Dict[str, int]\n{HEAD}"
     )
     assert error_of(NotScriptableError, Holding([1, "a"])) == (

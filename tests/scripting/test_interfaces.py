@@ -296,7 +296,7 @@ def test_what_an_interface_cannot_have():
     assert error_of(NotScriptableError, uses(WithProperty)).partition("\n")[0] == (
         "the interface 'WithProperty' declares the property 'n'; an interface has methods only"
     )
-    with pytest.raises(TypeError, match="the interface 'Bad' derives from 'Circle', which is no interface"):
+    with pytest.raises(TypeError, match="the interface 'Bad' derives from 'Circle', which is not an interface"):
 
         @rekindle.interface
         class Bad(Circle):
@@ -450,7 +450,7 @@ def test_compiled_modules_are_arguments():
         "'Linear' does not have the method 'size' of the interface 'Measured': size(int factor) -> int"
     )
     assert message_of(ArgumentError, lambda: f([Circle(1.0)])).splitlines()[1] == (
-        "'Measured' is an interface of modules, and 'Circle' is no module"
+        "'Measured' is an interface of modules, and 'Circle' is not a module"
     )
 
 

@@ -214,7 +214,7 @@ def test_modules_in_plain_containers():
     text = message_of(NotScriptableError, lambda: rekindle.script(Hidden()))
     assert text.startswith(
         "attribute 'layers' of the module 'Hidden' cannot be used: among the elements of the list: "
-        "the module 'ReLU' stands in a plain Python container, so that it is no part of the module; "
+        "the module 'ReLU' is in a plain Python container, so that it is not part of the module; "
         "use nn.ModuleList or nn.ModuleDict"
     )
 

@@ -146,7 +146,7 @@ A conversion in an f-string is one of !r, !s and !a.
         'f"a}"',
         ParseError,
         """\
-A single '}' stands in an f-string.
+An f-string has a single '}'.
   File "program.py", line 2
     def f():
         f"a}"
@@ -273,7 +273,7 @@ Hint: Append to a list and return it.""",
         "f(a=1, 2)",
         ParseError,
         """\
-A positional argument stands behind a keyword argument.
+A positional argument follows a keyword argument.
   File "program.py", line 2
     def f():
         f(a=1, 2)
@@ -303,7 +303,7 @@ Asynchronous comprehensions are not supported.
         "x = *a",
         ParseError,
         """\
-A starred expression stands in a list, a tuple, a set or a call.
+A starred expression is allowed in a list, a tuple, a set or a call only.
   File "program.py", line 2
     def f():
         x = *a
@@ -394,7 +394,7 @@ Expected ':' but found the end of the line.
 pass""",
         ParseError,
         """\
-Expected an indented block behind this colon.
+Expected an indented block after this colon.
   File "program.py", line 2
     def f():
         if x:
@@ -506,7 +506,7 @@ Hint: Move this class out, to the level of its module.""",
 x = 1""",
         ParseError,
         """\
-Expected a definition behind the decorator but found 'x'.
+Expected a definition after the decorator but found 'x'.
   File "program.py", line 3
     def f():
         @g
@@ -535,7 +535,7 @@ Hint: Catch one exception with 'except'.""",
 y""",
         ParseError,
         """\
-Expected 'except' or 'finally' behind this block.
+Expected 'except' or 'finally' after this block.
   File "program.py", line 2
     def f():
         try:
@@ -622,7 +622,7 @@ The parameter 'b' needs a default, as the one before it has one.
         "def f(*, a, *, b): pass",
         ParseError,
         """\
-A lone '*' stands once, before a parameter.
+A lone '*' is allowed once, before a parameter.
   File "program.py", line 1
     def f(*, a, *, b): pass
                 ^""",
@@ -631,7 +631,7 @@ A lone '*' stands once, before a parameter.
         "def f(a, /, b, /): pass",
         ParseError,
         """\
-'/' stands once, behind a parameter.
+'/' is allowed once, after a parameter.
   File "program.py", line 1
     def f(a, /, b, /): pass
                    ^""",
@@ -651,7 +651,7 @@ Expected ':' but found the end of the line.
 """,
         ParseError,
         """\
-Expected an indented block behind this colon.
+Expected an indented block after this colon.
   File "program.py", line 1
     def f(a):
             ^""",
@@ -661,7 +661,7 @@ Expected an indented block behind this colon.
 def g(): pass""",
         ParseError,
         """\
-Expected one function and nothing behind it, but found 'def'.
+Expected one function and nothing after it, but found 'def'.
   File "program.py", line 2
     def f(x): pass
     def g(): pass

@@ -1,9 +1,9 @@
-"""What each kind of node does with memory: the rules that fill an alias tracker.
+"""Build the points-to graph: the rules by kind of node that fill an alias tracker (TorchScript: MemoryDAGBuilder).
 
-The analysis does not heed the order of nodes. A node adds to what its results may be, to what may be found in the
-containers that it writes to, and to the list of writes. An operator does what its plan says
-(:mod:`rekindle.analysis.aliasing.alias_summaries`); the kinds that the graph itself gives a meaning have a rule each,
-below; what is not known may do anything to its inputs and to all that is known outside.
+The analysis is flow-insensitive: it ignores the order of nodes. A node adds to what its results may point to, to the
+contents of the containers that it writes to, and to the list of writes. An operator has the effects of its summary
+(:mod:`rekindle.analysis.aliasing.alias_summaries`). Kinds defined by the IR itself have a rule each, below. An unknown
+operator may do anything to its inputs and to the wildcard set.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class AliasTrackerBuilder:
     # --------------------------------------------------------------------------------------------------------- elements
 
     def element(self, value: Value) -> Element | None:
-        """The element of ``value``; None where it cannot be written to. What no rule has told of is new."""
+        """Return the element of ``value``; None if it is immutable. A value without a rule is fresh."""
         found = self.elements.get(value)
         if found is None and not is_immutable(value.type):
             found = self.elements[value] = self.tracker.fresh(value.type)
@@ -81,7 +81,7 @@ class AliasTrackerBuilder:
         self._set(value, [element for _, element in self._mutable(sources)])
 
     def _part(self, element: Element, whole: Type, way: Sequence[str | int]) -> tuple[Element | None, Type]:
-        """What is found at the end of ``way`` into an element of type ``whole``, and its type."""
+        """Return what is found at the end of ``way`` into an element of type ``whole``, and its type."""
         for key in way:
             whole = part_type(whole, key)
             if is_immutable(whole):
@@ -109,7 +109,7 @@ class AliasTrackerBuilder:
                         self.tracker.point(other, target)
 
     def _input(self, type: Type) -> Element:
-        """What a caller may pass. A tuple cannot be changed, so that it has parts of its own."""
+        """Return what a caller may pass. A tuple cannot be changed, so that it has parts of its own."""
         if not isinstance(type, TupleType):
             return self.tracker.world(type).input
         element = self.tracker.fresh(type)
@@ -137,7 +137,7 @@ class AliasTrackerBuilder:
             self._visit_operator(node, operator)
 
     def _visit_unknown(self, node: Node) -> None:
-        """Anything may happen: what goes in is known outside from now on, what comes out is."""
+        """Apply the most conservative rule: inputs escape, and outputs are in the wildcard set."""
         self.unknown.add(node)
         for block in node.blocks:
             for value, element in self._mutable(block.outputs):
@@ -225,7 +225,7 @@ class AliasTrackerBuilder:
             self.tracker.store(inner, way[-1], content, content_type)
 
     def _parts_like(self, values: Iterable[Value], type: Type) -> list[Element]:
-        """All of ``values``, and all that they hold, that may share memory with a ``type``."""
+        """Return all of ``values``, and all that they hold, that may share memory with a ``type``."""
         found: list[Element] = []
         pending = [(element, value.type) for value, element in self._mutable(values)]
         while pending:
@@ -247,8 +247,8 @@ class AliasTrackerBuilder:
             self.elements[node.output] = self._constant(inner, type)
 
     def _constant(self, value: object, type: Type) -> Element:
-        """Two constants are one where they share storage. A caller may know the tensors and objects among them; of a
-        list or a dict the program gets a copy each time."""
+        """Bind a constant. Constants are one object if they share storage. A caller may refer to tensors and objects
+        in them; of a list or a dict the program gets a copy each time."""
         if isinstance(type, OptionalType):
             return self._constant(value, type.element)
         if isinstance(value, (list, tuple, dict)):
@@ -269,15 +269,15 @@ class AliasTrackerBuilder:
         return self.tracker.world(type).read
 
     def _visit_nothing(self, node: Node) -> None:
-        """What comes out is new, and nothing is written to."""
+        """Bind fresh outputs; nothing is written to."""
 
     def _visit_same(self, node: Node) -> None:
-        """The result is the first input."""
+        """Bind the result to the first input."""
         for output in node.outputs[:1]:
             self._set_to_values(output, node.inputs[:1])
 
     def _visit_views(self, node: Node) -> None:
-        """Every result is a view of the first input."""
+        """Bind every result to a view of the first input."""
         for output in node.outputs:
             self._set_to_values(output, node.inputs[:1])
 
@@ -346,7 +346,7 @@ class AliasTrackerBuilder:
             self._take(node.input, node.output, f".{name}")
 
     def _set_frozen_attribute(self, output: Value, owner: Type, name: str) -> None:
-        """An attribute of a module that nobody else knows: the same memory for all modules of one class."""
+        """Bind an attribute of a module with private values: the same memory for all modules of one class."""
         if not is_immutable(output.type):
             self._set(output, [self._frozen_attribute(owner, name, output.type)])
 
@@ -407,7 +407,7 @@ class AliasTrackerBuilder:
             self.visit_block(block)
 
     def _visit_gradient(self, node: Node) -> None:
-        """What the block computes, or nothing."""
+        """Bind the outputs to those of the block, or to nothing."""
         self.visit_block(node.blocks[0])
         for output, result in zip(node.outputs, node.blocks[0].outputs, strict=True):
             self._set_to_values(output, [result])
@@ -452,7 +452,7 @@ class AliasTrackerBuilder:
         self.visit_block(subgraph.block)
 
     def _visit_wait(self, node: Node) -> None:
-        """The result is what the future holds; what the wait does beyond that belongs to what it waits for."""
+        """Bind the result to the value of the future; other effects of a wait belong to the task that it waits for."""
         self._take(node.input, node.output, ITEM)
 
 
@@ -501,7 +501,7 @@ def _storage_key(tensor: torch.Tensor) -> int:
 
 
 def _contents(value: object, type: Type) -> Iterator[tuple[str | int, object, Type]]:
-    """What a constant container holds, with its places and types."""
+    """Yield what a constant container holds, with its places and types."""
     if isinstance(value, list) and isinstance(type, ListType):
         for item in value:
             yield ITEM, item, type.element

@@ -27,8 +27,8 @@ from rekindle.ir.types import Type
 
 
 class AliasDb:
-    """The aliases of ``graph``. With ``is_frozen`` the attributes of modules and the constants are known to nobody but
-    the graph: no caller passes them."""
+    """The alias database of ``graph``. With ``is_frozen`` module attributes and constants are private to the graph:
+    no caller passes them."""
 
     def __init__(self, graph: Graph, *, is_frozen: bool = False) -> None:
         self.graph = graph
@@ -42,32 +42,32 @@ class AliasDb:
 
     @staticmethod
     def is_mutable_type(type: Type) -> bool:
-        """Whether a value of this type, or something in it, can be written to."""
+        """Return whether a value of this type, or something in it, can be written to."""
         return not is_immutable(type)
 
     def memory(self, value: Value) -> MemoryLocations:
-        """The memory that ``value`` itself may be; of a tuple none."""
+        """Return the memory that ``value`` itself may be; of a tuple none."""
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.memory(element)
 
     def reachable(self, value: Value) -> MemoryLocations:
-        """The memory that ``value`` may be, and that of all it may hold."""
+        """Return the memory that ``value`` may be, and that of all it may hold."""
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.reachable(element)
 
     def may_alias(self, a: Value | Iterable[Value], b: Value | Iterable[Value]) -> bool:
-        """Whether ``a`` and ``b`` (of sets: some of the one and some of the other) may share memory."""
+        """Return whether ``a`` and ``b`` (of sets: some of the one and some of the other) may share memory."""
         if isinstance(a, Value) and isinstance(b, Value) and not may_share_memory(a.type, b.type):
             return False
         return bool(self._memory_of(a) & self._memory_of(b))
 
     def may_contain_alias(self, a: Value | Iterable[Value], b: Value | Iterable[Value]) -> bool:
-        """Whether ``a`` and ``b``, or something in them, may share memory."""
+        """Return whether ``a`` and ``b``, or something in them, may share memory."""
         return bool(self._reachable_from(a) & self._reachable_from(b))
 
     def has_writers(self, subject: Value | Node) -> bool:
-        """Whether some node of the graph may write to a value or to something in it; of a node: to its inputs, its
-        outputs, or what it reads."""
+        """Return whether some node of the graph may write to a value or to something in it; of a node: to its inputs,
+        its outputs, or what it reads."""
         if isinstance(subject, Value):
             return bool(self.written and self.reachable(subject) & self.written)
         if not self.written:
@@ -77,23 +77,23 @@ class AliasDb:
         )
 
     def outlives_call(self, value: Value) -> bool:
-        """Whether ``value`` or something in it may be known to somebody once the call is over, results not counted: a
-        caller, a constant, an attribute."""
+        """Return whether ``value`` or its contents may remain reachable once the call has returned, other than from
+        its results: by a caller, a constant, an attribute."""
         return bool(self.reachable(value) & self.outliving_memory)
 
     def escapes(self, value: Value) -> bool:
-        """Whether ``value`` or something in it may be handed to something that is not known, or put into an object
-        that others know."""
+        """Return whether ``value`` or something in it may be handed to something that is not known, or put into an
+        object that others know."""
         return bool(self.reachable(value) & self._tracker.escaped)
 
     @property
     def wildcard_memory(self) -> MemoryLocations:
-        """All memory that may be known outside of the call while it runs."""
+        """All memory in the wildcard set: code outside of the graph may access it during the call."""
         return self._tracker.wildcard_memory
 
     @property
     def outliving_memory(self) -> MemoryLocations:
-        """All memory that may be known to somebody once the call is over, results not counted."""
+        """All memory that may remain reachable once the call has returned, other than from its results."""
         return self._finder.lasting
 
     @property
@@ -120,58 +120,58 @@ class AliasDb:
     # ------------------------------------------------------------------------------------------------------------ nodes
 
     def writes_to(self, node: Node) -> MemoryLocations:
-        """The memory that ``node`` may write to, its blocks and its subgraph included."""
+        """Return the memory that ``node`` may write to, its blocks and its subgraph included."""
         return self.effects_of(node).writes
 
     def reads_from(self, node: Node) -> MemoryLocations:
-        """The memory that ``node`` may read, its blocks and its subgraph included."""
+        """Return the memory that ``node`` may read, its blocks and its subgraph included."""
         return self.effects_of(node).reads
 
     def writes_to_alias(self, node: Node, values: Iterable[Value]) -> bool:
-        """Whether ``node`` may write to one of ``values``, or to something in them."""
+        """Return whether ``node`` may write to one of ``values``, or to something in them."""
         return bool(self.writes_to(node) & self._reachable_from(values))
 
     def has_untracked_effects(self, node: Node) -> bool:
-        """Whether ``node``, or a node in its blocks, may do anything to what is known outside."""
+        """Return whether ``node``, or a node in its blocks, may access the wildcard set in any way."""
         return node in self._rules.unknown or any(
             self.has_untracked_effects(inner) for block in node.blocks for inner in block.nodes
         )
 
     def effects_of(self, node: Node) -> NodeEffects:
-        """All that ``node`` does beyond computing its outputs."""
+        """Return all that ``node`` does beyond computing its outputs."""
         return self._finder.effects_of(node)
 
     # ----------------------------------------------------------------------------------------------------------- moving
 
     def can_swap(self, first: Node, second: Node) -> bool:
-        """Whether two neighbours in one block may change places."""
+        """Return whether two neighbours in one block may change places."""
         return self._reordering.can_swap(first, second)
 
     def could_move_after_topologically(self, node: Node, place: Node) -> bool:
-        """Whether :meth:`move_after_topologically_valid` would move ``node``."""
+        """Return whether :meth:`move_after_topologically_valid` would move ``node``."""
         return self._reordering.plan_after(node, place) is not None
 
     def could_move_before_topologically(self, node: Node, place: Node) -> bool:
-        """Whether :meth:`move_before_topologically_valid` would move ``node``."""
+        """Return whether :meth:`move_before_topologically_valid` would move ``node``."""
         return self._reordering.plan_before(node, place) is not None
 
     def nodes_to_move_before(self, node: Node, place: Node) -> list[Node] | None:
-        """What :meth:`move_before_topologically_valid` would move, in order; None if it would move nothing because it
-        cannot."""
+        """Return what :meth:`move_before_topologically_valid` would move, in order; None if it would move nothing
+        because it cannot."""
         return self._reordering.plan_before(node, place)
 
     def nodes_to_move_after(self, node: Node, place: Node) -> list[Node] | None:
-        """What :meth:`move_after_topologically_valid` would move, in order; None if it would move nothing because it
-        cannot."""
+        """Return what :meth:`move_after_topologically_valid` would move, in order; None if it would move nothing
+        because it cannot."""
         return self._reordering.plan_after(node, place)
 
     def move_after_topologically_valid(self, node: Node, place: Node) -> bool:
-        """Move ``node`` right behind ``place``, which stands in the same block, with whatever must keep its order with
-        it; returns False, and moves nothing, where that would change what the program does."""
+        """Move ``node`` directly after ``place``, in the same block, with the nodes that must keep their order with
+        it. Return False, and move nothing, if that would change the program's behavior."""
         return self._reordering.move_after(node, place)
 
     def move_before_topologically_valid(self, node: Node, place: Node) -> bool:
-        """Move ``node`` right before ``place``, which stands in the same block or is its return node; see
+        """Move ``node`` right before ``place``, which is in the same block or is its return node; see
         :meth:`move_after_topologically_valid`."""
         return self._reordering.move_before(node, place)
 

@@ -25,11 +25,11 @@ AccessPath = tuple[int, tuple[Key, ...]]
 class AliasSummary:
     """What one operator does with memory.
 
-    ``sources`` gives, for a place in a result, what it may be; a result that has none is new. ``stores`` are pairs of a
-    place in an argument that is written to, and what may be found there afterwards. ``may_alias_inputs``: what is not
-    told of the results may be any of the arguments, or something in them, as well as new. ``from_wildcard`` are places
-    in results that may be anything that is known outside, ``escapes`` arguments that are handed to others.
-    ``reads_contents`` is False for operators that only move references about: what a list holds is not read then.
+    ``sources`` maps an access path of a result to what it may alias; a result without sources is new. ``stores`` are
+    pairs of an access path of an argument that is written to, and what may be stored there. With ``may_alias_inputs``,
+    a result without sources may also be any argument, or something in one. ``from_wildcard`` are access paths of
+    results that may alias the wildcard set; ``escapes`` are arguments that escape. ``reads_contents`` is False for
+    operators that only copy references: they do not read the contents of a list.
     """
 
     sources: dict[AccessPath, list[AccessPath]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ _NEW_LISTS: Final = frozenset({"aten::keys", "aten::values", "aten::items"})
 
 @cache
 def alias_summary_of(operator: Operator) -> AliasSummary:
-    """What the schema of ``operator`` says, and what it hides."""
+    """Return what the schema of ``operator`` says, and what it hides."""
     schema = operator.schema
     arguments = [part for index, argument in enumerate(schema.arguments) for part in _parts(argument, index)]
     results = [part for index, result in enumerate(schema.returns) for part in _parts(result, index)]
@@ -133,7 +133,7 @@ def _trace_result(
 
 
 def _trace_stores(plan: AliasSummary, arguments: list[_AnnotatedPath], result_sets: set[str]) -> None:
-    """Say what is put where, and what is handed to nobody knows whom."""
+    """Record what is stored where, and which arguments escape."""
     for part in arguments:
         if WILDCARD not in part.info.after and not isinstance(part.type, VarType):
             continue

@@ -1,19 +1,21 @@
-"""Elements and what they may point to: the graph that :class:`~rekindle.analysis.aliasing.alias_db.AliasDb` asks.
+"""Points-to graph: elements and what they may point to, queried by
+:class:`~rekindle.analysis.aliasing.alias_db.AliasDb`.
 
-An element stands for a value, or for something that is no value: what a list holds, what a caller knows. An element
-that is *fresh* has a memory location of its own; every element may be what it *points to*. So the locations of an
-element are those of all that can be reached from it::
+An element stands for a value, or for a set of objects without a value: the contents of a list, the wildcard set. An
+element that is *fresh* has a memory location of its own; every element may be what it *points to*. So the locations of
+an element are those of all elements reachable from it::
 
     c = torch.neg(a)             c: fresh
     r = a[0] if t else c         r -> a, r -> c          a -> what callers pass
     l = [c]                      l: fresh; its items -> c
     y = l[0]                     y -> the items of l
 
-Elements that may be one object share a *cell*, which knows their parts: what is put into a list under one name is
-found under the others. A cell is *outside* if others than the program know the object: what is taken out of it may be
-whatever is known outside, and what is put into it is known there from then on.
+Elements that may be one object share a *cell*, which holds their parts: what is stored into a list through one alias is
+found through the others. A cell is *outside* if the object has escaped: what is read from it may be anything in the
+wildcard set, and what is stored into it escapes.
 
-Sets of locations are ints used as bit sets. They are found once an element, all of a cycle together, and kept.
+Sets of locations are ints used as bit sets. They are computed once for each element, for all elements of a cycle
+together, and cached.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class Element:
 
 
 class WildcardSet:
-    """What is known outside, of one family of types."""
+    """The wildcard set of one family of types: objects that code outside of the graph may access."""
 
     __slots__ = ("input", "read")
 
@@ -69,7 +71,8 @@ class WildcardSet:
         self.input = input
         """What a caller may pass: memory from before the call, constants."""
         self.read = read
-        """What may be found in an object that is known outside: that, and whatever the program has let go."""
+        """What a read of an escaped object may return: anything that was outside already, and anything that has
+        escaped."""
 
 
 class AliasTracker:
@@ -84,9 +87,9 @@ class AliasTracker:
         self._traits: dict[Type, MemoryTraits] = {}
         self._worlds: dict[AliasClass, WildcardSet] = {}
         self._gone = Element(False, ())
-        """Points to all that the program lets go."""
+        """Points to all elements that escape."""
         self._gone_as_anything: Element | None = None
-        """What it lets go of without telling its family: it may be found as whatever is read from outside."""
+        """Points to escaping elements of an unknown family of types: any read from outside may return them."""
         self._everything = self.world(ANY)
 
     # --------------------------------------------------------------------------------------------------------- building
@@ -100,18 +103,18 @@ class AliasTracker:
         return found
 
     def fresh(self, type: Type) -> Element:
-        """An element for something new of this type."""
+        """Return an element for something new of this type."""
         if isinstance(type, TensorType):
             return Element(True, ())
         traits = self.traits(type)
         return Element(traits.has_memory, traits.holds)
 
     def blank(self, type: Type) -> Element:
-        """An element for something that is only known elsewhere: it has no memory of its own."""
+        """Return an element for something that is only known elsewhere: it has no memory of its own."""
         return Element(False, self.traits(type).holds)
 
     def between(self, type: Type, targets: Iterable[Element]) -> Element:
-        """An element that is one of ``targets``: the only one itself, else a new one that points to all."""
+        """Return an element that is one of ``targets``: the only one itself, else a new one that points to all."""
         found = list(dict.fromkeys(targets))
         if len(found) == 1:
             return found[0]
@@ -126,7 +129,7 @@ class AliasTracker:
             self._share_cells([(source, target)])
 
     def part(self, element: Element, key: Key, type: Type) -> Element:
-        """What may be found in ``element`` under ``key``, of the given type."""
+        """Return what may be found in ``element`` under ``key``, of the given type."""
         if element.cell is None:
             return self.world(type).read
         cell = element.cell.root()
@@ -152,12 +155,12 @@ class AliasTracker:
             self.point(self.part(element, key, type), content)
 
     def escape(self, element: Element, type: Type) -> None:
-        """From now on ``element`` is known outside."""
+        """Let ``element`` escape: add it to the wildcard set."""
         self._add_edge(self._gone, element)
         self._share_cells(self._add_to_wildcard(element, type))
 
     def world(self, type: Type) -> WildcardSet:
-        """What is known outside, as far as it may share memory with ``type``."""
+        """Return the wildcard set of the objects that may share memory with ``type``."""
         traits = self.traits(type)
         found = self._worlds.get(traits.family)
         return self._make_world(traits) if found is None else found
@@ -206,7 +209,7 @@ class AliasTracker:
                         pairs += self._edge(known, element) + self._edge(element, known)
 
     def _add_to_wildcard(self, element: Element, type: Type) -> list[tuple[Element, Element]]:
-        """Let ``element`` be found by whoever reads from outside. Returns the pairs that have yet to share cells."""
+        """Let reads from outside return ``element``. Return the pairs that have yet to share cells."""
         world = self.world(type)
         if world is not self._everything:
             return self._edge(world.read, element)
@@ -238,7 +241,7 @@ class AliasTracker:
     # ---------------------------------------------------------------------------------------------------------- answers
 
     def memory(self, element: Element) -> MemoryLocations:
-        """The locations that ``element`` may be."""
+        """Return the locations that ``element`` may be."""
         found = self._memory.get(element)
         if found is None:
             if not element.points_to:
@@ -248,7 +251,7 @@ class AliasTracker:
         return found
 
     def reachable(self, element: Element) -> MemoryLocations:
-        """The locations that ``element`` may be, and those of all that it may hold, however deep."""
+        """Return the locations that ``element`` may be, and those of all that it may hold, however deep."""
         if element.cell is None and not element.points_to:
             return self.memory(element)
         found = self._reachable.get(element)
@@ -258,12 +261,12 @@ class AliasTracker:
 
     @property
     def wildcard_memory(self) -> MemoryLocations:
-        """All locations that may be known outside."""
+        """All locations in the wildcard set."""
         return self.reachable(self._everything.read)
 
     @property
     def escaped(self) -> MemoryLocations:
-        """All that can be reached from what the program lets go."""
+        """All locations reachable from elements that escape."""
         return self.reachable(self._gone)
 
     def _bit(self, element: Element) -> MemoryLocations:

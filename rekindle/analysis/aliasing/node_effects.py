@@ -1,5 +1,5 @@
-"""What a node does beyond computing its outputs, with what stands in its blocks: memory that it reads and writes, and
-what else an order of nodes may depend on."""
+"""Effects of a node, including the nodes in its blocks: the memory that it reads and writes, and other properties
+that constrain the order of nodes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class NodeEffects:
         self.always_raises |= other.always_raises
 
     def conflicts_with(self, other: NodeEffects) -> bool:
-        """Whether it can be told which of the two came first."""
+        """Return whether the order of the two is observable."""
         return bool(
             self.writes & (other.reads | other.writes)
             or self.reads & other.writes
@@ -90,13 +90,13 @@ class EffectAnalysis:
         self._uninitialized: set[Value] | None = None
 
     def forget(self) -> None:
-        """Find everything anew: the graph has changed."""
+        """Discard cached effects: the graph has changed."""
         self._changes = self._tracker.changes
         self._known.clear()
         self._written = self._lasting = self._later = None
 
     def effects_of(self, node: Node) -> NodeEffects:
-        """The effects of ``node``, its blocks and its subgraph included."""
+        """Return the effects of ``node``, its blocks and its subgraph included."""
         self._check()
         found = self._known.get(node)
         if found is None:
@@ -117,7 +117,7 @@ class EffectAnalysis:
 
     @property
     def lasting(self) -> MemoryLocations:
-        """All memory that may be known to somebody once the call is over, results not counted."""
+        """All memory that may remain reachable once the call has returned, other than from its results."""
         self._check()
         if self._lasting is None:
             found = self._tracker.wildcard_memory
@@ -154,15 +154,15 @@ class EffectAnalysis:
             found.include(self._later_effects())
         found.reads |= self._own_reads(node)
         if found.may_fail and has_own:
-            found.reads |= self._tracker.wildcard_memory  # whoever catches the exception sees it
+            found.reads |= self._tracker.wildcard_memory  # the handler of the exception sees it
         for element in self._rules.writers.get(node, ()):
             found.writes |= self._tracker.memory(element)
         found.always_raises = kind == "prim::RaiseException"  # in a block, it may not run
         return found
 
     def _reads_uninitialized(self, node: Node) -> bool:
-        """Whether ``node`` computes with what ``prim::Uninitialized`` may have reached: only the check in front of it
-        says that it has a value."""
+        """Return whether ``node`` computes with what ``prim::Uninitialized`` may have reached: only the check in front
+        of it says that it has a value."""
         if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
             return False
         if self._uninitialized is None:
@@ -172,8 +172,8 @@ class EffectAnalysis:
     def _own_reads(self, node: Node) -> MemoryLocations:
         kind = node.kind
         if kind == "prim::RaiseException":
-            return self._tracker.wildcard_memory  # whoever catches the exception sees it
-        if kind in GUARDS:  # who goes on in its place sees that too
+            return self._tracker.wildcard_memory  # the handler of the exception sees it
+        if kind in GUARDS:  # its continuation sees that too
             return self._tracker.wildcard_memory | self._reachable_from(node)
         if kind in _READS_CONTAINER:
             return self._memory(node.input)
@@ -193,7 +193,7 @@ class EffectAnalysis:
         return found
 
     def _may_wait_for_others(self, node: Node) -> bool:
-        """Whether what is waited for may have been started elsewhere."""
+        """Return whether what is waited for may have been started elsewhere."""
         return bool(self._memory(node.input) & self._tracker.wildcard_memory)
 
     def _memory(self, value: Value) -> MemoryLocations:
@@ -215,7 +215,8 @@ class EffectAnalysis:
             found.include(self.effects_of(node))
 
     def _later_effects(self) -> NodeEffects:
-        """All that may still run beside the graph: it is done at the latest when somebody waits for it."""
+        """Return the effects of tasks that may run in parallel with the graph: a task ends at the latest when it is
+        waited for."""
         if self._later is None:
             self._later = NodeEffects()  # what is started may wait for what was started
             found = NodeEffects()

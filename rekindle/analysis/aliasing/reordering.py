@@ -1,12 +1,12 @@
-"""Moving nodes within a block without changing what the program does.
+"""Code motion: move nodes within a block without changing the program's behavior.
 
-What is to move gathers all that must keep its order with it::
+The nodes that must keep their order with the moved node move with it::
 
-    a = f(x)        to move a behind c:   b reads a, so that both move:   c = h(x)
+    a = f(x)        to move a after c:    b reads a, so that both move:   c = h(x)
     b = g(a)                                                              a = f(x)
     c = h(x)                                                              b = g(a)
 
-If c itself must stand behind one of them, nothing moves.
+If c itself must run after one of them, nothing moves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Reordering:
         self._effects_of = effects_of
 
     def can_swap(self, first: Node, second: Node) -> bool:
-        """Whether two nodes, neighbours in one block, may change places."""
+        """Return whether two nodes, neighbours in one block, may change places."""
         if not _stand_together(first, second):
             return False
         if second.is_before(first):
@@ -32,7 +32,8 @@ class Reordering:
         return second not in _users(first) and not self._effects_of(first).conflicts_with(self._effects_of(second))
 
     def move_after(self, node: Node, place: Node) -> bool:
-        """Move ``node``, and what must go with it, right behind ``place``; False if that cannot be."""
+        """Move ``node``, and the nodes that must move with it, directly after ``place``. Return False if that is
+        illegal."""
         moving = self.plan_after(node, place)
         if moving is None:
             return False
@@ -51,7 +52,7 @@ class Reordering:
         return True
 
     def plan_after(self, node: Node, place: Node) -> list[Node] | None:
-        """What has to move behind ``place`` with ``node``, in order; None if ``node`` cannot go there."""
+        """Return the nodes that have to move after ``place`` with ``node``, in order; None if the move is illegal."""
         if not _stand_together(node, place) or place.kind == "prim::Return":
             return None
         if node is place:
@@ -62,7 +63,7 @@ class Reordering:
         return self._gather(node, _from(node.next, place, forwards=True), _users, place)
 
     def plan_before(self, node: Node, place: Node) -> list[Node] | None:
-        """What has to move before ``place`` with ``node``, in order; None if ``node`` cannot go there."""
+        """Return what has to move before ``place`` with ``node``, in order; None if ``node`` cannot go there."""
         if not _stand_together(node, place):
             return None
         if node is place:
@@ -102,14 +103,14 @@ def _stand_together(node: Node, place: Node) -> bool:
 
 
 def _from(node: Node, end: Node, *, forwards: bool) -> Iterator[Node]:
-    """The nodes from ``node`` to before ``end``."""
+    """Yield the nodes from ``node`` to before ``end``."""
     while node is not end:
         yield node
         node = node.next if forwards else node.prev
 
 
 def _users(node: Node) -> set[Node]:
-    """The nodes of the same block that use an output of ``node``, themselves or in their blocks."""
+    """Return the nodes of the same block that use an output of ``node``, themselves or in their blocks."""
     block = node.owning_block
     assert block is not None
     found = {block.ancestor_of(use.user) for output in node.outputs for use in output.uses}
@@ -117,5 +118,5 @@ def _users(node: Node) -> set[Node]:
 
 
 def _makers(node: Node) -> set[Node]:
-    """The nodes of the same block whose outputs ``node`` uses, itself or in its blocks."""
+    """Return the nodes of the same block whose outputs ``node`` uses, itself or in its blocks."""
     return {value.node for value in node.used_values() if value.node.owning_block is node.owning_block}

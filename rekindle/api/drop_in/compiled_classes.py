@@ -40,7 +40,7 @@ class _ShowsViews:
         return GraphView(graph)
 
     def graph_for(self, /, *args: Any, **kwargs: Any) -> GraphView:
-        """The graph that a call with these arguments runs. It is not called."""
+        """Return the graph that a call with these arguments runs. It is not called."""
         return GraphView(super().graph_for(*args, **kwargs))  # type: ignore[misc]
 
 
@@ -126,7 +126,7 @@ def check_no_callback(callback: object) -> None:
 
 
 def through_drop_in(compiled: Any) -> Any:
-    """A function or module that was compiled under ``torch.jit``'s names: its graphs are views."""
+    """Return a function or module that was compiled under ``torch.jit``'s names: its graphs are views."""
     if type(compiled) is not ScriptFunctionShim and isinstance(compiled, Function):
         function = ScriptFunctionShim.__new__(ScriptFunctionShim)
         function.__dict__.update(compiled.__dict__)

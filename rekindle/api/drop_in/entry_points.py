@@ -1,4 +1,4 @@
-"""What users hand over to be looked at: functions and modules, compiled or not."""
+"""Entry points that users pass for inspection: functions and modules, compiled or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EntryPoint:
     owner: tuple[Any, ...] = ()
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
-        """The arguments in the order of the graph's inputs, with the owner in front.
+        """Return the arguments in the order of the graph's inputs, with the owner in front.
 
         Raises:
             ArgumentError: they do not fit.
@@ -30,7 +30,7 @@ class EntryPoint:
 
 
 def entry_point_of(f: Any) -> EntryPoint:
-    """The function that a call of ``f`` runs: ``forward`` of a module. What is not compiled is, by
+    """Return the function that a call of ``f`` runs: ``forward`` of a module. What is not compiled is, by
     :func:`rekindle.script`.
 
     Raises:
@@ -45,4 +45,4 @@ def entry_point_of(f: Any) -> EntryPoint:
         return EntryPoint(f._record, (f.owner,))
     if isinstance(f, Function):
         return EntryPoint(f._record)
-    raise TypeError(f"this takes one function or module, but got {f!r}; hand over one of its 'overloads'")
+    raise TypeError(f"this takes one function or module, but got {f!r}; pass one of its 'overloads'")

@@ -1,8 +1,9 @@
-"""The drop-in: while it is installed, ``torch.jit``'s names mean this package.
+"""The drop-in: while it is installed, ``torch.jit``'s names refer to this package.
 
-Nothing in ``torch.jit`` is overwritten. The modules change their class meanwhile, and the new class answers for the
-names that are taken, by who asks: code of PyTorch's own TorchScript and of its compiler gets what it always got, for
-``torch.jit`` stands on its own names, and objects that it made before have to go on working. Everyone else gets ours.
+Nothing in ``torch.jit`` is overwritten. While the drop-in is installed, the modules have another class. That class
+looks up replaced names by their reader: code of PyTorch's own TorchScript and of its compiler gets the original, since
+``torch.jit`` is built on its own names, and objects that it made before must continue to work. All other code gets this
+package's replacement.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _ABSENT: Final = object()
 
 
 class _Taken:
-    """A name of a module that means ``ours``, to all but the insiders.
+    """A name of a module that is replaced by ``ours``, for all readers but PyTorch's own code.
 
-    What others assign to it meanwhile counts, as it would for any name of a module, until what was there is assigned
-    again: tools that patch names do that when they are done.
+    An assignment to the name while the drop-in is installed takes effect, as for any name of a module, until the
+    previous value is assigned again: tools that patch names do that when they are done.
     """
 
     def __init__(self, name: str, ours: Any) -> None:
@@ -63,7 +64,7 @@ class _Taken:
             vars(module)[self.name] = value
 
     def _value(self, module: ModuleType) -> Any:
-        """What the module has under the name. At first, that is the original."""
+        """Return what the module has under the name. At first, that is the original."""
         found = vars(module).get(self.name, _ABSENT)
         if self.original is _UNSEEN:
             self.original = found
@@ -153,7 +154,7 @@ def installed() -> Iterator[Usage]:
     Blocks may be nested and may overlap in several threads; the end of the last one restores the names.
 
     Yields:
-        The number and kinds of programs that are compiled meanwhile, in any thread.
+        The number and kinds of programs that are compiled within the block, in any thread.
 
     Example:
         >>> with rekindle.installed() as usage:

@@ -165,12 +165,12 @@ def load(
     _extra_files: dict[str, Any] | None = None,
     _restore_shapes: bool = False,
 ) -> ScriptModule:
-    """``torch.jit.load``: :func:`rekindle.load`. ``_restore_shapes`` means nothing.
+    """``torch.jit.load``: :func:`rekindle.load`. ``_restore_shapes`` is ignored.
 
     Raises:
         OSError: the file cannot be read.
-        ArchiveError: it is no archive of a program, is broken, unsafe, or asks for more than the limits allow.
-        CompileError: its texts are no programs.
+        ArchiveError: it is not an archive of a program, is broken, unsafe, or exceeds the limits.
+        CompileError: its sources are invalid.
     """
     module = read_archive(f, map_location, _extra_files)
     count("archive", os.path.basename(os.fsdecode(f)) if isinstance(f, (str, os.PathLike)) else module.original_name)
@@ -182,7 +182,7 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_nume
     """``torch.jit.freeze``: :func:`rekindle.freeze`. What ``torch.jit`` compiled is returned as it is, with a warning.
 
     Raises:
-        NotScriptableError: it is no compiled module, or in training mode; or there is nothing of a preserved name.
+        NotScriptableError: it is not a compiled module, is in training mode, or lacks a preserved name.
     """
     if isinstance(mod, torch_jit.SCRIPT_MODULE):
         return _as_it_is("freeze", mod)
@@ -264,7 +264,7 @@ def _kind(compiled: object) -> str:
 
 
 def _is_class(obj: object) -> bool:
-    """Whether it is a class that was compiled: NamedTuples and enums are types without more."""
+    """Return whether it is a class that was compiled: NamedTuples and enums are types without more."""
     return isinstance(obj, type) and not issubclass(obj, enum.Enum) and not is_named_tuple(obj)
 
 

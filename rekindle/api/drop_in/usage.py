@@ -14,16 +14,16 @@ class Usage:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.programs: Counter[tuple[str, str]] = Counter()
-        """How often each was compiled or loaded: keys are ``("function", "f")``, ``("module", "Net")``,
-        ``("class", "Pair")``, ``("graph", "Net")`` (of ``_get_trace_graph``), ``("archive", "net.pt")``; archives that
-        are no files go by the class of their module."""
+        """How often each was compiled or loaded: keys are ``("function", "f")``, ``("module", "Net")``, ``("class",
+        "Pair")``, ``("graph", "Net")`` (of ``_get_trace_graph``), ``("archive", "net.pt")``; an archive that is not
+        a file is listed by the class of its module."""
 
     def add(self, kind: str, name: str) -> None:
         with self._lock:
             self.programs[kind, name] += 1
 
     def count(self, kind: str | None = None) -> int:
-        """How many programs there were: of one kind, or of all."""
+        """Return how many programs there were: of one kind, or of all."""
         return sum(number for (of_kind, _), number in self.programs.items() if kind in (None, of_kind))
 
     def __repr__(self) -> str:

@@ -1,4 +1,5 @@
-"""What runs when a version of a function runs: its code, and the codes and groups behind its operators."""
+"""The compiled objects that a version of a function runs: its code, and the codes and groups that its operators
+call."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from rekindle.runtime.version import underlying_code
 
 
 def owner_of(instruction: Instruction) -> object:
-    """The object that runs an operator, where there is one: a :class:`FusionExecutor`, a
+    """Return the object that runs an operator, where there is one: a :class:`FusionExecutor`, a
     :class:`~rekindle.codegen.native.region_executor.NativeRegion`, a :class:`DifferentiableOperation`."""
     if instruction.node.kind == GROUP:
         return group_of(instruction.node.get_graph("Subgraph"))
@@ -22,7 +23,7 @@ def owner_of(instruction: Instruction) -> object:
 
 
 def places_of(code: Code) -> Counter[DifferentiableOperation | FusionExecutor]:
-    """What runs differentiable graphs and groups, and in how many places of ``code`` each is called."""
+    """Return what runs differentiable graphs and groups, and in how many places of ``code`` each is called."""
     owners = map(owner_of, code.instructions)
     return Counter(owner for owner in owners if isinstance(owner, (DifferentiableOperation, FusionExecutor)))
 
@@ -44,6 +45,6 @@ def codes_of(code: Code) -> Iterator[Code]:
 
 
 def groups_in(code: Code) -> Iterator[FusionExecutor]:
-    """The groups in all of these."""
+    """Yield the groups in all of these."""
     for each in codes_of(code):
         yield from (owner for owner in places_of(each) if isinstance(owner, FusionExecutor))

@@ -57,7 +57,7 @@ class Measurement:
         return sum(each.seconds for each in self.nodes)
 
     def show(self) -> Page:
-        """The page of :func:`rekindle.show`, with the times in the boxes of what calls run."""
+        """Return the page of :func:`rekindle.show`, with the times in the boxes of what calls run."""
         return page_of(self._subject, self._arguments, self._seconds)
 
     def __str__(self) -> str:
@@ -123,12 +123,12 @@ def _measured(subject: EntryPoint, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def _copies(arguments: Sequence[Any]) -> list[Any]:
-    """What a call may write to; modules are what they are."""
+    """Return what a call may write to; modules are what they are."""
     return [value if isinstance(value, torch.nn.Module) else copy.deepcopy(as_leaf(value)) for value in arguments]
 
 
 def _one_round(code: Code, arguments: Sequence[Any]) -> dict[Node, tuple[int, float]]:
-    """One call, node by node: how often each ran, and how long it took."""
+    """Return one call, node by node: how often each ran, and how long it took."""
     found: dict[Node, tuple[int, float]] = {}
     state = InterpreterState(code)
     state.start(arguments)

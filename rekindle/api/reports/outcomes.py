@@ -1,4 +1,4 @@
-"""What a call answers, and whether two answers are the same."""
+"""Outcome of a call (result, exception, mutated arguments), and comparison of two outcomes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outcome:
 
 
 def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any]) -> Outcome:
-    """What ``function`` answers to copies of ``arguments``. It draws the same random numbers each time."""
+    """Return the outcome of ``function`` on copies of ``arguments``. The random seed is the same each time."""
     copies = copy.deepcopy([as_leaf(value) for value in arguments])
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
@@ -34,22 +34,22 @@ def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any
 
 
 def as_leaf(value: Any) -> Any:
-    """A tensor without its history, with which it could not be copied."""
+    """Return a tensor without its history, with which it could not be copied."""
     if isinstance(value, torch.Tensor) and not value.is_leaf:
         return value.detach().requires_grad_()
     return value
 
 
 def same_outcome(a: Outcome, b: Outcome) -> bool:
-    """Whether both raised an error of the same class, or returned the same and wrote the same to their arguments.
-    Floats may differ as much as ``torch.testing`` allows, and NaN is NaN."""
+    """Return whether both raised an error of the same class, or returned the same and wrote the same to their
+    arguments. Floats may differ as much as ``torch.testing`` allows, and NaN is NaN."""
     if a.error is not None or b.error is not None:
         return type(a.error) is type(b.error)
     return same_value(a.result, b.result) and same_value(a.arguments, b.arguments)
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Whether two values are the same, tensors and containers by what they hold."""
+    """Return whether two values are the same, tensors and containers by what they hold."""
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and _are_close(a, b)
     if type(a) is not type(b):

@@ -94,7 +94,7 @@ def _one_by_one(record: GraphFunction) -> Iterator[LoopFallbackReport]:
 
 
 def _of_compiled(f: Any, graphs: Sequence[CompiledGraph]) -> Report:
-    """What the functions run that a result of ``torch.compile`` consists of."""
+    """Return what the functions run that a result of ``torch.compile`` consists of."""
     parts: list[GraphReport] = []
     for graph in graphs:
         for function in graph.functions:
@@ -117,7 +117,7 @@ def _versions_of(strategy: Strategy, prefix: str = "") -> list[GraphReport]:
 
 
 def name_of(strategy: Strategy) -> str:
-    """What :func:`rekindle.set_execution_strategy` calls it."""
+    """Return what :func:`rekindle.set_execution_strategy` calls it."""
     for name, make in STRATEGIES.items():
         if type(strategy) is make:
             return name
@@ -125,7 +125,7 @@ def name_of(strategy: Strategy) -> str:
 
 
 def part_of(title: str, code: Code, *, how: RunsAs, seconds: float = 0.0) -> GraphReport:
-    """What there is to tell of the graph that ``code`` runs."""
+    """Return the report of the graph that ``code`` runs."""
     groups: list[FusionGroupReport] = []
     regions: list[NativeRegionReport] = []
     differentiable: list[Differentiable] = []
@@ -213,12 +213,12 @@ def _guard(node: Node, bailout: Bailout) -> Guard:
 
 
 def operators_of(graph: Graph) -> tuple[OperatorReport, ...]:
-    """The nodes of a graph, but for constants."""
+    """Return the nodes of a graph, but for constants."""
     return tuple(operator_of(node) for node in graph.all_nodes() if node.kind != "prim::Constant")
 
 
 def operator_of(node: Node) -> OperatorReport:
-    """A node with its line."""
+    """Return a node with its line."""
     return _operator_at(node.kind, node.range)
 
 

@@ -1,4 +1,4 @@
-"""What :func:`rekindle.report` tells, as plain data."""
+"""Data model of :func:`rekindle.report`."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ class KernelReport:
 
 @dataclass(frozen=True, slots=True)
 class FusionGroupReport:
-    """Operators that were gathered to become a kernel, and the kernels that they became: one for each kind of inputs
-    that came. ``fallbacks`` counts the calls that ran them one by one, by why; ``refusals`` say why there was no
-    kernel. It stands in so many ``places`` of the graph."""
+    """Operators of a fusion group, and the kernels compiled for it: one for each kind of inputs. ``fallbacks``
+    counts the calls that ran the operators one by one, by reason; ``refusals`` are the reasons why there was no
+    kernel. ``places`` is the number of occurrences in the graph."""
 
     operators: tuple[OperatorReport, ...]
     kernels: tuple[KernelReport, ...]
@@ -150,7 +150,7 @@ class GraphReport:
     graph: Graph = field(repr=False, compare=False)
 
     def walk(self) -> Iterator[GraphReport]:
-        """This part, and those of its differentiable graphs."""
+        """Yield this report, and those of its differentiable graphs."""
         yield self
         for each in self.differentiable:
             for part in each.parts:
@@ -220,7 +220,8 @@ class Report:
         return {origin: found.count(origin) for origin in _ORIGINS}
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it, with the text of kernels and graphs, and without LLVM's and the processor's."""
+        """Return all of it as JSON has it, with the text of kernels and graphs, and without LLVM's and the
+        processor's."""
         plain = _plain(self)
         assert isinstance(plain, dict)
         return plain
@@ -244,7 +245,7 @@ class Report:
         return report_html(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows in a terminal."""
+        """Print the object in IPython on a terminal."""
         printer.text(str(self))
 
 

@@ -21,7 +21,7 @@ LIBRARY_REASON: Final = "BLAS or oneDNN runs it"
 
 
 _CALLS: Final = CALLS | {"prim::fork"}
-"""Operators without a schema that tells what they compute."""
+"""Operators without a schema that describes their computation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ NO_FUSION: Final = "the strategy of execution makes no kernels"
 
 
 def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
-    """What runs by itself in ``graph``, in its order."""
-    default = "the pass that fuses was told to stop" if was_fused(graph) else NO_FUSION
+    """Yield what runs by itself in ``graph``, in its order."""
+    default = "the limit on changes of the fusion pass was reached" if was_fused(graph) else NO_FUSION
     reasons: dict[tuple[str, object], list[str]] = {}
     for blocker in blockers_of(graph):
         reasons.setdefault((blocker.kind, blocker.range), []).append(blocker.reason)
@@ -61,7 +61,7 @@ def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
 
 
 def computes_tensors(node: Node) -> bool:
-    """Whether it makes a tensor, or writes to one, by itself."""
+    """Return whether it makes a tensor, or writes to one, by itself."""
     if node.has_trait(Trait.LIBRARY) or node.kind in _CALLS:
         return True
     if node.kind.startswith("prim::"):

@@ -1,8 +1,8 @@
-"""Where each part of a program text comes from, as archives tell it beside the text (``….py.debug_pkl``).
+"""Debug records: source locations of a program text, which archives store beside it (``….py.debug_pkl``).
 
 The pickle is a tuple: the word ``FORMAT_WITH_STRING_TABLE``, a table of texts (lines of sources and names of files),
-and a tuple of marks ``(offset, (source, start, end), 0)``: from this byte of the text on, it stands for the bytes
-``[start, end)`` of a source ``(lines, file name, first line)``, where ``lines`` and the file name are places in the
+and a tuple of marks ``(offset, (source, start, end), 0)``: from this byte of the text on, it corresponds to the bytes
+``[start, end)`` of a source ``(lines, file name, first line)``, where ``lines`` and the file name are indices into the
 table. Archives of releases before 1.12 hold the tuple of marks alone, with the text in the place of its lines.
 """
 
@@ -24,7 +24,8 @@ _WITH_TABLE: Final = "FORMAT_WITH_STRING_TABLE"
 
 
 def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) -> bytes:
-    """The pickle for ``text``, of which ``ranges`` tells from which offset (in characters) on it stands for what."""
+    """Return the pickle for ``text``; each of ``ranges`` is an offset (in characters) and the source range from
+    there on."""
     table = _Table()
     pieces = _Pieces()
     ranges = [(offset, pieces.around(range.original)) for offset, range in ranges]
@@ -60,7 +61,7 @@ def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) ->
 
 
 _CONTEXT: Final = 3
-"""Lines before and behind a place that are kept for those who show it."""
+"""Number of source lines before and after a location that are stored for error messages."""
 
 
 @dataclass(slots=True)
@@ -119,8 +120,8 @@ def _write_source(out: Encoder, source: tuple[list[int], int, int]) -> None:
 
 
 def _written_offset(source: Source, offset: int) -> int:
-    """An offset in the text of a source as one in the text that is written: in bytes, with the columns that were cut
-    off its lines."""
+    """Return an offset in the text of a source as one in the text that is written: in bytes, with the columns that were
+    cut off its lines."""
     indents = (source.line_index(offset) + 1) * source.dedent
     return indents + (offset if source.text.isascii() else len(source.text[:offset].encode("utf-8", "replace")))
 
@@ -158,7 +159,8 @@ class DebugRecords:
         self._ranges: list[SourceRange] = []
 
     def origin(self, offset: int) -> SourceRange | None:
-        """The place in the author's source of what stands at ``offset`` (in characters); None where there is none."""
+        """Return the location in the author's source of the text at ``offset`` (in characters); None if there is
+        none."""
         if self._read is not None:
             read, self._read = self._read, None
             try:
@@ -203,7 +205,7 @@ def _exactly(value: object, kind: type[T]) -> T:
 
 
 def _parts(value: object, count: int, most: int) -> tuple[object, ...]:
-    """The first ``count`` items of a tuple that has them, and no more than ``most``."""
+    """Return the first ``count`` items of a tuple that has them, and no more than ``most``."""
     found = _exactly(value, tuple)
     if not count <= len(found) <= most:
         raise _Unreadable
@@ -211,7 +213,7 @@ def _parts(value: object, count: int, most: int) -> tuple[object, ...]:
 
 
 def _source(facts: tuple[object, ...], table: tuple[object, ...] | None) -> Source | None:
-    """The source ``(text, file name, first line)``; None for the empty one."""
+    """Return the source ``(text, file name, first line)``; None for the empty one."""
     if len(facts) != 3:
         raise _Unreadable
     text, name, first_line = facts
@@ -241,7 +243,7 @@ _LATER_BYTES: Final = bytes(range(0x80, 0xC0))
 
 
 class _Read:
-    """A source whose places are told in bytes."""
+    """A source whose offsets are in bytes."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -250,7 +252,7 @@ class _Read:
         self._before = [0, *accumulate(self._characters(at, at + _BLOCK) for at in blocks)]
 
     def character(self, offset: int) -> int:
-        """The place in characters of a place in bytes."""
+        """Return the place in characters of a place in bytes."""
         if not self._encoded:
             return offset
         offset = min(offset, len(self._encoded))

@@ -40,7 +40,7 @@ def map_devices(module: ScriptModule, to: DeviceMap) -> None:
 
 
 def _functions(types: Iterable[Type]) -> Iterator[GraphFunction]:
-    """The methods of classes, and the functions and methods of what these mention, each once."""
+    """Yield the methods of classes, and the functions and methods of what these mention, each once."""
     pending, seen = list(types), set[int]()
     while pending:
         found = pending.pop()
@@ -74,7 +74,7 @@ def _map_constants(graph: Graph, to: DeviceMap) -> None:
 
 
 def _mapped(value: Any, to: DeviceMap) -> Any:
-    """The value with other devices; the same object, if it holds none that change."""
+    """Return the value with other devices; the same object, if it holds none that change."""
     if isinstance(value, torch.device):
         mapped = to(value)
         return value if mapped == value else mapped

@@ -40,10 +40,9 @@ class ProgramIndex:
     """The definitions of all texts, by qualified name, and what their heads say."""
 
     def __init__(self, texts: ArchiveSources, preferred: Callable[[str], Sequence[GraphFunction]]) -> None:
-        """
-        Raises:
-            ArchiveError: a text is broken, or they are longer than the limits allow.
-            ParseError: a text is no program.
+        """Raises:
+        ArchiveError: a text is broken, or they are longer than the limits allow.
+        ParseError: a text is not a program.
         """
         self.names = ArchiveResolver(self._type_called, (), preferred)
         self._definitions: dict[str, ClassDef | Def] = {}
@@ -55,12 +54,12 @@ class ProgramIndex:
         self._types: dict[str, NamedType | None] = {}
 
     def is_module(self, name: str) -> bool:
-        """Whether the class of this name is one of modules."""
+        """Return whether the class of this name is one of modules."""
         found = self._type_called(name)
         return isinstance(found, ClassType) and found.is_module
 
     def slots(self, name: str) -> list[ClassAttribute]:
-        """The attributes of the class of this name; none of one that is not defined.
+        """Return the attributes of the class of this name; none of one that is not defined.
 
         Raises:
             CompileError: the class is broken.
@@ -76,7 +75,7 @@ class ProgramIndex:
         return found
 
     def schemas(self, name: str) -> Iterator[tuple[str, FunctionSchema]]:
-        """The methods of the class of this name and their schemas, without its hooks.
+        """Yield the methods of the class of this name and their schemas, without its hooks.
 
         Raises:
             CompileError: the class is broken.
@@ -98,7 +97,7 @@ class ProgramIndex:
             )
 
     def operators(self) -> Iterator[str]:
-        """The kinds of the operators that are called by name, one for each place."""
+        """Yield the kinds of the operators that are called by name, one for each place."""
         for tree in self._trees():
             if tree.kind == Apply.KIND:
                 kind = _operator_called(dotted_name(Apply(tree).callee))
@@ -106,7 +105,7 @@ class ProgramIndex:
                     yield kind
 
     def library_classes(self) -> Iterator[str]:
-        """The classes written in C++ that are mentioned."""
+        """Yield the classes written in C++ that are mentioned."""
         for tree in self._trees():
             name = dotted_name(Expr(tree), _PARTS) if tree.kind == "." else None
             if name is not None and name.startswith(LIBRARY_CLASSES) and name.count(".") == _PARTS - 1:
@@ -119,7 +118,7 @@ class ProgramIndex:
     # ------------------------------------------------------------------------------------------------------------ types
 
     def _type_called(self, name: str) -> NamedType | None:
-        """A type of this name that has a name, and no more than its text form needs."""
+        """Return a type of this name that has a name, and no more than its text form needs."""
         if name not in self._types:
             self._types[name] = None  # a NamedTuple within itself finds none
             self._types[name] = self._new_type(name)
@@ -147,7 +146,7 @@ class ProgramIndex:
 
 
 class _Spelled:
-    """A default that is no literal, as it is written."""
+    """A default other than a literal, as source text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -164,7 +163,7 @@ def _default(expr: Expr) -> object:
 
 
 def _device(expr: Expr) -> torch.device | None:
-    """The device that ``torch.device("cpu")`` spells; None for any other expression."""
+    """Return the device that ``torch.device("cpu")`` spells; None for any other expression."""
     if expr.tree.kind != Apply.KIND:
         return None
     call = Apply(expr.tree)

@@ -1,4 +1,4 @@
-"""The names that classes and functions have in an archive: their own, told apart within the archive alone.
+"""Names of classes and functions in an archive: their own names, made unique within the archive.
 
 A program's own names depend on what the process compiled before (``___torch_mangle_7``); those of an archive must not,
 for the same program to give the same file.
@@ -27,7 +27,7 @@ class SaveNames:
         self._next = 0
 
     def name_of(self, type: NamedType) -> str:
-        """The name of ``type`` in the archive."""
+        """Return the name of ``type`` in the archive."""
         known = self._names.get(type)
         if known is None:
             known = self._names[type] = self._new_name(qualified_name(type))
@@ -35,7 +35,7 @@ class SaveNames:
         return known
 
     def named(self) -> list[NamedType]:
-        """The types that have a name by now, in the order in which they got it."""
+        """Return the types that have a name by now, in the order in which they got it."""
         return list(self._names)
 
     def _new_name(self, name: str) -> str:

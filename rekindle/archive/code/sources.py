@@ -30,17 +30,17 @@ class ArchiveSources:
         )
 
     def qualifiers(self) -> list[str]:
-        """Those that there are, in the order of the archive."""
+        """Return those that there are, in the order of the archive."""
         if self._legacy is not None:
             return list(self._legacy)
         names = (name for name in self._reader.names if name.startswith(_FOLDER) and name.endswith(_SUFFIX))
         return [name[len(_FOLDER) : -len(_SUFFIX)].replace("/", ".") for name in names]
 
     def read(self, qualifier: str) -> Source | None:
-        """The text of a qualifier; None where the archive has none.
+        """Return the text of a qualifier; None where the archive has none.
 
         Raises:
-            ArchiveError: it is no text, is broken, or the texts are longer than the limits allow.
+            ArchiveError: it is not text, is broken, or the texts are longer than the limits allow.
         """
         member = f"{_FOLDER}{qualifier.replace('.', '/')}{_SUFFIX}"
         if self._legacy is not None:

@@ -17,7 +17,7 @@ class Encoder:
         self._globals: dict[tuple[str, str], int] = {}
 
     def finish(self) -> bytes:
-        """The pickle of the one value that was written."""
+        """Return the pickle of the one value that was written."""
         return bytes(self._out) + b"."
 
     def raw(self, instruction: bytes) -> None:
@@ -86,11 +86,11 @@ class Encoder:
         self._out += b"("
 
     def close_tuple(self) -> None:
-        """A tuple of all values since the mark."""
+        """Write a tuple of all values since the mark."""
         self._out += b"t"
 
     def integers(self, values: tuple[int, ...]) -> None:
-        """A tuple of integers."""
+        """Write a tuple of integers."""
         self.mark()
         for value in values:
             self.integer(value)
@@ -100,26 +100,26 @@ class Encoder:
         self._out += b"]"
 
     def close_list(self) -> None:
-        """All values since the mark are added to the list before it."""
+        """Append all values since the mark to the list before it."""
         self._out += b"e"
 
     def empty_dict(self) -> None:
         self._out += b"}"
 
     def close_dict(self) -> None:
-        """All keys and values since the mark are added to the dict before it."""
+        """Add all keys and values since the mark to the dict before it."""
         self._out += b"u"
 
     def call(self) -> None:
-        """The name before the last value is called with it."""
+        """Call the name before the last value with that value."""
         self._out += b"R"
 
     def new_object(self) -> None:
-        """An object of the class that was named last."""
+        """Create an object of the class that was named last."""
         self._out += b")\x81"
 
     def build(self) -> None:
-        """The last value is the state of the object before it."""
+        """Set the state of the object before the last value to that value."""
         self._out += b"b"
 
     def persistent(self) -> None:

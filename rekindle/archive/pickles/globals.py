@@ -54,7 +54,7 @@ def check(condition: bool, problem: str) -> None:
 
 
 def expect(value: object, kind: type[T], problem: str) -> T:
-    """``value``, which must be exactly of this class: True is no int.
+    """Return ``value``, which must be exactly of this class: True is not an int.
 
     Raises:
         Malformed: it is not.
@@ -75,10 +75,10 @@ def _numbers(value: object, problem: str) -> tuple[int, ...]:
 
 
 def storage_of(reference: object) -> StorageRecord:
-    """The storage that a persistent id names: ``("storage", torch.FloatStorage, key, location, count)``."""
-    facts = expect(reference, tuple, "a persistent id that is no storage")
+    """Return the storage that a persistent id names: ``("storage", torch.FloatStorage, key, location, count)``."""
+    facts = expect(reference, tuple, "a persistent id that is not a storage")
     check(len(facts) == 5 or (len(facts) == 6 and facts[5] is None), "a storage that needs five facts")
-    check(facts[0] == "storage", "a persistent id that is no storage")
+    check(facts[0] == "storage", "a persistent id that is not a storage")
     dtype = expect(facts[1], StorageClass, "a storage of unknown type").dtype or torch.uint8
     key = expect(facts[2], str, "a storage without name")
     location = expect(facts[3], str, "a storage without place")
@@ -154,7 +154,7 @@ def _bits(bits: object) -> tuple[str, ...]:
 
 
 def _parameter(data: object, requires_grad: object, hooks: object = None) -> TensorRecord:
-    found = expect(data, TensorRecord, "a parameter that is no tensor")
+    found = expect(data, TensorRecord, "a parameter that is not a tensor")
     check(not hooks, "a tensor with hooks")
     found.is_parameter = True
     found.requires_grad = expect(requires_grad, bool, "a tensor that neither takes gradients nor does not")
@@ -237,8 +237,8 @@ _SPARSE: Final = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sp
 
 
 def _typed(value: object, type: object) -> object:
-    check(isinstance(value, (list, dict)), "a type for what is no list and no dict")
-    return PickledTyped(value, expect(type, str, "a type that is no text"))
+    check(isinstance(value, (list, dict)), "a type for a value other than a list or dict")
+    return PickledTyped(value, expect(type, str, "a type that is not a string"))
 
 
 def _list_of(type: str) -> Callable[[object], PickledTyped]:
@@ -320,8 +320,8 @@ ROOT: Final = "__torch__"
 
 
 def object_named(module: str, name: str) -> object:
-    """What ``module.name`` stands for in a pickle: a value, a function that makes a record, a :class:`ClassName`; None
-    if it may not be mentioned."""
+    """Return what ``module.name`` stands for in a pickle: a value, a function that makes a record, a
+    :class:`ClassName`; None if it may not be mentioned."""
     if module == ROOT or module.startswith(ROOT + "."):
         qualified = f"{module}.{name}"
         return ClassName(qualified) if all(part.isidentifier() for part in qualified.split(".")) else None

@@ -27,7 +27,7 @@ from rekindle.errors import ArchiveLimitError, CorruptArchiveError, UnsafeArchiv
 
 
 def read_pickle(data: bytes | memoryview, member: str, limits: ArchiveLimits = DEFAULT_LIMITS) -> Pickle:
-    """The value of a pickle. ``member`` is named in errors.
+    """Return the value of a pickle. ``member`` is named in errors.
 
     Raises:
         ArchiveError: it is broken, mentions what it may not, or asks for more than the limits allow.
@@ -109,7 +109,7 @@ class _Machine:
         return found.decode("utf-8")
 
     def pop(self) -> Any:
-        """The topmost value, which stands above the last mark."""
+        """Return the topmost value, which is above the last mark."""
         check(len(self.stack) > (self.marks[-1] if self.marks else 0), "a value is missing")
         return self.stack.pop()
 
@@ -153,12 +153,12 @@ class _Machine:
 
     def append(self, items: list[Any]) -> None:
         target = self.stack[-1]
-        check(type(target) is list, "items are added to what is no list")
+        check(type(target) is list, "items are added to a value other than a list")
         target.extend(items)
 
     def set_items(self, items: list[Any]) -> None:
         target = self.stack[-1]
-        check(type(target) is dict and len(items) % 2 == 0, "items are added to what is no dict")
+        check(type(target) is dict and len(items) % 2 == 0, "items are added to a value other than a dict")
         for key, value in zip(items[::2], items[1::2], strict=True):
             check(type(key) in _KEYS, "a key of a dict that cannot be one")
             if type(key) is complex:
@@ -181,7 +181,7 @@ class _Machine:
 
     def find_from_stack(self) -> None:
         name, module = self.pop(), self.pop()
-        self.find(expect(module, str, "a name that is no text"), expect(name, str, "a name that is no text"))
+        self.find(expect(module, str, "a name that is not a string"), expect(name, str, "a name that is not a string"))
 
     def call(self) -> None:
         arguments, function = self.pop(), self.pop()

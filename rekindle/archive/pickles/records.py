@@ -48,7 +48,7 @@ class PickledTyped:
 
 @dataclass(slots=True, eq=False)
 class StorageRecord:
-    """The bytes that tensors stand in: the member ``key``, of ``count`` elements of ``dtype``, on a device."""
+    """The bytes of tensors: the member ``key``, of ``count`` elements of ``dtype``, on a device."""
 
     key: str
     dtype: torch.dtype

@@ -39,7 +39,7 @@ _ALLOWED_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "quantized", 
 """Namespaces of PyTorch's own operators: those of libraries may do anything."""
 
 _MAX_DEPTH: Final = 100
-"""How many calls may stand within one another."""
+"""Maximum depth of nested calls."""
 
 ValueMap = dict[Value, Any]
 
@@ -60,7 +60,7 @@ class SetStateSandbox:
         Raises:
             UnsafeArchiveError: it may not run, fails, or would do what loading never does.
             ArchiveLimitError: it takes too long, or too much memory.
-            CompileError: it is no program.
+            CompileError: it is not a valid program.
         """
         if not self._allowed:
             raise UnsafeArchiveError(
@@ -76,7 +76,7 @@ class SetStateSandbox:
         Raises:
             UnsafeArchiveError: it fails, or would do what loading never does.
             ArchiveLimitError: it takes too long, or too much memory.
-            CompileError: it is no program.
+            CompileError: it is not a valid program.
         """
         self._running = method.name
         try:
@@ -105,7 +105,7 @@ class SetStateSandbox:
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
     def _block(self, block: Block, scope: ValueMap) -> list[Any]:
-        """The outputs of a block whose inputs are in ``scope``."""
+        """Return the outputs of a block whose inputs are in ``scope``."""
         for node in block.nodes:
             self._budget.step()
             match node.kind:
@@ -170,8 +170,9 @@ def _define(scope: ValueMap, values: Sequence[Value], results: Sequence[Any]) ->
 
 
 def _is_allowed(node: Node) -> bool:
-    """Whether the operator may run. PyTorch's internal ones, whose names begin with an underscore, trust their callers
-    with the memory of the process; those that look at objects would call methods, out of sight of this interpreter."""
+    """Return whether the operator may run. PyTorch's internal ones, whose names begin with an underscore, trust their
+    callers with the memory of the process; those that look at objects would call methods, out of sight of this
+    interpreter."""
     kind = node.kind
     namespace, _, name = kind.partition("::")
     if kind in _REFUSED or namespace not in _ALLOWED_NAMESPACES:
@@ -182,7 +183,7 @@ def _is_allowed(node: Node) -> bool:
 
 
 _CARRIES: Final = kinds_with(Trait.CARRIES_ELEMENTS) | queries_of(Trait.READS_IDENTITY) | CASTS
-"""Operators that pass on what a container holds without a look at it; the keys of dicts are no objects."""
+"""Operators that forward the contents of containers without reading them; the keys of dicts are not objects."""
 
 
 def _may_hold_objects(type: Type) -> bool:

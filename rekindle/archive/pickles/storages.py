@@ -17,7 +17,7 @@ class StorageTable:
         self._storages: list[torch.UntypedStorage] = []
 
     def key(self, storage: torch.UntypedStorage) -> str:
-        """The name of the member that holds it."""
+        """Return the name of the member that holds it."""
         identity = storage._cdata
         known = self._keys.get(identity)
         if known is None:
@@ -26,7 +26,7 @@ class StorageTable:
         return known
 
     def contents(self) -> list[tuple[str, Bytes]]:
-        """The members, as name and bytes; those of storages on the CPU are not copied."""
+        """Return the members, as name and bytes; those of storages on the CPU are not copied."""
         return [(str(index), _bytes_of(storage)) for index, storage in enumerate(self._storages)]
 
 

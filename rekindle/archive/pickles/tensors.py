@@ -113,7 +113,7 @@ class TensorLoader:
         return found
 
     def _place(self, record: StorageRecord) -> torch.UntypedStorage:
-        """The storage on the device where it is to be."""
+        """Return the storage on the device where it is to be."""
         if record.location == "meta":
             self._check_claim(record)
             return torch.UntypedStorage(record.nbytes, device="meta")
@@ -133,7 +133,7 @@ class TensorLoader:
             )
 
     def _wanted(self, storage: torch.UntypedStorage, record: StorageRecord) -> torch.device | torch.UntypedStorage:
-        """Where the caller wants it, or what his function has made of it."""
+        """Return where the caller wants it, or what his function has made of it."""
         wanted: Any = self._map_location
         if isinstance(wanted, Mapping):
             wanted = wanted.get(record.location)
@@ -148,7 +148,7 @@ class TensorLoader:
             except Malformed as problem:
                 raise self._broken(record, str(problem)) from None
         if not isinstance(wanted, str):
-            raise TypeError(f"map_location leads to a {type(wanted).__name__}, which is no device and no storage")
+            raise TypeError(f"map_location leads to a {type(wanted).__name__}, which is neither a device nor a storage")
         return torch.device(wanted)
 
     def _moved(
@@ -160,10 +160,10 @@ class TensorLoader:
             moved: torch.UntypedStorage = storage.to(device=device)
             return moved
         except (RuntimeError, AssertionError, NotImplementedError, AttributeError, TypeError) as error:
-            # PyTorch tells of some devices that are not there with a slip of its own.
+            # PyTorch reports some missing devices with an error of its own.
             why = "" if isinstance(error, TypeError) else f": {_first_line(error)}"
             if device.type == record.location.partition(":")[0]:
-                place, hint = "stands on", 'Say where tensors are to go: map_location="cpu".'
+                place, hint = "is on", 'Say where tensors are to go: map_location="cpu".'
             else:
                 place, hint = "is to go to", "Give map_location a device that is here."
             raise ArchiveError(
@@ -187,7 +187,7 @@ class TensorLoader:
 
     @staticmethod
     def _swapped(data: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """The bytes of each number in reverse order; a complex number is two."""
+        """Return the bytes of each number in reverse order; a complex number is two."""
         width = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         return data if width == 1 else data.view(-1, width).flip(1).contiguous()
 

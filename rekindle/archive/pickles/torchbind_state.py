@@ -40,8 +40,8 @@ class MissingTorchbindObject:
 
 
 def make_object(name: str, state: object, state_type: Type, allow_setstate: bool) -> Any:
-    """An object of the class ``name`` from what its ``__getstate__`` gave, which is of the type ``state_type``; a
-    :class:`MissingTorchbindObject` where the class is not installed.
+    """Return an object of the class ``name`` from what its ``__getstate__`` gave, which is of the type ``state_type``;
+    a :class:`MissingTorchbindObject` where the class is not installed.
 
     Raises:
         UnsafeArchiveError: the class is not PyTorch's own, and code of the archive's choosing may not run.
@@ -64,7 +64,7 @@ def make_object(name: str, state: object, state_type: Type, allow_setstate: bool
 
 
 def state_of(value: Any) -> tuple[object, str] | None:
-    """The state of an object of such a class and the qualified name of the class; None for other values.
+    """Return the state of an object of such a class and the qualified name of the class; None for other values.
 
     Raises:
         RuntimeError: the class does not let its objects be kept.
@@ -79,7 +79,7 @@ def state_of(value: Any) -> tuple[object, str] | None:
 
 
 def type_of_state(value: MissingTorchbindObject | torch.ScriptObject, state: object) -> Type:
-    """The type of the ``state`` of an object."""
+    """Return the type of the ``state`` of an object."""
     if isinstance(value, MissingTorchbindObject):
         found: Type = value.__dict__["state_type"]
         return found

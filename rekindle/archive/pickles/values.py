@@ -129,7 +129,7 @@ class ValueBuilder:
         return self._build_any(record, type)
 
     def _build_any(self, record: Any, type: Type) -> Any:
-        """A value that says itself of what type it is."""
+        """Return a value that says itself of what type it is."""
         if not isinstance(type, AnyType):
             raise _Misfit(record, type)
         if isinstance(record, (TensorRecord, SparseRecord)):
@@ -150,7 +150,7 @@ class ValueBuilder:
         raise _Misfit(record, type)
 
     def _build_shared(self, record: Any, type: Type) -> Any:
-        """What may stand in several places, or within itself."""
+        """Return a value that may occur several times, or within itself."""
         key = (id(record), ANY if isinstance(record, PickledObject) else type)
         known = self._made.get(key)
         if known is None:
@@ -238,7 +238,7 @@ class ValueBuilder:
             return make_object(record.name, state, self._type_of(record.state, state), self._allow_setstate)
         type = self._class_called(record.name)
         if not isinstance(type, ClassType):
-            raise self._broken(f"there is an object of '{record.name}', which is no class")
+            raise self._broken(f"there is an object of '{record.name}', which is not a class")
         made = self._module_of(type) if type.is_module else new_object(type)
         setter = type.methods.get("__setstate__")
         if setter is not None and "__getstate__" in type.methods:
@@ -300,7 +300,8 @@ class ValueBuilder:
         return found
 
     def _type_of(self, record: object, value: Any) -> Type:
-        """The type of a value, of which the record may tell more than the value does: what an empty list is one of."""
+        """Return the type of a value. The record may determine it more exactly than the value: the element type of
+        an empty list."""
         if isinstance(record, PickledTyped):
             return self._type_called(record.type)
         if isinstance(record, tuple):
@@ -323,7 +324,7 @@ class ValueBuilder:
             try:
                 found = self._types[text] = self._importer.resolve_type(text)
             except CompileError as error:
-                raise self._broken(f"'{printable(text)}' is no type: {error.message}") from None
+                raise self._broken(f"'{printable(text)}' is not a type: {error.message}") from None
         return found
 
     def _broken(self, problem: str) -> CorruptArchiveError:
@@ -348,7 +349,7 @@ def _put(made: Any, type: ClassType, slot: ClassAttribute, value: Any) -> None:
 
 
 def _as_parameter(value: torch.Tensor | None) -> torch.Tensor | None:
-    """``value`` as a parameter. It stays the same object, for it may stand elsewhere in the program too."""
+    """Return ``value`` as a parameter. It remains the same object, since other parts of the program may refer to it."""
     if value is not None and not isinstance(value, torch.nn.Parameter):
         value.__class__ = torch.nn.Parameter
     return value

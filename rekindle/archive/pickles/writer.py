@@ -114,13 +114,13 @@ class ValuePickler:
             self._shared(value, type)
 
     def _shared(self, value: Any, type: Type) -> None:
-        """A value that is one object wherever it stands."""
+        """Write a value that is one object wherever it occurs."""
         known = self._memo.get(id(value))
         if known is not None:
             self._encoder.recall(known[0])
             return
         if id(value) in self._open:
-            raise self._refusal("the value holds itself, which archives cannot tell")
+            raise self._refusal("the value contains itself, which archives do not support")
         self._open.add(id(value))
         if isinstance(value, list):
             self._list(value, _as_list(type, value))
@@ -153,7 +153,7 @@ class ValuePickler:
     def _enum(self, value: enum.Enum, type: Type) -> None:
         found = _member(type, lambda part: isinstance(part, EnumType) and value_matches(value, part))
         if not isinstance(found, EnumType):
-            raise self._refusal(f"the member '{value}' of an enum stands where the type '{type}' does not tell which")
+            raise self._refusal(f"the member '{value}' of an enum is where the type '{type}' does not specify which")
         self._encoder.name(*_split(self._name_of(found)))
         self._value(value.value, found.value_type)
         self._encoder.call()
@@ -215,7 +215,7 @@ class ValuePickler:
         if found is None:
             raise self._refusal(
                 f"archives cannot hold {_with_article(describe(value))}",
-                "leave it out of the module, or make it again from something that can be saved",
+                "leave it out of the module, or recreate it from something that can be saved",
             )
         out = self._encoder
         out.name(*_split(self._name_of(found)))
@@ -296,7 +296,7 @@ class ValuePickler:
         key = self._storages.key(storage)
         known = self._persistent.get((key, dtype))
         if known is not None:
-            # PyTorch makes a storage for each time that one is told: what is shared must be recalled.
+            # PyTorch makes a storage for each record: a shared storage must be recalled.
             out.recall(known)
             return
         out.mark()
@@ -349,7 +349,7 @@ class ValuePickler:
     # ----------------------------------------------------------------------------------------------------------- places
 
     def _where(self) -> str:
-        """The path to the value that is being written. It is told where writing stopped, so nobody puts it back."""
+        """Return the path to the value that is being written. After an error it remains where writing stopped."""
         return "".join(f".{step}" if isinstance(step, str) else f"[{_key(step)}]" for step in self._path).lstrip(".")
 
     def _refusal(self, message: str, hint: str | None = None) -> SaveError:
@@ -357,7 +357,7 @@ class ValuePickler:
 
 
 def _key(step: object) -> str:
-    """A place or a key as it can stand in a path."""
+    """Return an index or a key as an element of a path."""
     key = step[0] if isinstance(step, tuple) else step
     return repr(key) if isinstance(key, (str, int)) else "…"
 
@@ -366,7 +366,7 @@ def _key(step: object) -> str:
 
 
 def _member(type: Type, test: Callable[[Type], bool]) -> Type | None:
-    """The first of the types that ``type`` admits for which ``test`` holds."""
+    """Return the first of the types that ``type`` admits for which ``test`` holds."""
     return next((part for part in union_members(type) if test(part)), None)
 
 
@@ -387,13 +387,13 @@ def _as_dict(type: Type, value: dict[Any, Any]) -> DictType:
 
 
 def _class_in(type: Type, value: object) -> ClassType | None:
-    """The class among those that ``type`` admits that the object is of."""
+    """Return the class among those that ``type`` admits that the object is of."""
     found = _member(type, lambda part: isinstance(part, ClassType) and value_matches(value, part))
     return found if isinstance(found, ClassType) else None
 
 
 def _split(name: str) -> tuple[str, str]:
-    """A qualified name as the module and the name in it."""
+    """Return a qualified name as the module and the name in it."""
     module, _, last = name.rpartition(".")
     return module, last
 

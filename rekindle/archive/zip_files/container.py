@@ -40,10 +40,9 @@ class ArchiveReader:
     """
 
     def __init__(self, f: FileLike, limits: ArchiveLimits = DEFAULT_LIMITS, *, use_mmap: bool = True) -> None:
-        """
-        Raises:
-            OSError: the file cannot be read.
-            ArchiveError: it is no archive, is broken, or asks for more than the limits allow.
+        """Raises:
+        OSError: the file cannot be read.
+        ArchiveError: it is not an archive, is broken, or exceeds the limits.
         """
         self.limits = limits
         self._data, self._copy = _bytes_of(f, use_mmap, limits)
@@ -79,7 +78,7 @@ class ArchiveReader:
         return found
 
     def view(self, name: str) -> memoryview:
-        """The bytes of a member, not to be written to. Those of a stored member are the mapping itself.
+        """Return the bytes of a member, not to be written to. Those of a stored member are the mapping itself.
 
         Raises:
             ArchiveError: there is no such member, it is broken, or larger than the limits allow.
@@ -96,12 +95,12 @@ class ArchiveReader:
         return found
 
     def read(self, name: str) -> bytes:
-        """As :meth:`view`, as bytes of its own."""
+        """Return the same bytes as :meth:`view`, as a copy."""
         return bytes(self.view(name))
 
     def writable(self, name: str, alignment: int) -> memoryview:
-        """The bytes of a member that may be written to, without any effect on the archive: a mapping copy-on-write
-        where the file is mapped and the member stands at a multiple of ``alignment`` in it, else a copy."""
+        """Return the bytes of a member that may be written to, without any effect on the archive: a copy-on-write
+        mapping if the file is mapped and the member is aligned to ``alignment`` in it, else a copy."""
         found = self.view(name)
         entry = self.entry(name)
         if self._copy is None or entry.method == DEFLATED or entry.start % alignment:
@@ -129,7 +128,7 @@ class ArchiveReader:
     # --------------------------------------------------------------------------------------- what every archive has
 
     def version(self) -> int:
-        """The version of the format.
+        """Return the version of the format.
 
         Raises:
             ArchiveError: the archive does not say, or says one that cannot be read.
@@ -138,10 +137,10 @@ class ArchiveReader:
         if name is None:
             if "constants.pkl" not in self and "data.pkl" in self:
                 raise UnsupportedArchiveError("The archive holds no program.", hint=_NO_PROGRAM)
-            raise CorruptArchiveError("The archive lacks its version: it is no TorchScript archive.")
+            raise CorruptArchiveError("The archive lacks its version: it is not a TorchScript archive.")
         text = self._short_text(name)
         if not text.isascii() or not text.isdigit():
-            raise CorruptArchiveError(f"'{printable(text)}' is no version.", member=name)
+            raise CorruptArchiveError(f"'{printable(text)}' is not a version.", member=name)
         version = int(text)
         if version > NEWEST_VERSION:
             raise UnsupportedArchiveError(
@@ -156,7 +155,7 @@ class ArchiveReader:
         return version
 
     def byte_order(self) -> Literal["little", "big"]:
-        """The order of bytes in the tensors.
+        """Return the order of bytes in the tensors.
 
         Raises:
             CorruptArchiveError: it is neither of the two.
@@ -168,7 +167,7 @@ class ArchiveReader:
             return "little"
         if text == "big":
             return "big"
-        raise CorruptArchiveError(f"'{printable(text)}' is no order of bytes.", member="byteorder")
+        raise CorruptArchiveError(f"'{printable(text)}' is not a byte order.", member="byteorder")
 
     def check_program(self) -> None:
         """
@@ -180,11 +179,11 @@ class ArchiveReader:
 
     def _short_text(self, name: str) -> str:
         if self.entry(name).size > 100:
-            raise CorruptArchiveError("The member is too long for what it tells.", member=name)
+            raise CorruptArchiveError("The member is too long for its content.", member=name)
         try:
             return self.read(name).decode("utf-8").strip()
         except UnicodeDecodeError:
-            raise CorruptArchiveError("The member is no text.", member=name) from None
+            raise CorruptArchiveError("The member is not text.", member=name) from None
 
 
 _VERSION_MEMBERS: Final = ("version", ".data/version", ".format_version")
@@ -192,7 +191,8 @@ _NO_PROGRAM: Final = "torch.save wrote it, or torch.export: read it with torch.l
 
 
 def _bytes_of(f: FileLike, use_mmap: bool, limits: ArchiveLimits) -> tuple[memoryview, memoryview | None]:
-    """The bytes of the file; and, where it is mapped, a second mapping that can be written to without changing it.
+    """Return the bytes of the file; and, where it is mapped, a second mapping that can be written to without changing
+    it.
 
     Reading through the first is twice as fast: pages of a mapping that may be written to are mapped one by one.
     """
@@ -271,7 +271,7 @@ def _read_all(file: IO[bytes], limits: ArchiveLimits) -> bytes:
 
 
 def _mode_of(file: IO[bytes]) -> int | None:
-    """What kind of file a file object reads; None for an object that reads no file of the system."""
+    """Return what kind of file a file object reads; None for an object that reads no file of the system."""
     try:
         return os.fstat(file.fileno()).st_mode
     except (AttributeError, OSError, ValueError, TypeError):

@@ -1,8 +1,7 @@
-"""The directory of a zip file: which members it has and where their bytes stand.
+"""The directory of a zip file: its members and the offsets of their bytes.
 
-Readers of zip files disagree where a file contradicts itself (two directories, local headers that say something else
-than the directory, members that overlap). Every such file is refused here, so that what this package reads is what any
-reader reads.
+Readers of zip files disagree where a file contradicts itself (two directories, local headers that differ from the
+directory, members that overlap). Every such file is rejected here, so that all readers agree with this package.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ _LOCAL: Final = struct.Struct("<4s5H3L2H")
 _ENCRYPTED: Final = 0x2041
 """Flags of members that are encrypted, strongly or not, or whose headers are."""
 _DESCRIPTOR: Final = 0x0008
-"""The flag that says that sizes and checksum follow the data instead of standing in the local header."""
+"""Flag: sizes and checksum follow the data instead of being in the local header."""
 
 
 @dataclass(slots=True, frozen=True)
 class Entry:
-    """A member: its full name, how it is kept, and where its bytes stand in the file."""
+    """A member: its full name, its compression, and the offset of its bytes in the file."""
 
     name: str
     method: int
@@ -59,10 +58,10 @@ class _Header:
 
 
 def read_directory(data: memoryview, limits: ArchiveLimits) -> list[Entry]:
-    """The members of the zip file ``data``, in the order of the directory; those for folders left out.
+    """Return the members of the zip file ``data``, in the order of the directory; those for folders left out.
 
     Raises:
-        ArchiveError: it is no zip file, is cut off, contradicts itself, or has more members than the limits allow.
+        ArchiveError: it is not a zip file, is truncated, is inconsistent, or has more members than the limits allow.
     """
     start, count, end = _find_directory(data, limits)
     headers = _read_headers(data[start:end], count)
@@ -83,7 +82,7 @@ def read_directory(data: memoryview, limits: ArchiveLimits) -> list[Entry]:
 
 
 def _find_directory(data: memoryview, limits: ArchiveLimits) -> tuple[int, int, int]:
-    """Where the directory begins, how many members it has, and where it ends."""
+    """Return where the directory begins, how many members it has, and where it ends."""
     at = bytes(data[-0xFFFF - _END.size :]).rfind(b"PK\x05\x06")
     if at < 0:
         raise _no_archive(data)
@@ -108,7 +107,7 @@ def _find_directory(data: memoryview, limits: ArchiveLimits) -> tuple[int, int, 
     if disk or first_disk or here != count:
         raise UnsupportedArchiveError("The archive is one part of several, which cannot be read.")
     if start + size != end:
-        raise CorruptArchiveError("The directory of the archive does not stand where the archive says.")
+        raise CorruptArchiveError("The directory of the archive is not at the recorded offset.")
     if count > limits.members:
         raise ArchiveLimitError(
             f"The archive has {count} members; the limit is {limits.members}.", hint=_set("members")
@@ -119,7 +118,7 @@ def _find_directory(data: memoryview, limits: ArchiveLimits) -> tuple[int, int, 
 
 
 _FULL: Final = (0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
-"""What a field of the short end record holds when the value stands in the long one."""
+"""Values of fields of the short end record if the value is in the long one."""
 
 
 def _set(limit: str) -> str:
@@ -130,13 +129,13 @@ def _no_archive(data: memoryview) -> CorruptArchiveError:
     if not len(data):
         return CorruptArchiveError("The file is empty.")
     if bytes(data[:4]) == b"PK\x03\x04":
-        return CorruptArchiveError("The archive is cut off: its directory, which stands at the end, is missing.")
+        return CorruptArchiveError("The archive is truncated: its directory, which is at the end, is missing.")
     if bytes(data[:2]) == b"\x80\x02":
         return CorruptArchiveError(
             "The file is a pickle, not an archive.",
             hint="torch.save wrote such files before PyTorch 1.6; they hold no program. Read it with torch.load.",
         )
-    return CorruptArchiveError("The file is no archive: it has no zip directory.")
+    return CorruptArchiveError("The file is not an archive: it has no zip directory.")
 
 
 def _read_headers(directory: memoryview, count: int) -> list[_Header]:
@@ -193,20 +192,20 @@ def _long_values(name: str, extra: bytes, short: tuple[int, ...]) -> tuple[int, 
 
 
 def _locate(data: memoryview, header: _Header, previous: int, directory: int) -> Entry:
-    """The member, once its local header was found to say the same. It may not begin before ``previous``, where the
-    member before it ends, nor reach into the directory."""
+    """Return the member, once its local header was found to say the same. It may not begin before ``previous``, where
+    the member before it ends, nor reach into the directory."""
     name = printable(header.name)
     _check_kind(header, name)
     at = header.offset
     if at + _LOCAL.size > directory:
-        raise CorruptArchiveError("The member does not stand where the directory says.", member=name)
+        raise CorruptArchiveError("The member is not at the offset that the directory records.", member=name)
     if at < previous:
         raise CorruptArchiveError("The member overlaps with another one.", member=name)
     signature, _, flags, method, _, _, crc, stored, size, name_size, extra_size = _LOCAL.unpack_from(data, at)
     start = at + _LOCAL.size + name_size + extra_size
     local_name = bytes(data[at + _LOCAL.size :][:name_size])
     if signature != b"PK\x03\x04" or local_name != header.raw_name:
-        raise CorruptArchiveError("The member does not stand where the directory says.", member=name)
+        raise CorruptArchiveError("The member is not at the offset that the directory records.", member=name)
     if start + header.stored_size > directory:
         raise CorruptArchiveError("The member is cut off.", member=name)
     extra = bytes(data[at + _LOCAL.size + name_size : start])

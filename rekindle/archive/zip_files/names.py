@@ -68,21 +68,21 @@ def check_distinct(names: list[str]) -> None:
 
 
 def printable(name: str) -> str:
-    """``name`` as it can stand in a message."""
+    """Return ``name`` escaped for a message."""
     short = name if len(name) <= 200 else name[:200] + "…"
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in short)
 
 
 def top_folder(names: list[str]) -> str:
-    """The one folder that holds all members, whatever it is called; with the slash.
+    """Return the one folder that holds all members, whatever it is called; with the slash.
 
     Raises:
-        CorruptArchiveError: there is more than one, or members stand outside.
+        CorruptArchiveError: there is more than one, or a member is outside of it.
     """
     tops = {name.partition("/")[0] if "/" in name else "" for name in names}
     if len(tops) != 1 or "" in tops:
         raise CorruptArchiveError(
-            "The members of the archive do not stand in one folder, as PyTorch writes them.",
+            "The members of the archive are not in one folder, as PyTorch writes them.",
             hint="If the file was repacked, pack its top folder too: zip -r model.pt model/",
         )
     return tops.pop() + "/"

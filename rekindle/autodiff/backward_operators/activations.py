@@ -12,7 +12,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::prelu_back(Tensor grad, Tensor self, Tensor weight) -> (Tensor, Tensor)")
 def prelu_back(grad: Tensor, self: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of ``prelu``, whose weight is one number or one for each channel."""
+    """Return the gradients of ``prelu``, whose weight is one number or one for each channel."""
     sizes = [1] * self.dim()
     if self.dim() > 1:
         sizes[1] = weight.numel()
@@ -56,7 +56,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tenso
     nondeterministic=True,
 )
 def alpha_dropout(input: Tensor, p: float, train: bool, channels: bool) -> tuple[Tensor, Tensor | None]:
-    """``torch.alpha_dropout``, or that of whole channels, and what it multiplied with."""
+    """Return ``torch.alpha_dropout``, or that of whole channels, and what it multiplied with."""
     if p == 0 or not train or input.numel() == 0:
         return input.clone(), None
     if p == 1:

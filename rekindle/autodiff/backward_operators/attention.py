@@ -56,7 +56,7 @@ def _as_kernel_takes_it(mask: Tensor | None, query: Tensor) -> bool:
 
 
 def _repeated(value: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
-    """``value`` with each head as often as queries share it."""
+    """Return ``value`` with each head as often as queries share it."""
     if not enable_gqa or value.shape[-3] == query.shape[-3]:
         return value
     return value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
@@ -65,7 +65,7 @@ def _repeated(value: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
 def _weights(
     query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None, enable_gqa: bool
 ) -> Tensor:
-    """How much of each value goes into each result."""
+    """Return how much of each value goes into each result."""
     factor = math.sqrt(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     scores = (query * factor) @ (_repeated(key, query, enable_gqa) * factor).mT
     if is_causal:
@@ -94,7 +94,7 @@ def attention_back(
     noise: Tensor | None,
     needs_mask: bool,
 ) -> Any:
-    """The gradients of what attention takes; those of its weights are made again."""
+    """Return the gradients of the operands of attention; the attention weights are recomputed."""
     if sums is not None and not needs_mask and not torch.is_grad_enabled():
         found = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
             grad, query, key, value, result, sums, 0.0, is_causal, attn_mask=attn_mask, scale=scale
@@ -118,7 +118,7 @@ def attention_back(
 
 
 def _gathered(grad: Tensor, self: Tensor) -> Tensor:
-    """The gradient of heads that queries share, of the gradients for each of them."""
+    """Return the gradient of heads that queries share, of the gradients for each of them."""
     if grad.dim() >= 3 and self.dim() >= 3 and grad.shape[-3] != self.shape[-3]:
         grad = grad.unflatten(-3, (self.shape[-3], -1)).sum(-3)
     return sum_to(grad, self.shape)

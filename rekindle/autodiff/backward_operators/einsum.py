@@ -13,7 +13,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::einsum_back(Tensor grad, str equation, Tensor[] tensors) -> Tensor[]")
 def einsum_back(grad: Tensor, equation: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The gradients of ``tensors``."""
+    """Return the gradients of ``tensors``."""
     operands, output = _written_out(equation, tensors)
     lengths: dict[str, int] = {}
     for letters, tensor in zip(operands, tensors, strict=True):
@@ -23,7 +23,8 @@ def einsum_back(grad: Tensor, equation: str, tensors: Sequence[Tensor]) -> list[
 
 
 def _written_out(equation: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
-    """The letters of each operand and of the result, with letters in place of ``...`` and where none are said."""
+    """Return the letters of each operand and of the result, with letters in place of ``...`` and where none are
+    said."""
     left, arrow, output = equation.replace(" ", "").partition("->")
     operands = left.split(",")
     spare = [letter for letter in string.ascii_letters if letter not in equation]
@@ -57,7 +58,7 @@ def _of_operand(
     index: int,
     lengths: dict[str, int],
 ) -> Tensor:
-    """The gradient of one operand: of what it was broadcast to, summed; of a diagonal, put on it."""
+    """Return the gradient of one operand: of what it was broadcast to, summed; of a diagonal, put on it."""
     own, tensor = operands[index], tensors[index]
     letters = "".join(dict.fromkeys(own))
     others = [(each, tensors[place]) for place, each in enumerate(operands) if place != index]

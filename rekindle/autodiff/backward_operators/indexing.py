@@ -13,7 +13,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::slice_back(Tensor grad, int[] size, int dim, int? start, int? end, int step) -> Tensor")
 def slice_back(grad: Tensor, size: Sizes, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
-    """The gradient of a slice of something of ``size``."""
+    """Return the gradient of a slice of something of ``size``."""
     last = 2**63 - 1 if end is None else end
     found: Tensor = torch.ops.aten.slice_backward(grad, size, dim, 0 if start is None else start, last, step)
     return found
@@ -21,7 +21,7 @@ def slice_back(grad: Tensor, size: Sizes, dim: int, start: int | None, end: int 
 
 @implements("autodiff::narrow_back(Tensor grad, int[] size, int dim, int start, int length) -> Tensor")
 def narrow_back(grad: Tensor, size: Sizes, dim: int, start: int, length: int) -> Tensor:
-    """The gradient of a narrowed tensor of ``size``."""
+    """Return the gradient of a narrowed tensor of ``size``."""
     first = start if start >= 0 else start + size[dim]
     found: Tensor = torch.ops.aten.slice_backward(grad, size, dim, first, first + length, 1)
     return found
@@ -32,14 +32,14 @@ Indices = Sequence["Tensor | None"]
 
 @implements("autodiff::index_back(Tensor grad, Tensor self, Tensor?[] indices) -> Tensor")
 def index_back(grad: Tensor, self: Tensor, indices: Indices) -> Tensor:
-    """The gradient of ``self[indices]``."""
+    """Return the gradient of ``self[indices]``."""
     found: Tensor = torch.ops.aten.index_put(torch.zeros_like(self), list(indices), grad, True)
     return found
 
 
 @implements("autodiff::put_zero(Tensor grad, Tensor?[] indices) -> Tensor")
 def put_zero(grad: Tensor, indices: Indices) -> Tensor:
-    """``grad`` with zeros at ``indices``."""
+    """Return ``grad`` with zeros at ``indices``."""
     found: Tensor = torch.ops.aten.index_put(grad, list(indices), grad.new_zeros([]), False)
     return found
 
@@ -53,7 +53,7 @@ def indexed(grad: Tensor, indices: Indices) -> Tensor:
 
 @implements("autodiff::taken(Tensor grad, int dim, Tensor index, Tensor source) -> Tensor")
 def taken(grad: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """The gradient of what was put or added at ``index``."""
+    """Return the gradient of what was put or added at ``index``."""
     if source.dim() == 0:
         return grad.index_select(dim, index.reshape(-1)).sum() if grad.dim() else grad
     return grad.index_select(dim, index).expand_as(source) if grad.dim() else grad.expand_as(source)
@@ -61,26 +61,26 @@ def taken(grad: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
 
 @implements("autodiff::masked_back(Tensor grad, Tensor self, Tensor mask) -> Tensor")
 def masked_back(grad: Tensor, self: Tensor, mask: Tensor) -> Tensor:
-    """The gradient of ``masked_select``."""
+    """Return the gradient of ``masked_select``."""
     size = torch.broadcast_shapes(self.shape, mask.shape)
     return sum_to(grad.new_zeros(size).masked_scatter(mask.expand(size), grad), self.shape)
 
 
 @implements("autodiff::masked_sum(Tensor grad, Tensor mask) -> Tensor")
 def masked_sum(grad: Tensor, mask: Tensor) -> Tensor:
-    """The sum of ``grad`` where ``mask`` is true."""
+    """Return the sum of ``grad`` where ``mask`` is true."""
     return torch.where(mask, grad, torch.zeros_like(grad)).sum()
 
 
 @implements("autodiff::take_back(Tensor grad, Tensor self, Tensor index) -> Tensor")
 def take_back(grad: Tensor, self: Tensor, index: Tensor) -> Tensor:
-    """The gradient of ``take``."""
+    """Return the gradient of ``take``."""
     return torch.zeros_like(self).put(index, grad, True)
 
 
 @implements("autodiff::take_along_back(Tensor grad, Tensor self, Tensor indices, int? dim) -> Tensor")
 def take_along_back(grad: Tensor, self: Tensor, indices: Tensor, dim: int | None) -> Tensor:
-    """The gradient of ``take_along_dim``."""
+    """Return the gradient of ``take_along_dim``."""
     if dim is None:
         found = torch.zeros_like(self).reshape(-1).scatter_add(0, indices.reshape(-1), grad.reshape(-1))
         return found.reshape(self.shape)

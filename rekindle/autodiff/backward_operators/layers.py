@@ -29,7 +29,7 @@ def convolution_back(
     groups: int,
     needed: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients of a convolution, with a batch or without."""
+    """Return the gradients of a convolution, with a batch or without."""
     rank = weight.dim() - 2
     alone = input.dim() == rank + 1
     if alone:
@@ -61,7 +61,8 @@ def padded_convolution_back(
     groups: int,
     needed: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """The gradients of a convolution of which the padding is named; an odd one goes behind."""
+    """Return the gradients of a convolution whose padding is a string; an odd element of padding is added at the
+    end."""
     rank = weight.dim() - 2
     spread = list(dilation) * rank if len(dilation) == 1 else list(dilation)
     kernel = weight.shape[2:]
@@ -81,7 +82,7 @@ def padded_convolution_back(
 def upsample_back(
     kind: str, grad: Tensor, size: Sizes, align_corners: bool | None, scales: Sequence[float] | None
 ) -> Tensor:
-    """The gradient of an interpolation, of the operator ``kind``."""
+    """Return the gradient of an interpolation, of the operator ``kind``."""
     backward = getattr(torch.ops.aten, f"{kind}_backward").default
     options = [] if align_corners is None else [align_corners]
     factors = [None] * (len(size) - 2) if scales is None else list(scales)
@@ -102,7 +103,7 @@ def grid_back(
     align_corners: bool,
     needed: Sequence[bool],
 ) -> Any:
-    """The gradients of ``grid_sample``."""
+    """Return the gradients of ``grid_sample``."""
     aten = torch.ops.aten
     backward = aten.grid_sampler_2d_backward if input.dim() == 4 else aten.grid_sampler_3d_backward
     return backward(grad, input, grid, interpolation, padding, align_corners, list(needed))
@@ -125,8 +126,8 @@ def batch_norm_back(
     eps: float,
     needed: Sequence[bool],
 ) -> Any:
-    """The gradients of ``batch_norm``. Of an empty input they are zeros as large as the weights, which need not be as
-    many as the channels there."""
+    """Return the gradients of ``batch_norm``. Of an empty input they are zeros as large as the weights, which need not
+    be as many as the channels there."""
     if input.numel() == 0:
         none = torch.zeros(input.shape[1:2], dtype=input.dtype, device=input.device)
         of_weight = torch.zeros_like(none if weight is None else weight)
@@ -151,7 +152,7 @@ def group_norm_back(
     groups: int,
     needed: Sequence[bool],
 ) -> Any:
-    """The gradients of ``group_norm``; in steps that have gradients themselves where these may be wanted."""
+    """Return the gradients of ``group_norm``; in steps that have gradients themselves where these may be wanted."""
     if not torch.is_grad_enabled():
         return torch.ops.aten.native_group_norm_backward(
             grad.contiguous(),
@@ -183,7 +184,7 @@ def group_norm_back(
     "autodiff::rms_norm_back(Tensor grad, Tensor input, int[] shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"
 )
 def rms_norm_back(grad: Tensor, input: Tensor, shape: Sizes, weight: Tensor | None, eps: float | None) -> Any:
-    """The gradients of ``rms_norm``."""
+    """Return the gradients of ``rms_norm``."""
     axes = list(range(input.dim() - len(shape), input.dim()))
     least = torch.finfo(input.dtype).eps if eps is None else eps
     scale = (input.square().mean(axes, keepdim=True) + least).rsqrt()
@@ -206,7 +207,7 @@ def instance_norm_back(
     use_input_stats: bool,
     eps: float,
 ) -> Any:
-    """The gradients of ``instance_norm``, whose statistics are made again."""
+    """Return the gradients of ``instance_norm``, whose statistics are recomputed."""
     axes = list(range(2, input.dim()))
     sizes = [1, -1, *([1] * len(axes))]
     given = grad if weight is None else grad * weight.reshape(sizes)
@@ -226,7 +227,7 @@ def instance_norm_back(
 
 @implements("autodiff::unpool_back(Tensor grad, Tensor self, Tensor indices, int dims) -> Tensor")
 def unpool_back(grad: Tensor, self: Tensor, indices: Tensor, dims: int) -> Tensor:
-    """The gradient of ``max_unpool``: of each element, that of the place where it was put."""
+    """Return the gradient of ``max_unpool``: of each element, that of the place where it was put."""
     if self.numel() == 0:
         return torch.zeros_like(self)
     return grad.flatten(-dims).gather(-1, indices.flatten(-dims)).reshape(self.shape)

@@ -1,4 +1,4 @@
-"""The gradients of what solves equations and takes matrices apart."""
+"""Backward of linear solvers and matrix decompositions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::solve_back(Tensor grad, Tensor A, Tensor B, bool left, Tensor result) -> (Tensor, Tensor)")
 def solve_back(grad: Tensor, A: Tensor, B: Tensor, left: bool, result: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of ``linalg.solve``, whose right side may be a batch of vectors."""
+    """Return the gradients of ``linalg.solve``, whose right side may be a batch of vectors."""
     vectors = B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
     if vectors:
         grad, result = grad.unsqueeze(-1), result.unsqueeze(-1)
@@ -34,7 +34,7 @@ def solve_triangular_back(
     unitriangular: bool,
     result: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of ``linalg.solve_triangular``: of the matrix, its triangle alone."""
+    """Return the gradients of ``linalg.solve_triangular``: of the matrix, its triangle alone."""
     back = torch.linalg.solve_triangular(self.mT, grad, upper=not upper, left=left, unitriangular=unitriangular)
     of_matrix = -back @ result.mT if left else -result.mT @ back
     inner = 1 if unitriangular else 0
@@ -44,7 +44,7 @@ def solve_triangular_back(
 
 @implements("autodiff::cholesky_back(Tensor grad, Tensor result, bool upper) -> Tensor")
 def cholesky_back(grad: Tensor, result: Tensor, upper: bool) -> Tensor:
-    """The gradient of a Cholesky decomposition, which is symmetric as its argument is."""
+    """Return the gradient of a Cholesky decomposition, which is symmetric as its argument is."""
     factor, back = (result.mT, grad.mT) if upper else (result, grad)
     inner = (factor.mT @ back).tril()
     inner = (inner + inner.tril(-1).mT) / 2
@@ -55,7 +55,7 @@ def cholesky_back(grad: Tensor, result: Tensor, upper: bool) -> Tensor:
 
 @implements("autodiff::eigh_back(Tensor? of_values, Tensor? of_vectors, Tensor values, Tensor vectors) -> Tensor")
 def eigh_back(of_values: Tensor | None, of_vectors: Tensor | None, values: Tensor, vectors: Tensor) -> Tensor:
-    """The gradient of the eigenvalues and eigenvectors of a symmetric matrix."""
+    """Return the gradient of the eigenvalues and eigenvectors of a symmetric matrix."""
     if of_vectors is None:
         assert of_values is not None
         return (vectors * of_values.unsqueeze(-2)) @ vectors.mT

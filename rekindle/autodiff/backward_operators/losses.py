@@ -12,7 +12,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::unreduced_loss(Tensor(a) grad, Tensor self, int reduction) -> Tensor(a)")
 def unreduced_loss(grad: Tensor, self: Tensor, reduction: int) -> Tensor:
-    """The gradient of a loss as that of its summands."""
+    """Return the gradient of a loss as that of its summands."""
     return grad.expand(self.shape) / max(self.numel(), 1) if reduction == 1 else grad.expand(self.shape)
 
 
@@ -41,7 +41,7 @@ def nll_back(
     ignore_index: int,
     total_weight: Tensor,
 ) -> Tensor:
-    """The gradient of ``nll_loss_nd``."""
+    """Return the gradient of ``nll_loss_nd``."""
     aten = torch.ops.aten
     found: Tensor
     if self.dim() <= 2:
@@ -55,7 +55,7 @@ def nll_back(
 
 
 def _planes(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Predictions with two dimensions behind the classes."""
+    """Return predictions and targets with two dimensions after the classes."""
     if self.dim() == 4:
         return self, target
     batch, classes = self.shape[:2]
@@ -75,7 +75,7 @@ def cross_entropy_back(
     ignore_index: int,
     label_smoothing: float,
 ) -> Tensor:
-    """The gradient of the logits of ``cross_entropy``, by way of that of their ``log_softmax``, in which it is
+    """Return the gradient of the logits of ``cross_entropy``, by way of that of their ``log_softmax``, in which it is
     linear."""
     axis = 0 if self.dim() == 1 else 1
     classes = self.shape[axis]
@@ -106,7 +106,7 @@ def cross_entropy_back(
 def cross_entropy_target(
     grad: Tensor, self: Tensor, weight: Tensor | None, reduction: int, label_smoothing: float
 ) -> Tensor:
-    """The gradient of the targets of ``cross_entropy``, where they are probabilities."""
+    """Return the gradient of the targets of ``cross_entropy``, where they are probabilities."""
     axis = 0 if self.dim() == 1 else 1
     classes = self.shape[axis]
     logs = self.log_softmax(axis) * (label_smoothing - 1)

@@ -13,7 +13,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::matmul_self(Tensor grad, int[] size, Tensor other) -> Tensor")
 def matmul_self(grad: Tensor, size: Sizes, other: Tensor) -> Tensor:
-    """The gradient of the first factor of ``torch.matmul``, which has the ``size`` given."""
+    """Return the gradient of the first factor of ``torch.matmul``, which has the ``size`` given."""
     if other.dim() == 1:
         return grad.unsqueeze(-1) * other if len(size) > 1 else grad * other
     if len(size) == 1:
@@ -24,13 +24,14 @@ def matmul_self(grad: Tensor, size: Sizes, other: Tensor) -> Tensor:
 
 
 def _matrix(tensor: Tensor) -> Tensor:
-    """``tensor`` as a matrix with its last dimension; a size of -1 would not be known of one without elements."""
+    """Return ``tensor`` as a matrix with its last dimension; a size of -1 would not be known of one without
+    elements."""
     return tensor.reshape(tensor.shape[:-1].numel(), tensor.shape[-1])
 
 
 @implements("autodiff::matmul_other(Tensor grad, Tensor self, int[] size) -> Tensor")
 def matmul_other(grad: Tensor, self: Tensor, size: Sizes) -> Tensor:
-    """The gradient of the second factor of ``torch.matmul``, which has the ``size`` given."""
+    """Return the gradient of the second factor of ``torch.matmul``, which has the ``size`` given."""
     if self.dim() == 1:
         return grad * self if len(size) == 1 else (self.unsqueeze(-1) * grad.unsqueeze(-2)).sum_to_size(size)
     if len(size) == 1:
@@ -42,7 +43,7 @@ def matmul_other(grad: Tensor, self: Tensor, size: Sizes) -> Tensor:
 
 @implements("autodiff::linear_input(Tensor grad, int[] size, Tensor weight) -> Tensor")
 def linear_input(grad: Tensor, size: Sizes, weight: Tensor) -> Tensor:
-    """The gradient of the input of ``torch.nn.functional.linear``."""
+    """Return the gradient of the input of ``torch.nn.functional.linear``."""
     if weight.dim() == 1:
         return grad.unsqueeze(-1) * weight
     return grad @ weight
@@ -50,7 +51,7 @@ def linear_input(grad: Tensor, size: Sizes, weight: Tensor) -> Tensor:
 
 @implements("autodiff::linear_weight(Tensor grad, Tensor input, int[] size) -> Tensor")
 def linear_weight(grad: Tensor, input: Tensor, size: Sizes) -> Tensor:
-    """The gradient of the weight of ``torch.nn.functional.linear``."""
+    """Return the gradient of the weight of ``torch.nn.functional.linear``."""
     if len(size) == 1:
         return _matrix(input).t().mv(grad.reshape(-1))
     return _matrix(grad).t() @ _matrix(input)
@@ -58,7 +59,7 @@ def linear_weight(grad: Tensor, input: Tensor, size: Sizes) -> Tensor:
 
 @implements("autodiff::inner_back(Tensor grad, Tensor self, Tensor other) -> (Tensor, Tensor)")
 def inner_back(grad: Tensor, self: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of ``torch.inner``: of sums over the last dimension, or of the product with a number."""
+    """Return the gradients of ``torch.inner``: of sums over the last dimension, or of the product with a number."""
     if self.dim() == 0 or other.dim() == 0:
         return sum_to(grad * other, self.shape), sum_to(grad * self, other.shape)
     free = self.dim() - 1
@@ -69,7 +70,7 @@ def inner_back(grad: Tensor, self: Tensor, other: Tensor) -> tuple[Tensor, Tenso
 
 @implements("autodiff::kron_back(Tensor grad, Tensor self, Tensor other) -> (Tensor, Tensor)")
 def kron_back(grad: Tensor, self: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of ``torch.kron``, whose result has a block for each element of ``self``."""
+    """Return the gradients of ``torch.kron``, whose result has a block for each element of ``self``."""
     rank = grad.dim()
     outer = [1] * (rank - self.dim()) + list(self.shape)
     inner = [1] * (rank - other.dim()) + list(other.shape)
@@ -90,7 +91,7 @@ def kron_back(grad: Tensor, self: Tensor, other: Tensor) -> tuple[Tensor, Tensor
 def tensordot_back(
     grad: Tensor, self: Tensor, other: Tensor, dims_self: Sizes, dims_other: Sizes
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of ``torch.tensordot``. A dimension of one element goes with one of any length."""
+    """Return the gradients of ``torch.tensordot``. A dimension of one element goes with one of any length."""
     first = [dim % self.dim() for dim in dims_self]
     second = [dim % other.dim() for dim in dims_other]
     free = [dim for dim in range(self.dim()) if dim not in first]
@@ -113,7 +114,7 @@ def tensordot_back(
 
 @implements("autodiff::multi_dot_back(Tensor grad, Tensor[] tensors) -> Tensor[]")
 def multi_dot_back(grad: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The gradients of a product of matrices, whose ends may be vectors."""
+    """Return the gradients of a product of matrices, whose ends may be vectors."""
     row, column = tensors[0].dim() == 1, tensors[-1].dim() == 1
     factors = list(tensors)
     factors[0] = factors[0].unsqueeze(0) if row else factors[0]
@@ -132,7 +133,7 @@ def multi_dot_back(grad: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
     "autodiff::cdist_back(Tensor grad, Tensor x1, Tensor x2, float p, Tensor result) -> (Tensor, Tensor)",
 )
 def cdist_back(grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of the distances of each row to each."""
+    """Return the gradients of the distances of each row to each."""
     batch = list(result.shape[:-2])
     a = x1.expand([*batch, *x1.shape[-2:]]).contiguous()
     b = x2.expand([*batch, *x2.shape[-2:]]).contiguous()
@@ -169,19 +170,19 @@ def accumulate(
 
 
 def _of_weight(grads: Sequence[Tensor], rows: Tensor | None, inputs: Sequence[Tensor], size: Sizes) -> Tensor:
-    """The sum of the gradients of a weight for ``grads``, which have these ``rows``, and ``inputs``."""
+    """Return the sum of the gradients of a weight for ``grads``, which have these ``rows``, and ``inputs``."""
     if rows is not None and len(size) == 2:
         return linear_weight(rows, _rows(inputs), size)
     return torch.stack([linear_weight(*pair, size) for pair in zip(grads, inputs, strict=True)]).sum(0)
 
 
 def _rows(tensors: Sequence[Tensor]) -> Tensor:
-    """The rows of all ``tensors`` as one matrix; one tensor as it is."""
+    """Return the rows of all ``tensors`` as one matrix; one tensor as it is."""
     return tensors[0] if len(tensors) == 1 else torch.cat([_matrix(each) for each in tensors])
 
 
 def _summed(grads: Sequence[Tensor], rows: Tensor | None, size: Sizes | None) -> Tensor:
-    """The sum of ``grads``, which have these ``rows``, each summed to ``size`` if there is one."""
+    """Return the sum of ``grads``, which have these ``rows``, each summed to ``size`` if there is one."""
     if size is None:
         return grads[0] if len(grads) == 1 else torch.stack(list(grads)).sum(0)
     if rows is not None and len(size) == 1 and rows.dim() == 2 and rows.shape[1] == size[0]:

@@ -12,7 +12,7 @@ from rekindle.ops.registration.declare import implements
 
 
 def _axes(rank: int, dim: int | Sizes | None) -> list[int]:
-    """The dimensions of a reduction; none given means all."""
+    """Return the dimensions of a reduction; none given means all."""
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return list(range(rank))
     named = [dim] if isinstance(dim, int) else dim
@@ -23,7 +23,7 @@ def _axes(rank: int, dim: int | Sizes | None) -> list[int]:
     "autodiff::unreduced(Tensor(a) grad, int[] size, int[]? dim, bool keepdim) -> Tensor(a)",
 )
 def unreduced(grad: Tensor, size: Sizes, dim: Sizes | None, keepdim: bool) -> Tensor:
-    """What a reduction over ``dim`` gave, or its gradient, expanded to the ``size`` that went in."""
+    """Return what a reduction over ``dim`` gave, or its gradient, expanded to the ``size`` that went in."""
     if not keepdim:
         for axis in sorted(_axes(len(size), dim)):
             grad = grad.unsqueeze(axis)
@@ -32,13 +32,13 @@ def unreduced(grad: Tensor, size: Sizes, dim: Sizes | None, keepdim: bool) -> Te
 
 @implements("autodiff::summed(Tensor self, int[]? dim) -> Tensor")
 def summed(self: Tensor, dim: Sizes | None) -> Tensor:
-    """The sum over ``dim``, which stays with length 1."""
+    """Return the sum over ``dim``, which stays with length 1."""
     return self.sum(_axes(self.dim(), dim), keepdim=True)
 
 
 @implements("autodiff::mean_over(Tensor self, int[]? dim) -> Tensor")
 def mean_over(self: Tensor, dim: Sizes | None) -> Tensor:
-    """The mean over ``dim``, which stays with length 1."""
+    """Return the mean over ``dim``, which stays with length 1."""
     return self.mean(_axes(self.dim(), dim), keepdim=True)
 
 
@@ -52,14 +52,14 @@ def variance_factor(self: Tensor, dim: Sizes | None, correction: float | None) -
 
 @implements("autodiff::first_equal(Tensor grad, Tensor self, Tensor result) -> Tensor")
 def first_equal(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    """The gradient of a median: it goes to elements that are equal to it, shared among them."""
+    """Return the gradient of a median: it goes to elements that are equal to it, shared among them."""
     equal = self.isnan() if bool(result.isnan()) else self == result
     return grad * equal / equal.sum()
 
 
 @implements("autodiff::product_back(Tensor grad, Tensor self, int? dim, bool keepdim) -> Tensor")
 def product_back(grad: Tensor, self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    """The gradient of a product: that of all other factors, which goes without a division."""
+    """Return the gradient of a product: that of all other factors, which goes without a division."""
     if self.dim() == 0:
         return grad
     flat = self.reshape(-1) if dim is None else self
@@ -79,7 +79,7 @@ def product_back(grad: Tensor, self: Tensor, dim: int | None, keepdim: bool) -> 
     "autodiff::norm_back(Tensor grad, Tensor self, Scalar? p, Tensor result, int[]? dim, bool keepdim) -> Tensor"
 )
 def norm_back(grad: Tensor, self: Tensor, p: float | None, result: Tensor, dim: Sizes | None, keepdim: bool) -> Tensor:
-    """The gradient of the norm of vectors; where there is none, one of least norm."""
+    """Return the gradient of the norm of vectors; where there is none, one of least norm."""
     order = 2.0 if p is None else float(p)
     back = unreduced(grad, self.shape, dim, keepdim)
     norm = unreduced(result, self.shape, dim, keepdim)
@@ -115,7 +115,7 @@ def extremes_back(
     min: Tensor,
     max: Tensor,
 ) -> Tensor:
-    """The gradient of ``aminmax``, shared among equals."""
+    """Return the gradient of ``aminmax``, shared among equals."""
     found = torch.zeros_like(self)
     axes = None if dim is None else [dim]
     for gradient, value in ((least, min), (greatest, max)):
@@ -127,7 +127,7 @@ def extremes_back(
 
 @implements("autodiff::logcumsumexp_back(Tensor grad, Tensor self, Tensor result, int dim) -> Tensor")
 def logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
-    """The gradient of ``logcumsumexp``, without overflow: positive and negative parts by themselves."""
+    """Return the gradient of ``logcumsumexp``, without overflow: positive and negative parts by themselves."""
     if self.dim() == 0:
         return grad
 

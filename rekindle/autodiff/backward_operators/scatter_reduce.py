@@ -15,7 +15,7 @@ from rekindle.ops.registration.declare import implements
 def scatter_reduce_back(
     grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of ``scatter_reduce``."""
+    """Return the gradients of ``scatter_reduce``."""
     if src.shape != index.shape:  # what lies beyond the index is not used
         inner = tuple([slice(length) for length in index.shape])
         of_self, of_src = scatter_reduce_back(grad, self, dim, index, src[inner], reduce, include_self, result)
@@ -42,7 +42,8 @@ def scatter_reduce_back(
 def _of_product(
     grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, result: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Of a factor, the product of the others: also where it is the only one that is zero."""
+    """Return the gradient of a product by each factor, the product of the others: also if it is the only one that is
+    zero."""
     start = self if include_self else torch.ones_like(self).where(_named(self, dim, index), self)
     others = torch.ones_like(self).scatter_reduce(dim, index, src, "prod", include_self=True)
     zero = src == 0
@@ -55,7 +56,7 @@ def _of_product(
 
 
 def _named(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Which elements an index names."""
+    """Return which elements an index names."""
     return torch.zeros_like(self, dtype=torch.bool).scatter(dim, index, True)
 
 
@@ -66,7 +67,7 @@ def _named(self: Tensor, dim: int, index: Tensor) -> Tensor:
 def index_reduce_back(
     grad: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of ``index_reduce``, which names whole slices."""
+    """Return the gradients of ``index_reduce``, which names whole slices."""
     if self.dim() == 0:
         own = [value.reshape(1) for value in (grad, self, index, source, result)]
         grad, flat, index, source_row, result = own

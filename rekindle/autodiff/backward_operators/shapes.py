@@ -1,4 +1,4 @@
-"""The gradients of what arranges elements anew."""
+"""Backward of operators that rearrange elements."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::turned(Tensor(a) self, int rank) -> Tensor(a)")
 def turned(self: Tensor, rank: int) -> Tensor:
-    """``self`` with its last two dimensions exchanged."""
+    """Return ``self`` with its last two dimensions exchanged."""
     return self.mT if rank >= 2 else self
 
 
 @implements("autodiff::cat_back(Tensor grad, int[][] sizes, int dim) -> Tensor[]")
 def cat_back(grad: Tensor, sizes: Sequence[Sizes], dim: int) -> list[Tensor]:
-    """The gradients of what was concatenated; vectors without elements were left out."""
+    """Return the gradients of what was concatenated; vectors without elements were left out."""
     lengths = [0 if list(size) == [0] else size[dim] for size in sizes]
     parts = grad.split_with_sizes(lengths, dim)
     return [grad.new_zeros([0]) if list(size) == [0] else part for size, part in zip(sizes, parts, strict=True)]
@@ -45,7 +45,7 @@ def restacked(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: 
 
 @implements("autodiff::repeat_back(Tensor grad, int[] size, int[] repeats) -> Tensor")
 def repeat_back(grad: Tensor, size: Sizes, repeats: Sizes) -> Tensor:
-    """The sum over all copies that ``repeat`` made."""
+    """Return the sum over all copies that ``repeat`` made."""
     padded = [1] * (len(repeats) - len(size)) + list(size)
     if 0 in repeats:
         return grad.new_zeros(size)
@@ -57,7 +57,7 @@ def repeat_back(grad: Tensor, size: Sizes, repeats: Sizes) -> Tensor:
 
 @implements("autodiff::interleave_back(Tensor grad, int[] size, int repeats, int? dim) -> Tensor")
 def interleave_back(grad: Tensor, size: Sizes, repeats: int, dim: int | None) -> Tensor:
-    """The sum over the copies of each element that ``repeat_interleave`` made."""
+    """Return the sum over the copies of each element that ``repeat_interleave`` made."""
     if dim is None:
         return grad.reshape(-1, repeats).sum(1).reshape(size) if repeats else grad.new_zeros(size)
     if not size:
@@ -68,20 +68,20 @@ def interleave_back(grad: Tensor, size: Sizes, repeats: int, dim: int | None) ->
 
 @implements("autodiff::diagonal_back(Tensor grad, int[] size, int offset, int dim1, int dim2) -> Tensor")
 def diagonal_back(grad: Tensor, size: Sizes, offset: int, dim1: int, dim2: int) -> Tensor:
-    """The gradient of a diagonal of something of ``size``."""
+    """Return the gradient of a diagonal of something of ``size``."""
     found: Tensor = torch.ops.aten.diagonal_backward(grad, size, offset, dim1, dim2)
     return found
 
 
 @implements("autodiff::diag_back(Tensor grad, int[] size, int diagonal) -> Tensor")
 def diag_back(grad: Tensor, size: Sizes, diagonal: int) -> Tensor:
-    """The gradient of ``diag``."""
+    """Return the gradient of ``diag``."""
     return grad.diagonal(diagonal) if len(size) == 1 else diagonal_back(grad, size, diagonal, 0, 1)
 
 
 @implements("autodiff::pad_back(Tensor grad, Tensor self, int[] pad, str mode) -> Tensor")
 def pad_back(grad: Tensor, self: Tensor, pad: Sizes, mode: str) -> Tensor:
-    """The gradient of a padding: each element goes back to the one that it was copied from."""
+    """Return the gradient of a padding: each element goes back to the one that it was copied from."""
     if mode == "constant":
         return torch.constant_pad_nd(grad, negated(pad))
     rank = len(pad) // 2
@@ -95,7 +95,7 @@ def pad_back(grad: Tensor, self: Tensor, pad: Sizes, mode: str) -> Tensor:
 
 @implements("autodiff::meshgrid_back(Tensor?[] gradients, Tensor[] tensors, str indexing) -> Tensor[]")
 def meshgrid_back(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor], indexing: str) -> list[Tensor]:
-    """The gradients of the coordinates of a grid."""
+    """Return the gradients of the coordinates of a grid."""
     found = []
     for place, (gradient, tensor) in enumerate(zip(gradients, tensors, strict=True)):
         if gradient is None:
@@ -109,14 +109,14 @@ def meshgrid_back(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor],
 
 @implements("autodiff::sums_to(Tensor?[] gradients, Tensor[] tensors) -> Tensor[]")
 def sums_to(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Each gradient summed to the size of its tensor, which was broadcast."""
+    """Return each gradient summed to the size of its tensor, which was broadcast."""
     pairs = zip(gradients, tensors, strict=True)
     return [torch.zeros_like(tensor) if grad is None else sum_to(grad, tensor.shape) for grad, tensor in pairs]
 
 
 @implements("autodiff::interleave_by(Tensor grad, Tensor self, Tensor repeats, int? dim) -> Tensor")
 def interleave_by(grad: Tensor, self: Tensor, repeats: Tensor, dim: int | None) -> Tensor:
-    """The sum over the copies of each element that ``repeat_interleave`` made, as many as ``repeats`` says."""
+    """Return the sum over the copies of each element that ``repeat_interleave`` made, as many as ``repeats`` says."""
     flat = self.reshape(-1) if dim is None else self
     axis = 0 if dim is None else dim
     numbers = torch.arange(flat.shape[axis], device=self.device)
@@ -129,7 +129,7 @@ _JOINED_ALONG = {"h": 0, "v": 0, "d": 2, "column": 1}
 
 @implements("autodiff::side_by_side_back(Tensor grad, int[][] sizes, str how) -> Tensor[]")
 def side_by_side_back(grad: Tensor, sizes: Sequence[Sizes], how: str) -> list[Tensor]:
-    """The gradients of the parts of ``hstack``, ``vstack``, ``dstack`` and ``column_stack``."""
+    """Return the gradients of the parts of ``hstack``, ``vstack``, ``dstack`` and ``column_stack``."""
     dim = _JOINED_ALONG[how]
     if how == "h" and len(sizes[0]) > 1:
         dim = 1
@@ -140,7 +140,7 @@ def side_by_side_back(grad: Tensor, sizes: Sequence[Sizes], how: str) -> list[Te
 
 @implements("autodiff::block_diag_back(Tensor grad, int[][] sizes) -> Tensor[]")
 def block_diag_back(grad: Tensor, sizes: Sequence[Sizes]) -> list[Tensor]:
-    """The gradients of the blocks of ``block_diag``."""
+    """Return the gradients of the blocks of ``block_diag``."""
     found = []
     row = column = 0
     for size in sizes:
@@ -157,7 +157,7 @@ def block_diag_back(grad: Tensor, sizes: Sequence[Sizes]) -> list[Tensor]:
 def diff_back(
     grad: Tensor, self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """The gradients of what ``diff`` joins."""
+    """Return the gradients of what ``diff`` joins."""
     widths = [0 if part is None else part.shape[dim] for part in (prepend, self, append)]
     back = grad.movedim(dim, -1)
     if n > sum(widths):

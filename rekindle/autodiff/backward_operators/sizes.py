@@ -13,14 +13,14 @@ Sizes = Sequence[int]
 
 @implements("autodiff::size_unless_equal(Tensor self, Tensor other) -> int[]?")
 def size_unless_equal(self: Tensor, other: Tensor) -> list[int] | None:
-    """The size of ``self``, None where ``other`` has the same."""
+    """Return the size of ``self``, None where ``other`` has the same."""
     size = self.shape
     return None if size == other.shape else list(size)
 
 
 @implements("autodiff::sizes_of(Tensor[] tensors) -> int[][]")
 def sizes_of(tensors: Sequence[Tensor]) -> list[list[int]]:
-    """The size of each of ``tensors``."""
+    """Return the size of each of ``tensors``."""
     return [list(tensor.shape) for tensor in tensors]
 
 
@@ -32,13 +32,13 @@ def ratio(a: int, b: int) -> int:
 
 @implements("autodiff::negated(int[] numbers) -> int[]")
 def negated(numbers: Sizes) -> list[int]:
-    """``numbers`` with the other sign."""
+    """Return ``numbers`` with the other sign."""
     return [-number for number in numbers]
 
 
 @implements("autodiff::inverse_order(int[] dims) -> int[]")
 def inverse_order(dims: Sizes) -> list[int]:
-    """The permutation that undoes ``dims``."""
+    """Return the permutation that undoes ``dims``."""
     found = [0] * len(dims)
     for place, dim in enumerate(dims):
         found[dim % len(dims)] = place
@@ -47,23 +47,23 @@ def inverse_order(dims: Sizes) -> list[int]:
 
 @implements("autodiff::padded_repeats(int rank, int[] repeats) -> int[]")
 def padded_repeats(rank: int, repeats: Sizes) -> list[int]:
-    """``repeats`` with a 1 for each leading dimension that it does not name."""
+    """Return ``repeats`` with a 1 for each leading dimension that it does not name."""
     return [1] * max(0, rank - len(repeats)) + list(repeats)
 
 
 @implements("autodiff::as_row(int[] numbers, int first) -> int[]")
 def as_row(numbers: Sizes, first: int) -> list[int]:
-    """An option of a layer of one dimension, for one of two with a row; the empty list stays empty."""
+    """Return an option of a layer of one dimension, for one of two with a row; the empty list stays empty."""
     return [first, numbers[0]] if numbers else []
 
 
 @implements("autodiff::last_two(int[] sizes) -> int[]")
 def last_two(sizes: Sizes) -> list[int]:
-    """The last two of ``sizes``."""
+    """Return the last two of ``sizes``."""
     return list(sizes[-2:])
 
 
 @implements("autodiff::sum_to(Tensor(a) self, int[] size) -> Tensor(a)")
 def sum_to(self: Tensor, size: Sizes) -> Tensor:
-    """A gradient summed to ``size``, which it was broadcast from."""
+    """Return a gradient summed to ``size``, which it was broadcast from."""
     return self if list(self.shape) == list(size) else self.sum_to_size(size)

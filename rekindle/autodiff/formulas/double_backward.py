@@ -1,4 +1,4 @@
-"""What ways back consist of: the gradients of gradients."""
+"""Formulas of the operators that backward graphs consist of: gradients of gradients."""
 
 from __future__ import annotations
 

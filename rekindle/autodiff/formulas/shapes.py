@@ -1,4 +1,4 @@
-"""Views, copies, casts, joining and taking apart."""
+"""Formulas of views, copies, casts, concatenation and splitting."""
 
 from __future__ import annotations
 

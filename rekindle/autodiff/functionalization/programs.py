@@ -1,4 +1,5 @@
-"""Programs that write to tensors and lists become programs that make new ones, so that gradients can go back.
+"""Functionalization: replace writes to tensors and lists with operators that return new ones, so that the program is
+differentiable.
 
 .. code-block:: text
 
@@ -8,10 +9,9 @@
     return (%y)                                       %3 : Tensor = aten::select_scatter(%y, %2, %0, %i)
                                                       return (%3)
 
-What is written to is followed by name: whatever stands for it (itself, what the write returns, views) is made anew from
-what it is after the write, within branches and turns of loops too. Where something else may be the same memory, and is
-used after the write, nobody can say what it then is; such programs are refused, and so are those that write to what
-their caller gave them.
+Every alias of a written tensor (itself, the result of the write, views) is recomputed from its value after the write,
+within branches and loop iterations too. If another value may share the memory, and is used after the write, its
+contents are unknown. Such programs are rejected, and so are those that write to their arguments.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _CurrentValues:
     now: dict[Value, Value] = field(default_factory=dict)
     """For each whole that was written to: what it is by now."""
     stale: dict[Value, Node] = field(default_factory=dict)
-    """Wholes of which nobody knows any more what they are, with the node that wrote to what they may be."""
+    """Values whose contents are unknown, with the node that wrote to memory that they may share."""
 
     def copy(self) -> _CurrentValues:
         return _CurrentValues(dict(self.now), dict(self.stale))
@@ -71,11 +71,11 @@ class _Memory:
         self.outside = self.aliases.wildcard_memory & self._known
 
     def of(self, value: Value) -> int:
-        """The memory that ``value`` may be."""
+        """Return the memory that ``value`` may be."""
         return self.aliases.memory(value) & self._known
 
     def reachable(self, value: Value) -> int:
-        """The memory that ``value`` may be, or hold."""
+        """Return the memory that ``value`` may be, or hold."""
         return self.aliases.reachable(value) & self._known
 
 
@@ -115,7 +115,7 @@ class _ViewBases:
         return written is not None or any(self.memory.reachable(output) & memory for output in node.outputs)
 
     def is_unaliased(self, whole: Value, node: Node) -> bool:
-        """Whether ``whole`` is new, and nothing else knows of it when ``node`` runs."""
+        """Return whether ``whole`` is new, and nothing else knows of it when ``node`` runs."""
         return _is_new(whole) and not any(_comes_before(other, node, whole) for other in self.escapes.get(whole, ()))
 
 
@@ -146,11 +146,11 @@ def _runs_before(first: Node, second: Node) -> bool:
     try:
         return first.is_before(second)
     except GraphError:
-        return False  # they stand in different branches
+        return False  # they are in different branches
 
 
 def _comes_before(other: Node, node: Node, whole: Value) -> bool:
-    """Whether ``other`` may run between the making of ``whole`` and ``node``."""
+    """Return whether ``other`` may run between the making of ``whole`` and ``node``."""
     if other.kind == "prim::Return":
         ends = other.owning_block
         assert ends is not None
@@ -204,12 +204,12 @@ class _Functional:
                 self.wholes.append(value)
 
     def _now(self, value: Value, user: Node) -> Value:
-        """What ``value`` is where ``user`` uses it."""
+        """Return what ``value`` is where ``user`` uses it."""
         found = self.replaced.get(value)
         if found is not None:
             return found
         if value.node.kind == "prim::Uninitialized":
-            return value  # which nobody looks at
+            return value  # which nothing reads
         if value not in self.made.before and not self.memory.reachable(value) & self.memory.written:
             return value
         whole = self.made.of(value)
@@ -265,7 +265,7 @@ class _Functional:
                 raise _refusal(node, "the program writes to an argument", hint="write to a clone of it")
             raise _refusal(
                 node,
-                "the program writes to something that is known outside of it",
+                "the program writes to something that others may read",
                 hint="write to a clone of it; modules in eval mode leave their buffers as they are",
             )
         arguments = [self._now(value, node) for value in node.inputs]
@@ -328,7 +328,7 @@ class _Functional:
             writer = self.state.stale.get(whole)
             is_outside = whole.node is not block.param_node and not block.contains(whole.node)
             if writer is not None and is_outside and whole not in before.stale:
-                raise _ambiguous(writer, user)  # in the next turn
+                raise _ambiguous(writer, user)  # in the next iteration
         for whole in carried:
             block.add_output(self.state.now[whole])
             self.state.now[whole] = node.add_output(_plain(whole))
@@ -336,7 +336,7 @@ class _Functional:
         self.state.now = {**before.now, **known}
 
     def _written_in(self, node: Node) -> dict[Value, None]:
-        """The wholes made outside of ``node`` that its blocks write to."""
+        """Return the wholes made outside of ``node`` that its blocks write to."""
         found: dict[Value, None] = {}
         pending = list(node.blocks)
         while pending:
@@ -350,13 +350,13 @@ class _Functional:
 
 
 def _plain(whole: Value) -> Type:
-    """The type of ``whole`` without what it says of dtypes and sizes."""
+    """Return the type of ``whole`` without what it says of dtypes and sizes."""
     return TENSOR if isinstance(whole.type, TensorType) else whole.type
 
 
 _WRITES: Final[dict[str, str]] = {
     "prim::SetAttr": "it writes to an attribute of an object",
-    "prim::CallMethod": "nobody knows which method is called here, and it may write to what it is given",
+    "prim::CallMethod": "it is not known which method is called here, and it may write to its arguments",
     "prim::PythonOp": "Python code may write to what it is given",
 }
 

@@ -1,11 +1,11 @@
-"""What is decided while a program runs that keeps no more of its loops than it may: how many turns run at once, which
-of them are kept, and how those that are not run again.
+"""Run-time schedule of loop checkpointing under a memory limit: the segment length, which segments are saved, and how
+the others are recomputed.
 
-A loop of :math:`n` turns runs in segments of :math:`s` turns. What it carries is kept at the start of each segment, and
-all that the way back reads of the turns in as many segments as there is room for. The others run again on the way back,
-one at a time. With :math:`k` bytes a turn and :math:`c` bytes that are carried, a segment that runs again takes
-:math:`sk` bytes, the starts of all take :math:`cn/s`, and both together least where :math:`s` is the root of
-:math:`nc/k`.
+A loop of :math:`n` iterations runs in segments of :math:`s` iterations. The carried values are saved at the start of
+each segment. All residuals are saved for as many segments as fit into the limit. The backward recomputes the others,
+one at a time. With :math:`k` bytes of residuals per iteration and :math:`c` bytes of carried values, a recomputed
+segment takes :math:`sk` bytes, and the starts of all segments take :math:`cn/s`. Their sum is minimal where :math:`s`
+is the square root of :math:`nc/k`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def segment_length(limit: int, trip_count: int, saved: int, carried: int) -> int
 
 @implements("autodiff::is_kept(int limit, int trip_count, int saved, int carried, int at_once, int segment) -> bool")
 def saves_segment(limit: int, trip_count: int, saved: int, carried: int, at_once: int, segment: int) -> bool:
-    """Whether there is room to keep this segment, of ``at_once`` iterations; see :func:`segment_length`."""
+    """Return whether there is room to keep this segment, of ``at_once`` iterations; see :func:`segment_length`."""
     size = at_once * saved
     if trip_count >= _UNKNOWN:
         return (segment + 1) * size <= limit // 2
@@ -54,7 +54,7 @@ def saves_segment(limit: int, trip_count: int, saved: int, carried: int, at_once
 
 @implements("autodiff::storage_bytes(...) -> int")
 def storage_bytes(*values: Any) -> int:
-    """The bytes of memory behind all tensors in ``values``, which may be containers."""
+    """Return the bytes of storage of all tensors in ``values``, which may be containers."""
     sizes: dict[int, int] = {}
     for tensor in _tensors(values):
         storage = tensor.untyped_storage()
@@ -64,8 +64,8 @@ def storage_bytes(*values: Any) -> int:
 
 @implements("autodiff::bytes_per_iteration(...) -> int")
 def bytes_per_iteration(*saved: list[Any]) -> int:
-    """The bytes that one more iteration saves, if ``saved`` is what the first two saved, or the first alone: what one
-    takes over from the one before is there already."""
+    """Return the bytes that one more iteration saves, if ``saved`` is what the first two saved, or the first alone:
+    what one takes over from the one before is there already."""
     first = storage_bytes([items[:1] for items in saved])
     both = storage_bytes(saved)
     return both - first if any(len(items) > 1 for items in saved) else first
@@ -84,7 +84,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 @implements("autodiff::generator_state() -> Tensor[]", side_effects=True, nondeterministic=True)
 def generator_state() -> list[Tensor]:
-    """Where PyTorch's generators of random numbers stand: the CPU's, and those of GPUs if there are any in use."""
+    """Return the states of PyTorch's random number generators: of the CPU, and of GPUs that are in use."""
     states = [torch.get_rng_state()]
     if torch.cuda.is_initialized():
         states += torch.cuda.get_rng_state_all()
@@ -93,7 +93,7 @@ def generator_state() -> list[Tensor]:
 
 @implements("autodiff::set_generator_state(Tensor[] states) -> ()", side_effects=True, nondeterministic=True)
 def set_generator_state(states: Sequence[Tensor]) -> None:
-    """Have the generators go on from there."""
+    """Restore the states of the generators."""
     torch.set_rng_state(states[0])
     for index, state in enumerate(states[1:]):
         torch.cuda.set_rng_state(state, index)

@@ -1,4 +1,4 @@
-"""Loops of which only a part is kept for the way back run in segments.
+"""Segmented checkpointing: run loops in segments, so that residuals need not be saved for all iterations.
 
 .. code-block:: text
 
@@ -15,8 +15,8 @@
                                                        %more : bool = aten::lt(%next, %n)
                                                        return (%more, %next, %b)
 
-What the way back reads of the inner loop is kept for some segments, and for the others made again by running it again:
-:mod:`rekindle.autodiff.residuals.stashing`. How many bytes a turn keeps is found out by running the first two
+The residuals of the inner loop are saved for some segments, and recomputed for the others by running it again:
+:mod:`rekindle.autodiff.residuals.stashing`. The bytes per iteration are measured by running the first two iterations
 beforehand.
 """
 
@@ -36,16 +36,17 @@ from rekindle.ir.types import BOOL, INT, TENSOR, ListType
 
 _STATES: Final = ListType(TENSOR)
 _ONCE_ONLY_KINDS: Final = frozenset({"prim::Print", "aten::warn"})
-"""What is told once only."""
+"""Kinds whose effects must occur once only."""
 
 
 @dataclass(slots=True, eq=False)
 class CheckpointSegment:
-    """``loop`` runs the turns of one segment, in the body of another. ``is_saved`` is whether this segment is kept.
+    """``loop`` runs the iterations of one segment, in the body of another loop. ``is_saved`` is whether this segment is
+    saved.
 
-    ``kept_bytes`` and ``carried_bytes``, which stand before the outer loop, are given what they are to measure. There
-    values of the body of the outer loop are as ``first_iteration_values`` says. ``state`` is where the generators of
-    random numbers stand before ``loop``, if that draws any.
+    ``kept_bytes`` and ``carried_bytes`` are nodes before the outer loop; the values to measure become their inputs.
+    There, values of the body of the outer loop are mapped by ``first_iteration_values``. ``state`` is the state of the
+    random number generators before ``loop``, if it draws any.
     """
 
     loop: Node
@@ -56,8 +57,8 @@ class CheckpointSegment:
     state: Value | None
 
     def run(self, place: Node, lists: Collection[Value], local: Callable[[Value], Value]) -> dict[Value, Value]:
-        """Insert before ``place`` what makes the ``lists`` that keep what is read of ``loop``, and a copy of ``loop``
-        which draws the random numbers that it drew; returns what is what there. ``local`` tells what other values are.
+        """Insert before ``place`` the ``lists`` for the residuals of ``loop``, and a copy of ``loop`` that draws the
+        same random numbers. Return the values of the copy by those of ``loop``. ``local`` maps the other values.
         """
         graph = place.graph
         copies: dict[Value, Value] = {}
@@ -81,7 +82,7 @@ class CheckpointSegment:
         return copies
 
     def measure(self, lists: Collection[Value]) -> None:
-        """Have the first two turns run beforehand, to see how many bytes a turn keeps in ``lists``."""
+        """Run the first two iterations beforehand, to measure the bytes that an iteration saves in ``lists``."""
         place = self.kept_bytes
         graph = place.graph
         known = dict(self.first_iteration_values)
@@ -129,7 +130,7 @@ def _uses(node: Node, values: Collection[Value]) -> bool:
 
 
 def _reached_from(wanted: Collection[Value]) -> set[Value]:
-    """What may depend on ``wanted``."""
+    """Return what may depend on ``wanted``."""
     found = set(wanted)
     pending = list(found)
     while pending:

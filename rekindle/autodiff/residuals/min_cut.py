@@ -1,14 +1,15 @@
-"""Which values are kept for the way back, where cheap operators may run again: those that cost least together.
+"""Min-cut rematerialization: select the residuals of minimum total cost, if cheap operators may be recomputed.
 
 .. code-block:: text
 
-    %g : Tensor = aten::mm(%x, %w)                read by the way back: %i, %t, %u
-    %i : Tensor = aten::sigmoid(%g)               kept: %g
-    %t : Tensor = aten::tanh(%g)                  made again from it, in the kernel that uses them: the others
+    %g : Tensor = aten::mm(%x, %w)                read by the backward: %i, %t, %u
+    %i : Tensor = aten::sigmoid(%g)               saved: %g
+    %t : Tensor = aten::tanh(%g)                  recomputed from it, in the kernel that uses them: the others
     %u : Tensor = aten::mul(%i, %t)
 
-This is a smallest cut. Each value is an edge as wide as it costs to keep it; what makes a value again leads from the
-values that it takes. Whatever flows from what cannot be made again to what is read has to pass something that is kept.
+This is a minimum cut. Each value is an edge whose capacity is the cost of saving it; a node that may be recomputed
+connects its inputs to its outputs. Every path from a value that cannot be recomputed to a value that is read contains a
+saved value.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _INFINITE_CAPACITY: Final = 10**9
 def min_cut_saved_values(
     read: Iterable[Value], may_run_again: Callable[[Node], bool], cost: Callable[[Value], int | None]
 ) -> set[Value]:
-    """The tensors, and lists of them, to keep so that all that are ``read`` can be made again from them, by nodes that
-    ``may_run_again``. ``cost`` is a positive number; None for what cannot be kept."""
+    """Return the tensors, and lists of them, to save, so that all values in ``read`` can be recomputed from them by
+    nodes that ``may_run_again``. ``cost`` is a positive number; None for values that cannot be saved."""
     network = _FlowNetwork()
     pending = [value for value in read if may_contain_tensor(value.type)]
     for value in pending:
@@ -68,7 +69,7 @@ class _FlowNetwork:
         self.capacity.setdefault(target, {}).setdefault(source, 0)
 
     def source_side_of_min_cut(self) -> set[_FlowNode]:
-        """The places that more could flow to from the start, once as much as possible flows to the end."""
+        """Return the places that more could flow to from the start, once as much as possible flows to the end."""
         while True:
             before = self._search()
             if _END not in before:
@@ -83,7 +84,7 @@ class _FlowNetwork:
                 self.capacity[b][a] += flow
 
     def _search(self) -> dict[_FlowNode, _FlowNode]:
-        """For each place that can be reached, the one before it on a shortest way."""
+        """Return the predecessor of each reachable node on a shortest path."""
         before = {_START: _START}
         pending = deque([_START])
         while pending:

@@ -43,7 +43,7 @@ from rekindle.rewriting.node_rules import RewriteSite, apply_node_rules
 
 
 def _sum_with_what_exists(at: RewriteSite) -> bool:
-    """A sum of two gradients, either of which may be missing, where one of them exists."""
+    """Return whether the node adds two optional gradients of which one exists."""
     node = at.node
     for value, other in (node.inputs, reversed(node.inputs)):
         if isinstance(value.type, TensorType) and at.begin():

@@ -1,9 +1,9 @@
-"""Derivatives for inputs of known sizes.
+"""Specialization of derivatives on the sizes of the inputs.
 
-What a way back needs besides tensors (sizes, mostly) follows from the sizes of the inputs. So it is computed once for
-inputs of the same sizes, and stands in the backward graph as constants from then on; a sum to a size that a gradient
-has already goes away. The forward graph is left with what it computes. What follows from the floats that go in is kept
-as tensors are.
+The values other than tensors that a backward needs, mostly sizes, follow from the sizes of the inputs. They are
+computed once for all inputs of the same sizes, and become constants of the backward graph; a ``sum_to_size`` to the
+size that a gradient already has is removed. The forward graph then computes only its results. Values that follow from
+floats among the inputs are saved as tensors are.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _OF_SIZES: Final = queries_of(Trait.READS_RANK, Trait.READS_SIZES, Trait.READS_D
 
 
 def specialization_key(value: object) -> Hashable:
-    """What decides about an input which derivative runs: of tensors sizes, dtype and device, of the others but floats
-    what they are."""
+    """Return what decides about an input which derivative runs: of tensors sizes, dtype and device, of the others but
+    floats what they are."""
     if isinstance(value, Tensor):
         return value.shape, value.dtype, value.device
     if isinstance(value, list):
@@ -41,7 +41,7 @@ def specialization_key(value: object) -> Hashable:
 
 
 def is_determined_by_sizes(gradient: Gradient) -> bool:
-    """Whether all :func:`saved_scalars` follow from the :func:`specialization_key` of the inputs."""
+    """Return whether all :func:`saved_scalars` follow from the :func:`specialization_key` of the inputs."""
     graph = gradient.forward
     if any(node.has_trait(Trait.DATA_DEPENDENT) for node in graph.all_nodes()):
         return False
@@ -51,7 +51,7 @@ def is_determined_by_sizes(gradient: Gradient) -> bool:
 
 
 def _takes_sizes_only(node: Node) -> bool:
-    """Whether ``node`` gives tensors, or what follows from the sizes of those that it takes."""
+    """Return whether ``node`` gives tensors, or what follows from the sizes of those that it takes."""
     if node.kind in _OF_SIZES or node.blocks or node.kind == "aten::append":
         return True
     takes = any(may_contain_tensor(value.type) for value in node.inputs)
@@ -67,7 +67,8 @@ def _follows(node: Node) -> bool:
 
 
 def saved_scalars(gradient: Gradient) -> list[int]:
-    """The outputs of the forward graph that are saved for backward, are not tensors, and depend on no float input."""
+    """Return the outputs of the forward graph that are saved for backward, are not tensors, and depend on no float
+    input."""
     outputs = gradient.forward.outputs
     numbers = [index for index in range(gradient.results, len(outputs)) if not may_contain_tensor(outputs[index].type)]
     if not numbers:
@@ -77,8 +78,8 @@ def saved_scalars(gradient: Gradient) -> list[int]:
 
 
 def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
-    """Whether an output that is ``value`` for some sizes can be a constant of graphs for these. Of what turns of a loop
-    keep only such can as is the same in all turns."""
+    """Return whether an output that is ``value`` for some sizes can be a constant of graphs for these. Of what turns of
+    a loop keep only such can as is the same in all turns."""
     if not _is_appended_in_loop(gradient.forward.outputs[index]):
         return True
     return (
@@ -106,13 +107,13 @@ def _is_nested(value: list[object]) -> bool:
 
 
 def _is_appended_in_loop(value: Value) -> bool:
-    """Whether ``value`` is a list that turns of a loop append to."""
+    """Return whether ``value`` is a list to which iterations of a loop append."""
     return value.node.kind == "prim::ListConstruct" and any(use.user.kind == "aten::append" for use in value.uses)
 
 
 def specialize_forward(gradient: Gradient, numbers: Sequence[int], sizes: Sequence[Sequence[int] | None]) -> Graph:
-    """The forward graph without the outputs ``numbers``, for tensors of the same ranks as those of these ``sizes``, for
-    which it has run; it is fastest for these sizes."""
+    """Return the forward graph without the outputs ``numbers``, for tensors of the same ranks as those of these
+    ``sizes``, for which it has run; it is fastest for these sizes."""
     graph = gradient.forward.copy()
     for value, known in zip(graph.inputs, sizes, strict=True):
         _know_rank(value, None if known is None else len(known))
@@ -133,8 +134,8 @@ def sizes_of_inputs(key: Sequence[Hashable]) -> list[torch.Size | None]:
 def bind_backward_constants(
     gradient: Gradient, made: BackwardGraph, values: dict[int, object], ranks: Sequence[int | None]
 ) -> BackwardGraph:
-    """A backward graph in which the outputs of the forward graph that ``values`` names have these values, and the
-    inputs of the forward graph these ``ranks``."""
+    """Return a backward graph in which the outputs of the forward graph that ``values`` names have these values, and
+    the inputs of the forward graph these ``ranks``."""
     graph = made.graph.copy()
     first = len(graph.inputs) - len(made.captures)
     captures = list(made.captures)
@@ -181,7 +182,7 @@ def _know_items(value: Value, item: object) -> None:
 
 
 def _constant(graph: Graph, item: object, type: Type) -> Value:
-    """A value at the start of ``graph``; a list of sizes is made of these."""
+    """Return a value at the start of ``graph``; a list of sizes is made of these."""
     if not isinstance(item, list) or not item or not isinstance(item[0], list):
         return constant(graph, item, NONE if item is None else type)
     parts = [constant(graph, part, type.contained[0]) for part in item]

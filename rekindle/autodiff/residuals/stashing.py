@@ -1,4 +1,4 @@
-"""What the way back reads of branches and loops is handed out of them.
+"""Stash residuals: return the values of branches and loops that the backward reads.
 
 .. code-block:: text
 
@@ -9,11 +9,11 @@
         return (%true, %b)                              %1 : Tensor[] = aten::append(%kept, %a)
                                                         return (%true, %b)
 
-The way back takes ``%kept``, and its turn ``%j`` reads ``%kept[%n - 1 - %j]``. A branch returns what is read of it,
-None where the other is taken.
+The backward takes ``%kept``, and its iteration ``%j`` reads ``%kept[%n - 1 - %j]``. A branch returns its residuals; the
+other branch returns None for them.
 
-Of a loop that runs the turns of one segment (:mod:`rekindle.autodiff.residuals.loop_checkpointing`), ``%kept`` is
-handed on only where the segment is kept; elsewhere the way back runs the loop again.
+For a loop that runs the iterations of one segment (:mod:`rekindle.autodiff.residuals.loop_checkpointing`), ``%kept`` is
+returned only if the segment is saved; otherwise the backward runs the loop again.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from rekindle.ir.types import INT, TENSOR, ListType, OptionalType, TensorType
 
 
 def stash_residuals(backward: LinkedBackward, segments: Mapping[Node, CheckpointSegment] | None = None) -> None:
-    """Have ``backward`` read only what stands outside of all branches and loops of the forward graph, which is changed
-    so that it is there. ``segments`` are the loops of which not all need be kept."""
+    """Have ``backward`` read only values outside of all branches and loops of the forward graph, which is changed so
+    that it returns them. ``segments`` are the loops of which not all iterations need be saved."""
     _ResidualStasher(backward, segments or {}).run()
 
 
@@ -42,7 +42,7 @@ class _ResidualStasher:
     backward: LinkedBackward
     segments: Mapping[Node, CheckpointSegment]
     indices: dict[Block, Value] = field(default_factory=dict)
-    """For each body of a loop of the way back: the turn that it goes back through."""
+    """For each body of a loop of the backward: the index of the forward iteration that it differentiates."""
     lists: dict[Node, list[Value]] = field(default_factory=dict)
     """What keeps the values of the loops of segments."""
 
@@ -70,7 +70,7 @@ class _ResidualStasher:
             self._forget(value)
 
     def _reading(self, value: Value) -> Value:
-        """The input that stands for ``value``."""
+        """Return the input that stands for ``value``."""
         read = self.backward.read
         first = len(self.graph.inputs) - len(read)
         if value in read:
@@ -86,7 +86,7 @@ class _ResidualStasher:
         del read[index]
 
     def _outside(self, value: Value, scope: BlockBackward) -> Value:
-        """What ``value`` is in the block of ``scope``, by way of what is handed out."""
+        """Return ``value`` in the block of ``scope``, stashed out of the blocks in between."""
         node = scope.forward.owning_node
         assert node is not None
         if node.kind == "prim::If":
@@ -138,7 +138,7 @@ class _ResidualStasher:
     # ----------------------------------------------------------------------------------------------------- segments
 
     def _recompute_segment(self, segment: CheckpointSegment, lists: list[Value]) -> None:
-        """Have what ``lists`` keep of a segment handed on where it is kept, and made again elsewhere."""
+        """Return the contents of ``lists`` for a segment that is saved, and recompute them otherwise."""
         segment.measure(lists)
         scope = self.backward.scopes[block_of(segment.is_saved)]
         graph = self.graph
@@ -156,7 +156,7 @@ class _ResidualStasher:
             handed.add_output(self._reading(value))
 
     def _known(self, value: Value) -> Value:
-        """What a value of the forward graph is on the way back."""
+        """Return the value of the backward graph for a value of the forward graph."""
         if value.node.kind != "prim::Constant":
             return self._reading(value)
         clone = self.graph.create_clone(value.node, self._known)

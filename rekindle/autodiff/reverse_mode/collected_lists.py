@@ -40,7 +40,7 @@ class CollectedList:
 
 
 def collected_lists(loop: Node) -> list[CollectedList]:
-    """The lists that ``loop`` fills."""
+    """Return the lists that ``loop`` fills."""
     return [found for node in loop.blocks[0].nodes if (found := _filled_by(node, loop)) is not None]
 
 
@@ -99,7 +99,7 @@ def _readers(lists: list[CollectedList]) -> Iterator[Node]:
 
 
 def is_collecting(node: Node) -> bool:
-    """Whether ``node`` appends to a list that the loop around it fills."""
+    """Return whether ``node`` appends to a list that the loop around it fills."""
     block = node.owning_block
     loop = None if block is None else block.owning_node
     return loop is not None and loop.kind == "prim::Loop" and _filled_by(node, loop) is not None

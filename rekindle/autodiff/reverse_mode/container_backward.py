@@ -1,6 +1,7 @@
-"""The way back through what only puts values together and takes them apart.
+"""Backward of operators that only pack and unpack values.
 
-A list that is made longer or changed is a new list here: programs that write to lists are rewritten first.
+An operator that extends or changes a list returns a new list here: programs that write to lists are functionalized
+first.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _entries(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | 
 
 
 def _item(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    """A list or a dict of which one element is taken: no other has a gradient by that."""
+    """Return a list or a dict of which one element is taken: no other has a gradient by that."""
     whole, key = node.inputs
     if isinstance(whole.type, ListType):
         inputs = [gradient, scope.graph.insert("aten::len", [scope.residual(whole)]), scope.residual(key)]
@@ -118,7 +119,7 @@ def _holds_tensors(type: Type) -> bool:
 
 
 def _values(scope: BlockBackward, node: Node) -> Value:
-    """The gradients of a dict from those of its values, or of its keys and values."""
+    """Return the gradients of a dict from those of its values, or of its keys and values."""
     gradient = scope.places.fitting(scope.as_value(scope.gradients[node.output]), gradient_type(node.output.type))
     if node.kind == "aten::items":
         gradient = scope.insert("autodiff::second_of", [gradient], ListType(optional(TENSOR)))
@@ -164,7 +165,7 @@ def _without_entry(scope: BlockBackward, node: Node, gradient: Value) -> list[Va
 
 
 def _collected(scope: BlockBackward, node: Node) -> None:
-    """A list that a loop fills: see :mod:`rekindle.autodiff.reverse_mode.collected_lists`."""
+    """Go back through a list that a loop fills: see :mod:`rekindle.autodiff.reverse_mode.collected_lists`."""
     whole, item = node.inputs
     block = node.owning_block
     assert block is not None
@@ -217,7 +218,7 @@ _RULES: Final[dict[str, Callable[[BlockBackward, Node, Value], list[Value | None
 
 
 def elements_of(scope: BlockBackward, gradient: GradientTree, count: int) -> list[GradientTree | None]:
-    """The gradients of the elements of a list."""
+    """Return the gradients of the elements of a list."""
     if isinstance(gradient, list):
         return gradient
     type = gradient.type
@@ -247,7 +248,7 @@ def _tuple_item(scope: BlockBackward, node: Node) -> None:
 
 
 def _concatenation(scope: BlockBackward, node: Node) -> None:
-    """Two lists, one behind the other."""
+    """Go back through the concatenation of two lists."""
     first, second = node.inputs
     gradient = scope.as_value(scope.gradients[node.output])
     type = gradient.type

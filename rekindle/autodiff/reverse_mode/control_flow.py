@@ -1,6 +1,7 @@
-"""The way back through branches and loops.
+"""Backward of branches and loops.
 
-A branch goes back through the branch that was taken, a loop through its turns from the last to the first:
+The backward of an ``if`` differentiates the branch that was taken; the backward of a loop runs over the iterations in
+reverse:
 
 .. code-block:: text
 
@@ -9,7 +10,7 @@ A branch goes back through the branch that was taken, a loop through its turns f
         %b : Tensor = aten::mul(%a, %w)       becomes         %ga : Tensor = aten::mul(%g, %w)
         return (%true, %b)                                    return (%true, %ga)
 
-What a block uses from around it has a gradient too: a branch returns it, a loop adds to it turn by turn.
+Values that a block captures have gradients too: a branch returns them, a loop accumulates them over its iterations.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def backward_of_if(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
 
 
 def _fitted(scope: BlockBackward, block: Block, value: Value | None, type: Type) -> Value:
-    """``value`` as a result of ``block`` that has this type; None where there is none."""
+    """Return ``value`` as a result of ``block`` that has this type; None where there is none."""
     if value is None:
         return constant(scope.graph, None, type)
     with scope.graph.inserting_at_end(block):
@@ -65,13 +66,13 @@ def _fitted(scope: BlockBackward, block: Block, value: Value | None, type: Type)
 
 
 def _is_around(value: Value, block: Block) -> bool:
-    """Whether ``value``, which ``block`` may use, was made outside of it."""
+    """Return whether ``value``, which ``block`` may use, was made outside of it."""
     own = value.node.owning_block
     return own is not block and (own is None or not block.contains(value.node))
 
 
 def _used_from_around(block: Block) -> Iterator[Value]:
-    """What ``block`` uses from outside of it."""
+    """Yield what ``block`` uses from outside of it."""
     pending = [block]
     while pending:
         each = pending.pop()
@@ -84,13 +85,13 @@ def _used_from_around(block: Block) -> Iterator[Value]:
 
 
 def backward_of_loop(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
-    """Go back through the turns of the loop ``node``, from the last to the first."""
+    """Go back through the iterations of the loop ``node``, from the last to the first."""
     _LoopBackward(scope, step, node).run()
 
 
 class _LoopBackward:
-    """A loop whose way back is built, and built again as long as it turns out that a gradient which it carries may be
-    missing in some turn where that was not expected."""
+    """Builder of the backward of a loop. The backward is rebuilt as long as a gradient that it carries turns out to
+    be optional in some iteration."""
 
     def __init__(self, scope: BlockBackward, step: TapeEntry, node: Node) -> None:
         self.scope = scope
@@ -140,7 +141,7 @@ class _LoopBackward:
         return None if gradient is None else self.scope.as_value(gradient)
 
     def _known(self, value: Value) -> Value | None:
-        """The gradient that ``value`` has so far, if it can be added to turn by turn."""
+        """Return the gradient that ``value`` has so far, if iterations can accumulate into it."""
         scope = self.scope
         gradient = scope.of(value)
         if gradient is None or scope.place is not scope.places.root:
@@ -150,7 +151,8 @@ class _LoopBackward:
     def _build(
         self, starts: list[Value | None], types: list[Type | None], iterations: Value
     ) -> tuple[Node, list[Value | None]]:
-        """The loop back, whose body returns nothing but that it goes on; and what it is to return."""
+        """Return the backward loop, whose body so far returns only its condition, and the values that the body is to
+        return."""
         scope = self.scope
         graph = scope.graph
         true = constant(graph, True, BOOL)
@@ -180,12 +182,12 @@ class _LoopBackward:
 
 
 def _wider(type: Type | None, result: Type | None) -> Type | None:
-    """The type that a loop carries where it starts with a ``type``, and goes on with a ``result``."""
+    """Return the type of a carried value that starts as ``type``, and that an iteration returns as ``result``."""
     return None if type is None and result is None else joined_gradient_type(type, result)
 
 
 def trip_count(loop: Node) -> Value:
-    """How often ``loop`` runs: its limit, where nothing else ends it, else an output that counts."""
+    """Return how often ``loop`` runs: its limit, where nothing else ends it, else an output that counts."""
     view = LoopView(loop)
     block = view.body
     if constant_bool(view.condition) and constant_bool(view.next_condition):
@@ -203,7 +205,7 @@ def trip_count(loop: Node) -> Value:
 
 
 def _is_counter(loop: Node) -> bool:
-    """Whether the last thing that a loop carries is a count of its turns."""
+    """Return whether the last thing that a loop carries is a count of its turns."""
     variable = LoopView(loop).carried[-1]
     made = variable.following.node
     if made.kind != "aten::add" or constant_int(variable.initial) != 0:

@@ -35,16 +35,16 @@ def hoist_attribute_reads(graph: Graph) -> bool:
 
 
 def _loop_around(node: Node) -> Node | None:
-    """The innermost loop that ``node`` stands in, if no branch stands between them."""
+    """Return the innermost loop around ``node``, if no branch lies in between."""
     block = node.owning_block
     owner = None if block is None else block.owning_node
     return owner if owner is not None and owner.kind == "prim::Loop" else None
 
 
 def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collection[Value]) -> bool:
-    """Whether gradients can go back through ``loop`` by formulas alone, it would give the same when it runs again, or
-    raise the same, it writes to nothing, and what comes in and goes out are tensors and numbers that nobody writes
-    to."""
+    """Return whether ``loop`` can be differentiated as a unit. Gradients go back through it by formulas alone;
+    running it again yields the same results or the same error; it writes to nothing; and its inputs and outputs are
+    tensors and numbers that are never written to."""
     view = LoopView(loop)
     filled = {each.value: each.append for each in collected_lists(loop)}
     results = [*loop.outputs, *(append.inputs[1] for append in filled.values())]
@@ -66,7 +66,7 @@ def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collecti
 
 
 def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
-    """Whether ``node`` may stand in such a loop."""
+    """Return whether ``node`` may be in such a loop."""
     if node.blocks:
         return node.kind in ("prim::If", "prim::Loop")
     if node.kind in STRUCTURE or node.kind == "prim::RaiseException":
@@ -81,7 +81,7 @@ def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
 
 
 def free_values(loop: Node) -> Iterator[Value]:
-    """What the blocks of ``loop`` use from outside of it."""
+    """Yield what the blocks of ``loop`` use from outside of it."""
     ends = [block.return_node for each in (loop, *loop.inner_nodes()) for block in each.blocks]
     for node in (*loop.inner_nodes(), *ends):
         for value in node.inputs:
@@ -90,8 +90,8 @@ def free_values(loop: Node) -> Iterator[Value]:
 
 
 def _is_new(value: Value) -> bool:
-    """Whether ``value``, which a turn returns, is computed in it, or is what the loop was given as a whole, but no view
-    of that."""
+    """Return whether ``value``, which an iteration returns, is computed in it, or is an input of the loop itself,
+    but not a view of one."""
     node = value.node
     if node.kind == "prim::Param":
         return node.owning_block is not node.graph.block
@@ -105,8 +105,8 @@ def _is_new(value: Value) -> bool:
 
 
 def is_opaque_to_autograd(type: Type) -> bool:
-    """Whether values of this type can be neither inputs nor outputs of a differentiable graph: PyTorch's autograd does
-    not see the tensors in them."""
+    """Return whether values of this type can be neither inputs nor outputs of a differentiable graph: PyTorch's
+    autograd does not see the tensors in them."""
     if isinstance(type, (TensorType, NumberType)):
         return False
     if isinstance(type, OptionalType):

@@ -240,7 +240,7 @@ def _listed(graph: Graph, values: Sequence[Value], type: Type) -> Value:
 
 
 def _defined(graph: Graph, value: Value, type: Type) -> Value:
-    """A sum that is there in any case, if ``type`` says so."""
+    """Return a sum that is there in any case, if ``type`` says so."""
     if isinstance(type, OptionalType):
         return value
     return graph.insert_node(graph.create("prim::unchecked_unwrap_optional", [value], types=[type])).output

@@ -1,8 +1,8 @@
-"""Gradients while a backward graph is built: where each of them stands, and how they are added up.
+"""Regions in which an optional gradient is defined, and accumulation of gradients, while a backward graph is built.
 
-A gradient that is there in any case has the type of what it is the gradient of. One that may not be there, because a
-branch was not taken or a loop did not turn, is an ``Optional``. What is computed of that stands in a *region*, a part
-of the graph that runs where it is there:
+A gradient that always exists has the type of its value. One that may not exist, because a branch was not taken or a
+loop ran zero times, is an ``Optional``. Nodes that compute with it are in a *region*, a part of the graph that runs
+only if it exists:
 
 .. code-block:: text
 
@@ -10,12 +10,12 @@ of the graph that runs where it is there:
     %4 : Tensor? = prim::If(%2)
       block0():
         %3 : Tensor = prim::unchecked_unwrap_optional(%grad)
-        … what is computed of %3
+        … nodes that use %3
         return (%5)
       block1():
         return (%None)
 
-So nothing is computed of zeros that stand for what is not there, which would cost time, and give NaN where a zero is
+So no node computes with zeros in place of missing gradients. That would cost time, and yield NaN where a zero is
 divided by zero.
 """
 
@@ -33,7 +33,7 @@ GradientTree = Value | list["GradientTree | None"]
 
 @dataclass(slots=True, eq=False)
 class GradientRegion:
-    """Where gradients stand: a block, which is a region of ``outer`` where that is not None, made by ``node``."""
+    """A block that defines gradients: either the outermost one, or a region of ``outer`` that ``node`` makes."""
 
     block: Block
     outer: GradientRegion | None = None
@@ -47,7 +47,7 @@ class GradientRegion:
         return [self] if self.outer is None else [*self.outer.chain, self]
 
     def give(self, value: Value) -> Value:
-        """What ``value``, of this region, is outside of it: None where the region does not run."""
+        """Return what ``value``, of this region, is outside of it: None where the region does not run."""
         found = self.given.get(value)
         if found is None:
             node = self.node
@@ -59,12 +59,12 @@ class GradientRegion:
 
 
 def optional(type: Type) -> Type:
-    """The type of a gradient that may not be there."""
+    """Return the type of a gradient that may not be there."""
     return type if isinstance(type, OptionalType) else OptionalType(type)
 
 
 def gradient_type(type: Type) -> Type:
-    """The type that the gradient of a value of ``type`` has where it stands as one value."""
+    """Return the type of the gradient of a value of ``type``, as one value."""
     if isinstance(type, OptionalType):
         return gradient_type(type.element)
     if isinstance(type, ListType):
@@ -77,7 +77,7 @@ def gradient_type(type: Type) -> Type:
 
 
 def joined_gradient_type(a: Type | None, b: Type | None) -> Type | None:
-    """The type of a gradient that is an ``a`` on one way and a ``b`` on another; None stands for none at all."""
+    """Return the type of a gradient that is an ``a`` on one way and a ``b`` on another; None stands for none at all."""
     if a is None or b is None:
         known = a or b
         return None if known is None else optional(_plain(known))
@@ -98,14 +98,14 @@ def _joined(a: Type, b: Type) -> Type:
 
 
 def _plain(type: Type) -> Type:
-    """``type`` without what it says of dtypes and sizes."""
+    """Return ``type`` without what it says of dtypes and sizes."""
     if isinstance(type, OptionalType):
         return OptionalType(_plain(type.element))
     return TENSOR if isinstance(type, TensorType) else type
 
 
 def constant(graph: Graph, value: object, type: Type | None = None) -> Value:
-    """A constant at the start of ``graph``, where all can use it."""
+    """Return a constant at the start of ``graph``, where all can use it."""
     node = graph.create_constant(value, type)
     return node.insert_before(graph.return_node.next).output
 
@@ -124,7 +124,7 @@ class GradientRegions:
         return self.root if block is None else self.regions.get(block, self.root)
 
     def common(self, values: Sequence[Value]) -> GradientRegion:
-        """The innermost place that holds all of ``values``, or what they give."""
+        """Return the innermost place that holds all of ``values``, or what they give."""
         found = self.root
         for level in zip(*(self.place_of(value).chain for value in values), strict=False):
             if len(set(map(id, level))) > 1:
@@ -133,7 +133,7 @@ class GradientRegions:
         return found
 
     def at(self, value: Value, place: GradientRegion) -> Value:
-        """What ``value`` is at ``place``, which is around where it stands, or within."""
+        """Return ``value`` at ``place``, which is an enclosing or an inner region of that of ``value``."""
         own = self.place_of(value)
         around = place.chain
         while own not in around:
@@ -143,7 +143,7 @@ class GradientRegions:
         return value
 
     def unwrap_in_region(self, value: Value) -> Value:
-        """``value`` where it is there: itself, or what it is in a region of its own."""
+        """Return ``value`` where it is there: itself, or what it is in a region of its own."""
         if not isinstance(value.type, OptionalType):
             return value
         found = self.opened.get(value)
@@ -156,7 +156,7 @@ class GradientRegions:
         return found
 
     def region(self, condition: Value, place: GradientRegion) -> GradientRegion:
-        """A new region of ``place``, at the insertion point."""
+        """Return a new region of ``place``, at the insertion point."""
         node = self.graph.insert_node(self.graph.create("prim::If", [condition], outputs=0))
         block = node.add_block()
         node.add_block()
@@ -164,7 +164,7 @@ class GradientRegions:
         return found
 
     def region_where_any_defined(self, values: Sequence[Value], place: GradientRegion) -> GradientRegion:
-        """A region of ``place`` that runs where one of ``values``, all of which may not be there, is there."""
+        """Return a region of ``place`` that runs where one of ``values``, all of which may not be there, is there."""
         with self.graph.inserting_at_end(place.block):
             condition = self._exists(values[0])
             for value in values[1:]:
@@ -176,7 +176,7 @@ class GradientRegions:
         return self.graph.insert_node(self.graph.create("aten::__isnot__", [value, none], types=[BOOL])).output
 
     def unwrapped(self, value: Value) -> Value:
-        """A gradient that may be None, where it is known not to be; made at the insertion point."""
+        """Return a gradient that may be None, where it is known not to be; made at the insertion point."""
         if not isinstance(value.type, OptionalType):
             return value
         node = self.graph.create("prim::unchecked_unwrap_optional", [value], types=[value.type.element])
@@ -205,7 +205,7 @@ class GradientRegions:
             return self.graph.insert("autodiff::plus", [a, b])
 
     def _sum_of_containers(self, a: Value, b: Value, type: Type) -> Value:
-        """The sum of two containers, of which ``a`` exists unless neither may."""
+        """Return the sum of two containers, of which ``a`` exists unless neither may."""
         both = [
             self.fitting(each, OptionalType(type) if isinstance(each.type, OptionalType) else type) for each in (a, b)
         ]
@@ -213,7 +213,7 @@ class GradientRegions:
         return self.graph.insert_node(self.graph.create("autodiff::added", both, types=types)).output
 
     def value(self, gradient: GradientTree, place: GradientRegion) -> Value:
-        """``gradient`` as one value at ``place``."""
+        """Return ``gradient`` as one value at ``place``."""
         if isinstance(gradient, Value):
             return self.at(gradient, place)
         elements = [
@@ -226,14 +226,14 @@ class GradientRegions:
             return self.graph.insert_node(self.graph.create("prim::ListConstruct", elements, types=[type])).output
 
     def fitting(self, value: Value, type: Type) -> Value:
-        """``value`` with a type that says less of what is there; made at the insertion point."""
+        """Return ``value`` with a type that says less of what is there; made at the insertion point."""
         if value.type.is_subtype_of(type):
             return value
         return self.graph.insert_node(self.graph.create("prim::unchecked_cast", [value], types=[type])).output
 
 
 def leaves(gradient: GradientTree) -> Iterator[Value]:
-    """The values that a gradient consists of."""
+    """Yield the values that a gradient consists of."""
     if isinstance(gradient, Value):
         yield gradient
         return

@@ -1,4 +1,4 @@
-"""The way back: from gradients of what a graph gives to gradients of what it takes.
+"""Reverse-mode differentiation: build the graph from the gradients of a graph's outputs to those of its inputs.
 
 .. code-block:: text
 
@@ -8,8 +8,8 @@
                                                       …
                                                       return (%2, %4)
 
-The graph that is made has an input for each value of the forward graph that it reads, also for those within branches
-and loops: which of them are kept, and how, is for :mod:`rekindle.autodiff.residuals.selection` to say.
+The backward graph has an input for each value of the forward graph that it reads, including those within branches and
+loops. :mod:`rekindle.autodiff.residuals.selection` decides which of them are saved, and how.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from rekindle.ir.types import INT, NONE, TENSOR, ListType, OptionalType, TensorT
 @dataclass(slots=True, eq=False)
 class LinkedBackward:
     """A backward graph: its first inputs are the gradients of ``roots``, the others stand for the values ``read`` of
-    the forward graph. It returns the gradients of the inputs that were asked for; None for those that do not exist.
+    the forward graph. It returns the requested gradients of the inputs; None for those that do not exist.
 
-    ``reached`` are the forward values that gradients came to, ``scopes`` tell which block goes back through which.
+    ``reached`` are the forward values that have gradients; ``scopes`` map each backward block to its forward block.
     """
 
     graph: Graph
@@ -52,12 +52,12 @@ class LinkedBackward:
 
 @dataclass(slots=True, eq=False)
 class BackwardContext:
-    """What all blocks of a way back have in common."""
+    """State shared by all blocks of a backward graph."""
 
     active: set[Value]
     graph: Graph = field(default_factory=Graph)
     residuals: dict[Value, Value] = field(default_factory=dict)
-    """What stands here for a value of the forward graph."""
+    """Backward values, by the forward value that they stand for."""
     control_values: dict[Value, Value] = field(default_factory=dict)
     """The same for what decides which blocks run."""
     read: list[Value] = field(default_factory=list)
@@ -89,13 +89,13 @@ class BlockBackward:
         return self.way.graph
 
     def inner(self, forward: Block, block: Block) -> BlockBackward:
-        """The scope of a block within this one."""
+        """Return the scope of a block within this one."""
         return BlockBackward(self.way, forward, block)
 
     # --------------------------------------------------------------------------------------------- the forward's values
 
     def residual(self, value: Value) -> Value:
-        """What stands for a value of the forward graph: a copy of a constant, else an input."""
+        """Return what stands for a value of the forward graph: a copy of a constant, else an input."""
         way = self.way
         found = way.residuals.get(value)
         if found is None:
@@ -109,8 +109,8 @@ class BlockBackward:
         return found
 
     def control_values(self, value: Value) -> Value:
-        """What stands for a value of the forward graph that decides which blocks run, and how often: an input, even if
-        it is a constant, so that no pass takes a block away before what is read there has been handed out."""
+        """Return the backward value for a forward value that controls which blocks run, and how often. It is an
+        input, even for a constant, so that no pass removes a block before its residuals are stashed."""
         way = self.way
         found = way.control_values.get(value)
         if found is None:
@@ -143,7 +143,7 @@ class BlockBackward:
         return self.gradients.get(value)
 
     def as_value(self, gradient: GradientTree) -> Value:
-        """``gradient`` as one value, where the step at hand goes."""
+        """Return ``gradient`` as one value, where the step at hand goes."""
         return self.places.value(gradient, self.place)
 
     # ------------------------------------------------------------------------------------------------------------ steps
@@ -178,14 +178,14 @@ class BlockBackward:
                 self.gradients[output] = self._converted(output, self.gradients[output], self.place)
 
     def _converted(self, value: Value, gradient: GradientTree, place: GradientRegion) -> GradientTree:
-        """``gradient``, if it is there, in the dtype of ``value``."""
+        """Return ``gradient``, if it is there, in the dtype of ``value``."""
         if not isinstance(gradient, Value) or not isinstance(gradient.type, TensorType):
             return gradient
         with self.graph.inserting_at_end(place.block):
             return container_backward.in_dtype_of(self, gradient, self.places.unwrapped(self.residual(value)))
 
     def result(self, value: Value) -> GradientTree | None:
-        """The gradient of ``value``, an input of the graph."""
+        """Return the gradient of ``value``, an input of the graph."""
         gradient = self.gradients.get(value)
         if value not in self.way.converted or not isinstance(gradient, Value):
             return gradient
@@ -220,7 +220,7 @@ class BlockBackward:
                 self.add(value, self.places.unwrapped(gradient))
 
     def _argument(self, step: TapeEntry, formula: Formula, name: str) -> Value:
-        """What a parameter of a backward means at ``step``."""
+        """Return what a parameter of a backward means at ``step``."""
         if name in step.values:
             return self.residual(step.values[name])
         if name.startswith("needs_"):
@@ -298,7 +298,7 @@ class BlockBackward:
 
 
 def _is_plain(type: Type) -> bool:
-    """Whether PyTorch's autograd can be asked for the gradient of a value of this type."""
+    """Return whether PyTorch's autograd can be asked for the gradient of a value of this type."""
     if isinstance(type, (OptionalType, ListType)):
         return isinstance(type.element, TensorType) or _is_plain(type.element)
     return isinstance(type, TensorType)
@@ -314,7 +314,8 @@ def build_backward(
     may_be_missing: bool = False,
     one_dtype: bool = True,
 ) -> LinkedBackward:
-    """The backward graph of ``forward``: from gradients of ``roots`` to those of ``wanted``, by way of ``active``.
+    """Return the backward graph of ``forward``: from gradients of ``roots`` to those of ``wanted``, by way of
+    ``active``.
 
     Where gradients of roots ``may_be_missing``, they may be None. With ``one_dtype`` all floats that the graph takes
     are of one dtype.

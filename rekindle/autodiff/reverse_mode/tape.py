@@ -45,11 +45,11 @@ STRUCTURE: Final = frozenset(
 
 
 _CONSTANT: Final = frozenset({"autodiff::unit", "autodiff::seed"})
-"""Kinds of ours whose results have no gradient."""
+"""Kinds defined by this package whose results have no gradient."""
 
 
 def is_differentiable_type(type: Type) -> bool:
-    """Whether a value of this type may have a gradient: a tensor, or a list, a tuple or a dict of tensors."""
+    """Return whether a value of this type may have a gradient: a tensor, or a list, a tuple or a dict of tensors."""
     if isinstance(type, (OptionalType, ListType)):
         return is_differentiable_type(type.contained[0])
     if isinstance(type, DictType):
@@ -60,7 +60,7 @@ def is_differentiable_type(type: Type) -> bool:
 
 
 def is_constant_for_gradients(node: Node) -> bool:
-    """Whether the results of ``node`` have no gradient, whatever its inputs are."""
+    """Return whether the results of ``node`` have no gradient, whatever its inputs are."""
     if node.kind == "prim::Constant" or not any(is_differentiable_type(output.type) for output in node.outputs):
         return True
     if is_constant_operator(node) or node.kind in _CONSTANT:
@@ -126,7 +126,7 @@ def _insert(node: Node, formula: Formula, part: FormulaFunction) -> list[Value]:
 
 
 def unpacked(graph: Graph, value: Value) -> list[Value]:
-    """The elements of a tuple: what it was made of, or new values at the insertion point."""
+    """Return the elements of a tuple: what it was made of, or new values at the insertion point."""
     if value.node.kind == "prim::TupleConstruct":
         return list(value.node.inputs)
     unpack = graph.create("prim::TupleUnpack", [value], types=list(value.type.contained))
@@ -165,7 +165,7 @@ def _step(node: Node, formula: Formula | None, complexes: ComplexValues) -> Tape
 
 
 def active_values(steps: Sequence[TapeEntry], inputs: Collection[Value]) -> set[Value]:
-    """The values that gradients go through, if those of ``inputs`` are wanted."""
+    """Return the values that gradients go through, if those of ``inputs`` are wanted."""
     found = set(inputs)
     _mark(steps, found)
     _check(steps, found)
@@ -211,7 +211,7 @@ def _mark(steps: Sequence[TapeEntry], found: set[Value]) -> None:
             raise DifferentiationError(
                 f"gradients cannot go back through {step.node.kind}",
                 step.node.range,
-                hint="have what stands there computed outside of what is differentiated",
+                hint="compute it outside of the differentiated function",
             )
 
 
@@ -264,18 +264,18 @@ def _differentiable_outputs(step: TapeEntry) -> list[Value]:
 
 
 def is_recomputable(node: Node) -> bool:
-    """Whether running ``node`` again gives the same."""
+    """Return whether running ``node`` again gives the same."""
     return not may_write(node) and not node.blocks and (not is_nondeterministic(node) or _drops_nothing(node))
 
 
 def _drops_nothing(node: Node) -> bool:
-    """Whether a node that may draw random numbers draws none, since it is not to drop anything."""
+    """Return whether a node that may draw random numbers draws none, since it is not to drop anything."""
     rates, flags = _dropping(node)
     return 0.0 in rates or False in flags
 
 
 def may_be_identity_dropout(node: Node) -> bool:
-    """Whether a node that may draw random numbers gives its argument back, for all that is known."""
+    """Return whether a node that may draw random numbers gives its argument back, for all that is known."""
     operator = node.operator
     if operator is None or not operator.may_alias_inputs or not is_nondeterministic(node):
         return False
@@ -284,7 +284,8 @@ def may_be_identity_dropout(node: Node) -> bool:
 
 
 def _dropping(node: Node) -> tuple[list[Any], list[bool | None]]:
-    """The rates at which a node drops elements, and whether it is to do so at all; None for what is not known."""
+    """Return the rates at which a node drops elements, and whether it is to do so at all; None for what is not
+    known."""
     schema = node.schema
     if schema is None:
         return [], []

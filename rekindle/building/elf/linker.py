@@ -55,7 +55,8 @@ def link(
     looks for them besides the usual folders.
 
     Raises:
-        LinkError: an object is no x86-64 object, a symbol is defined twice or not at all, or a relocation is unknown.
+        LinkError: an object is not an x86-64 object, a symbol is defined twice or not at all, or a relocation is
+            unknown.
     """
     return _Linker(list(map(ObjectFile.read, images)), tuple(exports), tuple(needed), soname, runpath).link()
 

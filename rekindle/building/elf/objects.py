@@ -94,13 +94,13 @@ class ObjectFile:
         """Read the object in ``image``.
 
         Raises:
-            LinkError: it is no relocatable ELF object of 64 bits in little-endian order.
+            LinkError: it is not a relocatable little-endian 64-bit ELF object.
         """
         if image[:6] != b"\x7fELF\x02\x01":
-            raise LinkError("this is no ELF object of 64 bits in little-endian order")
+            raise LinkError("this is not a little-endian 64-bit ELF object")
         _, kind, machine, *_rest = _HEADER.unpack_from(image)
         if kind != 1:
-            raise LinkError("this ELF file is no relocatable object")
+            raise LinkError("this ELF file is not a relocatable object")
         offset, count, names_index = _rest[3], _rest[9], _rest[10]
         headers = [_SECTION.unpack_from(image, offset + index * _SECTION.size) for index in range(count)]
         sections: dict[int, Section] = {}

@@ -131,7 +131,7 @@ def int_word(value: Any) -> int:
         return NO_INDEX if index is None else index
     if isinstance(value, torch.memory_format | torch.layout):
         return number_of(value)
-    raise NotBuildable(f"{value!r} is no number")
+    raise NotBuildable(f"{value!r} is not a number")
 
 
 NO_INDEX = 0xFFFFFFFF

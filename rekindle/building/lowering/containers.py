@@ -270,7 +270,7 @@ def fold(w: ProgramWriter, node: Node) -> None:
     word = w.call(functions[node.kind], items)
     wanted = node.output.type
     if node.kind == "aten::sum" and wanted == INT:
-        # A sum of 64 bits that wraps around is no sum.
+        # A sum that overflows 64 bits is an error.
         w.fail_if(w.call(sorting.sum_overflows, items), ErrorCode.OVERFLOW_ERROR, OVERFLOW[1])
     w.define(node.output, word if word_is_flag(node) else w.of_word(word, wanted))
 

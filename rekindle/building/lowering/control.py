@@ -67,7 +67,7 @@ def raise_exception(w: ProgramWriter, node: Node) -> None:
 
 @emits("prim::RaiseException.arguments")
 def raise_with_arguments(w: ProgramWriter, node: Node) -> None:
-    """An exception with arguments, whose message is what TorchScript says in their place."""
+    """Emit an exception with arguments; its message is that of TorchScript."""
     message, cls, values = node.inputs
     name = cls.to_python() if is_constant(cls) else None
     if not isinstance(name, str):
@@ -96,7 +96,7 @@ _IS_EXACT: Final = field_index(Context, "is_exact")
 
 @emits("aten::wait", SETTLED)
 def same_value(w: ProgramWriter, node: Node) -> None:
-    """A Future is the value of its task, which ran where it was forked."""
+    """Emit nothing: a Future is the value of its task, which ran at the fork."""
     w.define_borrowed(node.output, w.name(node.input))
 
 
@@ -105,7 +105,7 @@ _MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
 
 @emits("prim::Enter", "prim::Exit")
 def enter_context(w: ProgramWriter, node: Node) -> None:
-    """The modes of gradients change nothing: a library records none."""
+    """Emit nothing for gradient modes: a library records no gradients."""
     if str(node.input.type).rpartition(".")[2] not in _MODES:
         raise NotBuildable(f"a 'with' statement of a {node.input.type}", node.range)
     w.define(node.output, "null")
@@ -207,7 +207,7 @@ def is_instance(w: ProgramWriter, node: Node) -> None:
 
 
 def _kind_number(type: Type, given: Type, node: Node) -> Kind | None:
-    """Return the kind of the objects of a type, which tells it from the other types of a value."""
+    """Return the kind that objects of ``type`` have, and other types of the value have not."""
     if isinstance(type, OptionalType):
         return _kind_number(type.element, given, node)
     if isinstance(type, NoneType):
@@ -220,7 +220,7 @@ def _kind_number(type: Type, given: Type, node: Node) -> Kind | None:
     lists = [each for each in given.contained if isinstance(each, ListType)]
     if isinstance(type, ListType) and len(lists) == 1:
         return Kind.LIST
-    raise NotBuildable(f"native libraries cannot tell whether a value is a {type}", node.range)
+    raise NotBuildable(f"native libraries cannot test whether a value is a {type}", node.range)
 
 
 # -------------------------------------------------------------------------------------------------------------- tuples

@@ -116,10 +116,10 @@ def _pieces_of_percent(node: Node, form: str, given: Sequence[Operand]) -> Itera
 
 @emits("aten::format", "aten::percentFormat")
 def format_text(w: ProgramWriter, node: Node) -> None:
-    """A form that is a constant; others are refused."""
+    """Emit the formatting of a constant format string; others are rejected."""
     form = node.inputs[0].to_python() if is_constant(node.inputs[0]) else None
     if not isinstance(form, str):
-        raise NotBuildable("'format' of a string that is no constant", node.range)
+        raise NotBuildable("'format' of a string that is not a constant", node.range)
     pieces = _pieces_of_form if node.kind == "aten::format" else _pieces_of_percent
     constants = w.parts.constants
     result = w.call(texts.text_concat, constants.string(""), constants.string(""))

@@ -128,7 +128,7 @@ def _tensor(
     w: ProgramWriter, weights: Weights, storage: str, shared: dict[tuple[Any, ...], str], value: Any, path: str
 ) -> str:
     if not isinstance(value, Tensor):
-        raise NotBuildable(f"the attribute '{path}' is no Tensor, but a {type(value).__name__}")
+        raise NotBuildable(f"the attribute '{path}' is not a Tensor, but a {type(value).__name__}")
     key = (value.data_ptr(), value.dtype, tuple(value.shape), value.stride())
     if key in shared and value.numel():
         w.call(retain, shared[key])

@@ -40,7 +40,7 @@ def set_reason(w: ProgramWriter, node: Node) -> None:
 
 
 def function(w: ProgramWriter, node: Node) -> None:
-    """A function of the C library, with the errors of Python's module ``math``."""
+    """Emit a function of the C library, with the errors of Python's module ``math``."""
     name = node.kind.partition("::")[2]
     a = w.converted(w.name(node.input), node.input.type, FLOAT)
     result = w.emit(f"call double @{'llvm.sqrt.f64' if name == 'sqrt' else name}(double {a})")
@@ -104,7 +104,7 @@ _OF_SCALARS: Final[dict[Type, str]] = {INT: "int", FLOAT: "float", BOOL: "bool"}
 
 @emits("aten::Float.Scalar", "aten::Int.Scalar", "aten::Bool.Scalar")
 def convert_scalar(w: ProgramWriter, node: Node) -> None:
-    """A Scalar whose type is known, or a boxed one."""
+    """Emit the conversion of a Scalar of known type, or of a boxed one."""
     kind = node.kind.partition("::")[2]
     given = node.input.type
     if given in _OF_SCALARS:
@@ -176,7 +176,7 @@ _UNTYPED: Final = (
     *("aten::pow.Scalar_Scalar", "prim::min.Scalar", "prim::max.Scalar", "prim::abs.Scalar"),
 )
 def untyped(w: ProgramWriter, node: Node) -> None:
-    """An operator of Scalars whose types are known."""
+    """Emit an operator on Scalars of known types."""
     if any(value.type not in _OF_SCALARS for value in node.inputs):
         call_torch(w, node)
         return

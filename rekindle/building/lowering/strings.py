@@ -189,7 +189,7 @@ def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = Fals
 
 
 def _is_written_otherwise(type: Type) -> bool:
-    """Return whether Python writes a value in another way than its descriptor says: a dtype is no int."""
+    """Return whether Python formats a value otherwise than its descriptor specifies: a dtype is not an int."""
     if isinstance(type, EnumType) or (isinstance(type, ListType | DictType) and type.python):
         return True
     if type in (DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT) or (isinstance(type, TupleType) and type.name):

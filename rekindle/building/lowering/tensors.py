@@ -71,7 +71,7 @@ def is_floating_point(w: ProgramWriter, node: Node) -> None:
     "aten::is_autocast_enabled",
 )
 def never(w: ProgramWriter, node: Node) -> None:
-    """Nothing records gradients in a library, and its tensors are dense ones of the CPU."""
+    """Emit False: libraries record no gradients, and their tensors are dense tensors on the CPU."""
     w.define(node.output, "false")
 
 

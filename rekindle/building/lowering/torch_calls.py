@@ -48,7 +48,8 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     """Call the operator of a node through PyTorch's stable C ABI.
 
     Raises:
-        NotBuildable: it is no operator of PyTorch's dispatcher, or it takes or returns what the ABI does not know.
+        NotBuildable: it is not an operator of PyTorch's dispatcher, or the ABI lacks a type of its arguments or
+            results.
     """
     schema = node.schema
     if schema is None or not schema.name.startswith("aten::") or not _is_dispatched(schema):
@@ -62,7 +63,9 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     if schema.name == "aten::_neg_view":
         raise NotBuildable("native libraries have no tensors that are negated when they are read", node.range)
     if schema.name in ("aten::as_strided", "aten::storage_offset"):
-        raise NotBuildable(f"'{schema.name}': a tensor of a library does not tell its place in its storage", node.range)
+        raise NotBuildable(
+            f"'{schema.name}': a tensor of a library does not know its offset in its storage", node.range
+        )
     if any(argument.is_out for argument in schema.arguments):
         raise NotBuildable(f"'{schema.name}' with an argument 'out', whose sizes may change", node.range)
     if schema.name.partition("::")[2] in _RESIZING:

@@ -100,7 +100,7 @@ class ProgramWriter(RegionWriter):
         return name
 
     def owned_slot(self) -> str:
-        """Return a slot for an object that is no value yet; an error releases what is in it."""
+        """Return a slot for an object that does not exist yet; an error path releases its content."""
         name = f"%{self.fresh('object')}"
         self._allocas.append(f"  {name} = getelementptr ptr, ptr %objects, i64 {self._objects}")
         self._objects += 1
@@ -113,8 +113,8 @@ class ProgramWriter(RegionWriter):
         return register
 
     def converted(self, register: str, given: Type, wanted: Type) -> str:
-        """Return a value as one of a wider type: a number is boxed where the type does not tell that it is one. An
-        object keeps its reference, a new box has one of its own."""
+        """Convert a value to a wider type: a number is boxed if the wanted type may hold other values. An object
+        keeps its reference, a new box has one of its own."""
         have, want = descriptor_of(given), descriptor_of(wanted)
         if have[0] in "ifb" and want[0] not in "ifb":
             kind = {"i": Kind.INT, "f": Kind.FLOAT, "b": Kind.BOOL}[have[0]]
@@ -329,7 +329,7 @@ class ProgramWriter(RegionWriter):
             self.define_phi(value, incoming)
 
     def define_phi(self, value: Value, incoming: str) -> None:
-        # A phi stands at the start of its block: the stores of slots go after the last one.
+        # A phi is at the start of its block: the stores of slots go after the last one.
         name = f"%{self.fresh()}"
         at = len(self.lines)
         while self.lines[at - 1].lstrip().startswith("store "):

@@ -196,7 +196,7 @@ def is_empty(rank: int, sizes: Array[int] | None) -> bool:
 
 @native
 def delete_managed(managed: DLManagedTensor) -> None:
-    """The deleter of tensors in results."""
+    """Delete a tensor in a result: the deleter of its DLPack structure."""
     if managed is not None:
         release(managed.manager_context)
         free(managed)
@@ -293,7 +293,7 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
 
 @native
 def descriptor_of_c(kind: int) -> Array[Byte] | None:
-    """Return the type that the kind of a value tells; None of containers."""
+    """Return the type that the kind of a value determines; None for containers."""
     if kind == CKind.INT:
         return c("i")
     if kind == CKind.FLOAT:
@@ -307,7 +307,7 @@ def descriptor_of_c(kind: int) -> Array[Byte] | None:
 
 @native
 def boxed(descriptor: Array[Byte], word: int) -> int:
-    """Box a number, where the type does not tell that it is one."""
+    """Box a number, if its declared type may hold other values."""
     first = descriptor[0]
     if first == descriptors.INT:
         return word_of(new_box(Kind.INT, word))

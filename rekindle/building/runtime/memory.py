@@ -16,8 +16,8 @@ class Owner(IntEnum):
 
     LIBRARY = 0
     CALLER = 1
-    """Whoever called the library: it is valid for the time of the call. ``handle`` is the address of a word that counts
-    such storages."""
+    """The caller of the library: the storage is valid during the call. ``handle`` is the address of a word that
+    counts such storages."""
     TORCH = 2
     """The tensor of PyTorch in ``handle``."""
     INSTANCE = 3

@@ -13,7 +13,7 @@ class Kind(IntEnum):
     """The kinds of objects."""
 
     INT = 1
-    """A boxed int, where the type does not tell that it is one; so are ``FLOAT`` and ``BOOL``."""
+    """A boxed int, for a declared type that may hold other values; ``FLOAT`` and ``BOOL`` likewise."""
     FLOAT = 2
     BOOL = 3
     TEXT = 4

@@ -387,7 +387,7 @@ def check_integral(context: Context, tensor: Tensor) -> bool:
     elif value - value != 0.0:
         fail(context, ErrorCode.OVERFLOW_ERROR, c("cannot convert float infinity to integer"))
     elif not holds(INT64, True, 0, value):
-        fail(context, ErrorCode.OVERFLOW_ERROR, c("a float that is no int of 64 bits cannot be converted to one"))
+        fail(context, ErrorCode.OVERFLOW_ERROR, c("a float outside of 64-bit integers cannot be converted to one"))
     return context.code == 0
 
 
@@ -552,7 +552,7 @@ def list_of_strides(tensor: Tensor) -> List:
 
 @native
 def join_parts(context: Context, parts: List, dim: int, stacks: bool) -> Tensor | None:
-    """``cat`` or ``stack`` of tensors of one dtype."""
+    """Return ``cat`` or ``stack`` of tensors of one dtype."""
     if parts.length == 0:
         fail(context, ErrorCode.RUNTIME_ERROR, c("expected a non-empty list of Tensors"))
         return None

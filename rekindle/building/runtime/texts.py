@@ -238,7 +238,7 @@ def text_replace(text: Text, old: Text, new: Text) -> Text | None:
 
 @native
 def is_space(byte: int) -> bool:
-    """Whether Python's ``isspace`` holds for a character of ASCII."""
+    """Return whether Python's ``isspace`` holds for a character of ASCII."""
     return byte == 32 or (byte >= 9 and byte <= 13) or (byte >= 28 and byte <= 31)
 
 
@@ -460,7 +460,7 @@ def exponent_in(text: Array[Byte], length: int) -> int:
 
 @native
 def text_with_case(text: Text, upper: bool) -> Text:
-    """``upper`` or ``lower`` of a text of ASCII."""
+    """Return ``upper`` or ``lower`` of a text of ASCII."""
     result = part(text, 0, text.bytes)
     data = data_of(result)
     for i in range(text.bytes):

@@ -34,8 +34,8 @@ _MAX_SIZES: Final = 256
 
 @cache
 def _function(target: Target) -> TaskFunction | None:
-    """The function, whose arguments are query, key, value, mask or 0, output and workspace; None where this platform
-    lacks what it calls."""
+    """Return the function, whose arguments are query, key, value, mask or 0, output and workspace; None where this
+    platform lacks what it calls."""
     return task_function(NAME, module_text(target), 6, target, None)
 
 
@@ -131,7 +131,7 @@ class Attention:
 def _identity(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None
 ) -> tuple[object, ...]:
-    """What calls that share their words have in common."""
+    """Return what calls that share their words have in common."""
     found = (query.shape, query.stride(), key.shape, key.stride(), value.shape, value.stride())
     return *found, None if mask is None else mask.stride(), is_causal, scale
 

@@ -316,7 +316,7 @@ class _AttentionWriter(TaskWriter):
         is_causal = f.emit_value(f"icmp ne i64 {self.word(AttentionWord.IS_CAUSAL)}, 0")
 
         def seen(end: str) -> str:
-            """How many keys the queries before ``end`` see."""
+            """Return how many keys the queries before ``end`` see."""
             fewer = f.call("i64", "llvm.umin.i64", ("i64", keys), ("i64", end))
             return f.emit_value(f"select i1 {is_causal}, i64 {fewer}, i64 {keys}")
 

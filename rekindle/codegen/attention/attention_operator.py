@@ -88,7 +88,7 @@ def attention(_: Node) -> Operation:
 
 
 def _kind(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
-    """The bit lengths of sizes."""
+    """Return the bit lengths of sizes."""
     sizes = (query.shape[0] * query.shape[1], query.shape[2], key.shape[2], query.shape[3], value.shape[3])
     return tuple(size.bit_length() for size in sizes)
 

@@ -23,8 +23,8 @@ _MAX_STRIDE: Final = 4
 
 @cache
 def _function(shape: RowShape, target: Target) -> TaskFunction | None:
-    """The function, whose arguments are the image, the residual or 0, and the output; None where this platform lacks
-    what it calls."""
+    """Return the function, whose arguments are the image, the residual or 0, and the output; None where this platform
+    lacks what it calls."""
     return task_function(shape.name(), module_text(target, shape), 3, target, None)
 
 

@@ -373,7 +373,7 @@ class _DepthwiseWriter(TaskWriter):
         f.emit("br label %next")
 
     def _each(self, vectors: int) -> list[tuple[int, int, int]]:
-        """Each vector of a tile: its position, its number, its number in the position."""
+        """Return each vector of a tile: its position, its number, its number in the position."""
         return [
             (position, position * vectors + vector, vector)
             for position in range(self.tile)

@@ -39,8 +39,8 @@ _LAST: Final = torch.channels_last
 
 @cache
 def _function(kind: str, rows: int, target: Target) -> TaskFunction | None:
-    """The function of a kind of convolution, whose arguments are the image, the residual or 0, and the output; None
-    where this platform lacks what it calls."""
+    """Return the function of a kind of convolution, whose arguments are the image, the residual or 0, and the output;
+    None where this platform lacks what it calls."""
     return task_function(function_name(kind, rows), module_text(target, kind, rows), 3, target, None)
 
 
@@ -307,6 +307,6 @@ def tile_rows(target: Target, positions: int) -> int:
 
 
 def _chunk(run: int) -> int:
-    """How many channels to add up before the sum is added to the result: a divisor, where there is one that is neither
-    short nor long."""
+    """Return how many channels to add up before the sum is added to the result: a divisor, where there is one that is
+    neither short nor long."""
     return next((each for each in reversed(_CHUNK) if run % each == 0), run)

@@ -171,16 +171,17 @@ class _FunctionWriter(TaskWriter):
         self.define(f"{self.name}.tasks", "ptr %words, i64 %begin, i64 %end, i64 %thread")
 
     def _step_beyond(self, step: DirectWord, count: DirectWord, inner: DirectWord) -> str:
-        """From the last of ``count`` places, ``inner`` apart, to the first one of the next ``step``, less what follows
-        it: for columns the step to the next row, for rows what is more than that step at the end of an image."""
+        """Return the offset from the last of ``count`` positions, ``inner`` apart, to the first one of the next
+        ``step``, less what follows it: for columns the step to the next row, for rows the excess over that step at
+        the end of an image."""
         f, words = self.f, self.words
         length = f.emit_value(f"mul i64 {words[count]}, {words[inner]}")
         beyond = f.emit_value(f"sub i64 {words[step]}, {length}")
         return beyond if step is DirectWord.IMAGE_STEP else f.emit_value(f"add i64 {beyond}, {words[inner]}")
 
     def _positions(self, tile: str, image: str, channel: str) -> tuple[list[str], list[str]]:
-        """Where the first places of the positions of a tile are in the image, and where their channels are in the
-        output, in bytes."""
+        """Return where the first places of the positions of a tile are in the image, and where their channels are in
+        the output, in bytes."""
         f, words = self.f, self.words
         last = f.emit_value(f"sub i64 {words[DirectWord.POSITIONS]}, {self.rows}")
         wanted = f.emit_value(f"mul i64 {tile}, {self.rows}")
@@ -211,8 +212,8 @@ class _FunctionWriter(TaskWriter):
         return starts, places
 
     def _following(self, column: str, line: str, offset: str) -> tuple[str, str, str, str]:
-        """The column, the line and the offset in the image of the position after this one, and whether it is the first
-        one of a row."""
+        """Return the column, the line and the offset in the image of the position after this one, and whether it is the
+        first one of a row."""
         f, words = self.f, self.words
         column = f.emit_value(f"add i64 {column}, 1")
         is_end = f.emit_value(f"icmp eq i64 {column}, {words[DirectWord.WIDTH]}")
@@ -347,7 +348,7 @@ class _FunctionWriter(TaskWriter):
         self.f.call("void", "llvm.prefetch.p0", *arguments)
 
     def _numbers(self, at: str, vectors: int, masks: list[str] | None) -> list[str]:
-        """What the weights are multiplied with: one number, or one for each channel."""
+        """Return what the weights are multiplied with: one number, or one for each channel."""
         f, lanes = self.f, self.lanes
         if not self.is_depthwise:
             return [self.spread(at)] * vectors

@@ -89,8 +89,8 @@ def launch_parameters(
 
 def launch_text(name: str, arguments: int, words: int, *, returns: bool, pads: bool) -> str | None:
     """Return the function for the module of ``@name(ptr words, ptr argument…, i64 threads)``, which has so many
-    arguments and words, and returns an i64 if it ``returns``; ``pads`` if the module has ``@pad``. None where this
-    build of PyTorch does not tell its number of threads."""
+    arguments and words, and returns an i64 if it ``returns``; ``pads`` if the module has ``@pad``. None if this
+    build of PyTorch does not export its number of threads."""
     if find(THREADS) is None:
         return None
     given = ", ".join(f"ptr %argument{number}" for number in range(arguments))

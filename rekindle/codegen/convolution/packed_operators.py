@@ -44,7 +44,7 @@ def _are_plain_weights(weight: Tensor, bias: Tensor | None) -> bool:
 
 
 def _kind(input: Tensor) -> tuple[int, bool]:
-    """The bit length of the number of elements, and whether the order is channels-last."""
+    """Return the bit length of the number of elements, and whether the order is channels-last."""
     return input.numel().bit_length(), input.dim() == 4 and input.is_contiguous(memory_format=_LAST)
 
 

@@ -61,5 +61,5 @@ class TransposedConvolution(DirectConvolution):
         return [DirectConvolution(place, self.bias, target=self.target)._pack()[0] for place in places]
 
     def _place(self, row: int, column: int) -> Tensor:
-        """The linear map of a place of the kernel, as a convolution's weight."""
+        """Return the linear map of a place of the kernel, as a convolution's weight."""
         return self.weight[:, :, row, column].t()[:, :, None, None]

@@ -42,8 +42,8 @@ _LINE: Final = 64
 
 @cache
 def _function(target: Target) -> TaskFunction | None:
-    """The function, whose arguments are the image, the residual or 0, the output and the workspace, and which returns 1
-    if a result is not finite; None where this platform lacks what it calls."""
+    """Return the function, whose arguments are the image, the residual or 0, the output and the workspace, and which
+    returns 1 if a result is not finite; None where this platform lacks what it calls."""
     return task_function(NAME, module_text(target), 4, target, "i64")
 
 
@@ -180,7 +180,7 @@ class WinogradConvolution:
         return _Call(function, words, sizes, strides, words[WinogradWord.WORKSPACE_BYTES], most_threads)
 
     def _block(self, tiles: int, row: int) -> int:
-        """How many tiles a block has: as many as fit into a cache, with a block for each thread."""
+        """Return how many tiles a block has: as many as fit into a cache, with a block for each thread."""
         most = max(_WORKSPACE // (POINTS * row), _MIN_TILES)
         share = -(-tiles // torch.get_num_threads())
         step = rows_of(self.target)[0]

@@ -293,7 +293,7 @@ class _WinogradWriter(TaskWriter):
         vectors = self.calculate("udiv", self.calculate("add", outputs, self.lanes - 1), self.lanes)
 
         def places(tile: str) -> tuple[list[str], list[str]]:
-            """Where the four places are in the result, and in the residual."""
+            """Return where the four places are in the result, and in the residual."""
             number, row, column = self._position(tile)
             written: list[str] = []
             added: list[str] = []

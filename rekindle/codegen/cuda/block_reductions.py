@@ -11,7 +11,7 @@ from rekindle.codegen.loop_ir.scalar_types import BOOL, ScalarType
 
 
 def thread_index(f: FunctionBuilder, name: str) -> str:
-    """The coordinate or count ``name`` of :mod:`rekindle.codegen.cuda.thread_ir`, as an i64."""
+    """Return the coordinate or count ``name`` of :mod:`rekindle.codegen.cuda.thread_ir`, as an i64."""
     return f.emit_value(f"zext i32 {f.emit_value(f'call i32 @{name}()')} to i64")
 
 
@@ -129,7 +129,7 @@ def _reduce_warp(fold: ReductionWriter, value: str) -> str:
 
 
 def _exchanged(f: FunctionBuilder, scalar: ScalarType, value: str, distance: int) -> str:
-    """What the thread ``distance`` lanes away has."""
+    """Return what the thread ``distance`` lanes away has."""
     type = element_type(scalar)
     bits = 1 if scalar is BOOL else scalar.bits
     word = value if type.startswith("i") else f.emit_value(f"bitcast {type} {value} to i{bits}")

@@ -94,7 +94,7 @@ def _store_last(w: NestWriter, bases: Bases, at: str, known: Known) -> None:
 
 
 def _place(w: NestWriter, number: int, share: str, row: str, column: str, fold: ReductionWriter) -> str:
-    """Where the result of a share of a column is: those of each reduction are one array."""
+    """Return where the result of a share of a column is: those of each reduction are one array."""
     f, last = w.f, w.nest.vector_loop
     columns, rows = w.walks.sizes[last], w.walks.product(range(last))
     above = f.emit_value(f"add i64 {f.emit_value(f'mul i64 {share}, {rows}')}, {row}")

@@ -24,7 +24,7 @@ class _Symbols:
 
 
 def compile_for(kernel: Kernel, device: Device) -> NativeCode:
-    """The launcher of ``kernel`` on ``device``: a function ``kernel`` of the host.
+    """Return the launcher of ``kernel`` on ``device``: a function ``kernel`` of the host.
 
     Raises:
         Unsupported: the device cannot run it.

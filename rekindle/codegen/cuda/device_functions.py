@@ -62,7 +62,7 @@ def return_unless(w: NestWriter, condition: str) -> None:
 
 
 def global_thread_index(w: NestWriter) -> str:
-    """The number of the thread among those of all blocks."""
+    """Return the number of the thread among those of all blocks."""
     before = w.f.emit_value(f"mul i64 {thread_index(w.f, 'block')}, {thread_index(w.f, 'threads.x')}")
     return w.f.emit_value(f"add i64 {before}, {thread_index(w.f, 'thread.x')}")
 

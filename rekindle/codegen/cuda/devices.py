@@ -94,7 +94,7 @@ class CudaDevice:
         return LoadedModule(self._context, functions)
 
     def _image(self, module: DeviceModule) -> bytes:
-        """The machine code of a module, which is kept on disk."""
+        """Return the machine code of a module, which is kept on disk."""
         target, driver = ptx_target(self.capability, self._driver.version), self._driver.version
         library = find_libdevice()
         text = module.for_gpu()
@@ -118,7 +118,7 @@ def _state(library: Path | None) -> str:
 
 @cache
 def cuda_device(index: int) -> CudaDevice:
-    """The device ``cuda:<index>``.
+    """Return the device ``cuda:<index>``.
 
     Raises:
         Unsupported: kernels are not made for it.

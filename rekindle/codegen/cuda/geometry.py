@@ -26,7 +26,7 @@ _PARAMETER_BYTES: Final = 4096
 
 
 def vector_lanes(nest: LoopNest) -> int:
-    """How many elements a thread computes at a time where memory is aligned."""
+    """Return how many elements a thread computes at a time where memory is aligned."""
     sizes = [access.scalar.size for access in nest.accesses if access.step is AccessStride.NEXT]
     if not sizes:
         return 1
@@ -35,17 +35,17 @@ def vector_lanes(nest: LoopNest) -> int:
 
 
 def fits_registers(nest: LoopNest) -> bool:
-    """Whether there is a variant of ``nest`` that keeps rows in registers."""
+    """Return whether there is a variant of ``nest`` that keeps rows in registers."""
     return nest.reduction_rank == 1 and not nest.vectorizes_outer and not nest.is_full_reduction
 
 
 def is_splittable(nest: LoopNest) -> bool:
-    """Whether blocks may share the rows of a column: there is one phase, which stores nothing."""
+    """Return whether blocks may share the rows of a column: there is one phase, which stores nothing."""
     return nest.vectorizes_outer and len(nest.phases) == 1 and not nest.phases[0].stores
 
 
 def parameters_of(kernel: Kernel) -> str:
-    """The parameters of every function of a kernel: pointers, numbers and arguments, each an array by value."""
+    """Return the parameters of every function of a kernel: pointers, numbers and arguments, each an array by value."""
     counts = argument_words(kernel)
     if sum(counts.values()) * 8 > _PARAMETER_BYTES:
         raise Unsupported("more parameters than a GPU takes")
@@ -54,7 +54,7 @@ def parameters_of(kernel: Kernel) -> str:
 
 
 def argument_words(kernel: Kernel) -> dict[str, int]:
-    """The arrays that functions of a kernel take, and how many words each has; none is empty."""
+    """Return the arrays that functions of a kernel take, and how many words each has; none is empty."""
     counts = {
         "pointers": len(kernel.inputs) + len(kernel.outputs) + len(kernel.temporaries),
         "parameters": sum(nest.parameters for nest in kernel.nests),

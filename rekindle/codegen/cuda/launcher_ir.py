@@ -117,8 +117,8 @@ end:
 
 
 def launcher_text(kernel: Kernel, functions: Sequence[str], device_type: int, device: int) -> str:
-    """The module that defines ``kernel``, which launches ``functions`` on a device of PyTorch: its type (1 for CUDA)
-    and its index."""
+    """Return the module that defines ``kernel``, which launches ``functions`` on a device of PyTorch: its type (1 for
+    CUDA) and its index."""
     builder = LauncherBuilder(kernel, functions, device)
     builder.allocate_temporaries()
     first = 0

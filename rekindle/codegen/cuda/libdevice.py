@@ -23,7 +23,7 @@ _PACKAGES: Final = (
 
 @cache
 def find_libdevice() -> Path | None:
-    """The file; None where there is none."""
+    """Return the file; None where there is none."""
     return next((path for path in _candidates() if path.is_file()), None)
 
 

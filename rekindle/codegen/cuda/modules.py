@@ -39,7 +39,7 @@ class DeviceModule:
         return tuple(self.most_threads)
 
     def for_gpu(self) -> str:
-        """The text for LLVM's NVPTX target."""
+        """Return the text for LLVM's NVPTX target."""
         text = self.text.replace("define KERNEL void", "define ptx_kernel void")
         notes = [f'!{{ptr @{name}, !"maxntidx", i32 {threads}}}' for name, threads in self.most_threads.items()]
         numbered = [f"!{number} = {note}" for number, note in enumerate(notes, 2)]
@@ -48,13 +48,13 @@ class DeviceModule:
         return "\n".join([text, *numbered, f"!nvvm.annotations = !{{{numbers}}}", ""])
 
     def for_host(self, intrinsics: str) -> str:
-        """The text for a host that emulates a GPU with its own ``intrinsics``: pointers to arrays are passed."""
+        """Return the text for a host that emulates a GPU with its own ``intrinsics``: pointers to arrays are passed."""
         text = self.text.replace("define KERNEL void", "define void").replace(" addrspace(3)", "")
         return _BYVAL.sub("ptr", f"{intrinsics}\n{text}")
 
 
 def device_module(kernel: Kernel, machine: Machine) -> DeviceModule:
-    """The functions of all nests of ``kernel``.
+    """Return the functions of all nests of ``kernel``.
 
     Raises:
         Unsupported: a GPU does not compute one of the nests.

@@ -74,7 +74,7 @@ class NestLaunch:
         return self._value(f"udiv i64 {self._value(f'add i64 {count}, {less}')}, {of}")
 
     def _is_aligned(self) -> str:
-        """Whether vectors of all rows lie at multiples of their size, and there is nothing left of a row."""
+        """Return whether vectors of all rows lie at multiples of their size, and there is nothing left of a row."""
         f, nest = self.f, self.nest
         loop = nest.vector_loop
         rest = self._value(f"and i64 {self.sizes[loop]}, {self.lanes - 1}")
@@ -108,7 +108,7 @@ class NestLaunch:
         return self._value(f"select i1 {condition}, i64 {own}, i64 {others}")
 
     def _choice(self) -> tuple[str, str, str]:
-        """Whether vectors can be used, the function, and the number of lanes."""
+        """Return whether vectors can be used, the function, and the number of lanes."""
         if self.lanes == 1:
             return "true", str(self.launcher.numbers[f"nest{self.number}_scalar"]), "1"
         aligned = self._is_aligned()
@@ -123,8 +123,8 @@ class NestLaunch:
         self.launcher.launch(function, blocks, THREADS, 1)
 
     def _rows(self) -> None:
-        """A row has as many threads as leave each at most as many vectors as it can keep, a power of two from a warp
-        on; where a warp is enough, a block has several rows."""
+        """Choose the number of threads of a row: enough that each holds at most the maximum of vectors, a power of
+        two from a warp on. If a warp suffices, a block has several rows."""
         f = self.f
         aligned, function, lanes = self._choice()
         length = self.sizes[-1]
@@ -165,7 +165,7 @@ class NestLaunch:
         self.launcher.launch(function, blocks, COLUMNS, COLUMN_ROWS)
 
     def _split_columns(self, blocks: str, function: str) -> None:
-        """Where there are few blocks, several share the rows of the same columns."""
+        """Let several blocks share the rows of the same columns if there are few blocks."""
         f, nest, launcher = self.f, self.nest, self.launcher
         rows = self.sizes[nest.reduction_loops.start]
         tag = f.name()

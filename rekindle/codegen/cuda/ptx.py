@@ -30,7 +30,7 @@ class PtxTarget:
 
 
 def ptx_target(capability: tuple[int, int], driver: int) -> PtxTarget:
-    """The target for a device of this compute capability (from :data:`MIN_CAPABILITY` on), and a driver for this
+    """Return the target for a device of this compute capability (from :data:`MIN_CAPABILITY` on), and a driver for this
     version of CUDA (``12040`` is 12.4)."""
     major, minor = next(each for each in _CAPABILITIES if each <= capability)
     version = next(version for least, version in _PTX_OF_DRIVERS if least <= driver)
@@ -85,7 +85,8 @@ def _link(module: Any, libdevice: Path, called: frozenset[str], context: Any) ->
 
 @cache
 def _part_of(libdevice: Path, called: frozenset[str]) -> bytes:
-    """The functions that are ``called`` of a library, and what they need, as bitcode: all of it takes LLVM long."""
+    """Return the functions that are ``called`` of a library, and what they need, as bitcode: all of it takes LLVM
+    long."""
     library = llvm().parse_bitcode(libdevice.read_bytes(), llvm().create_context())
     for function in library.functions:
         if not function.is_declaration and function.name not in called:

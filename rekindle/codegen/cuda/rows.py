@@ -1,7 +1,7 @@
-"""Nests whose innermost loops are folded: the threads of a block share a row, or those of a warp a short one.
+"""Row reductions on GPUs: the threads of a block share a row, or those of a warp a short one.
 
-In one variant, a thread computes vectors of the row in every phase anew, as many as there are. In the others it has a
-few, and keeps what it knows of them in registers from one phase to the next.
+In one variant, a thread recomputes its vectors of the row in every phase, however many there are. In the others it has
+a few vectors, and keeps intermediates in registers from one phase to the next.
 """
 
 from __future__ import annotations

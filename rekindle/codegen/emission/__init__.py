@@ -1,1 +1,1 @@
-"""Kernels as text in LLVM's language, for vectors of the width that a machine has."""
+"""Emission of kernels as LLVM IR, for vectors of the machine's width."""

@@ -39,10 +39,10 @@ class Expressions:
     """Writes what depends on the elements before; takes the element at hand too."""
     written: dict[Expression, str] = field(default_factory=dict)
     lookup: Callable[[Expression, list[str]], str] | None = None
-    """Writes what stands at an index; takes the operands too."""
+    """Emits a load at an index; also takes the operands."""
 
     def write(self, expression: Expression) -> str:
-        """The operand that holds ``expression``."""
+        """Return the operand that holds ``expression``."""
         found = self.written.get(expression)
         if found is None:
             found = self.written[expression] = self._write(expression)

@@ -100,7 +100,7 @@ class FullReductionWriter:
 
 
 def known_results(writer: NestWriter, before: int) -> Known:
-    """The results of the phases before that of index ``before``, which are in memory at ``%known``."""
+    """Return the results of the phases before that of index ``before``, which are in memory at ``%known``."""
     known, slot = dict(writer.fixed), 0
     for phase in writer.nest.phases[:before]:
         for reduction in phase.reductions:
@@ -111,5 +111,5 @@ def known_results(writer: NestWriter, before: int) -> Known:
 
 
 def slots_of(phase: Phase) -> int:
-    """How many slots its results take."""
+    """Return how many slots its results take."""
     return sum(2 if reduction.kind.startswith("arg") else 1 for reduction in phase.reductions)

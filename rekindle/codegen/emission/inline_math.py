@@ -1,5 +1,5 @@
-"""Functions of floats that are short enough to stand where they are called: a call costs the vectors that are in
-registers. They are for machines that multiply and add at once, and less than two units in the last place off."""
+"""Inlined math functions of floats: a call would spill the vector registers. They require fused multiply-add, and
+their error is less than two units in the last place."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class _Writer:
         return self.call("llvm.fma", a, b, c)
 
     def choose(self, order: str, a: str, b: str, then: str, other: str) -> str:
-        """``then`` where ``a`` and ``b`` are in this order."""
+        """Return ``then`` where ``a`` and ``b`` are in this order."""
         truth = self.f.emit_value(f"fcmp {order} {self.type} {a}, {b}")
         return self.f.emit_value(f"select {vector('i1', self.lanes)} {truth}, {self.type} {then}, {self.type} {other}")
 

@@ -1,4 +1,4 @@
-"""Lines of LLVM's language, and the functions that they call."""
+"""Builder of LLVM IR: instructions, and declarations of the functions that they call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FunctionBuilder:
     _count: int = 0
 
     def name(self) -> str:
-        """A name that nothing has."""
+        """Return a name that nothing has."""
         self._count += 1
         return f"v{self._count}"
 
@@ -46,7 +46,7 @@ class FunctionBuilder:
         self.lines.append(f"  {line}")
 
     def emit_value(self, what: str) -> str:
-        """A line that makes a value; returns the value."""
+        """Return a line that makes a value; returns the value."""
         name = f"%{self.name()}"
         self.lines.append(f"  {name} = {what}")
         return name

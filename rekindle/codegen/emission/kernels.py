@@ -1,7 +1,7 @@
-"""Whole kernels: the nests, one after the other, each shared by the threads of PyTorch's own pool.
+"""Emission of whole kernels: the nests, one after the other, each parallelized over the threads of PyTorch's own pool.
 
 The function ``kernel(ptr pointers, ptr parameters, ptr arguments)`` takes the addresses of the buffers, the sizes,
-offsets and strides of the nests, and eight bytes for each argument. It answers 0, or 1 if an index was none.
+offsets and strides of the nests, and eight bytes for each argument. It returns 0, or 1 if an index was out of bounds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _REPORT_INDEX = """define internal void @report_index(ptr %status) alwaysinline 
 
 
 def kernel_module(kernel: Kernel, target: Target) -> str:
-    """The module that defines ``kernel``; but for the functions of :mod:`~rekindle.codegen.emission.matmul`.
+    """Return the module that defines ``kernel``; but for the functions of :mod:`~rekindle.codegen.emission.matmul`.
 
     Raises:
         Unsupported: ``target`` lacks what it needs.
@@ -144,12 +144,12 @@ def _multiply(f: FunctionBuilder, pointers: str, nest: MatmulNest, first: int) -
 
 _SLOTS = 7
 _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
-"""What threads are told, behind what the kernel was called with; and how many they turned out to be."""
+"""Fields of the threads' argument, after the arguments of the kernel; the last is the actual number of threads."""
 
 
 def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
-    """The pointers of all buffers: those that are given, and those of memory that is got for the time of the call; from
-    parameter ``first`` on stands how large each is."""
+    """Return the pointers of all buffers: those that are given, and temporaries that are allocated for the call.
+    Their sizes are the parameters from ``first`` on."""
     if not kernel.temporaries and not kernel.has_gathers:
         return "%pointers"
     given = len(kernel.inputs) + len(kernel.outputs)
@@ -179,7 +179,7 @@ def _slot(f: FunctionBuilder, slot: int) -> str:
 
 
 def _product(f: FunctionBuilder, first: int, count: int) -> str:
-    """The number of iterations of some loops."""
+    """Return the number of iterations of some loops."""
     total = "1"
     for index in range(first, first + count):
         place = f.emit_value(f"getelementptr i64, ptr %parameters, i64 {index}")
@@ -255,8 +255,8 @@ def _shared(
 
 
 def _share(module: ModuleBuilder, name: str, lanes: int, slots: int | None = None) -> str:
-    """The function that one thread runs: its share of the iterations, in whole vectors. Where something is folded, it
-    leaves ``slots`` results."""
+    """Return the function that one thread runs: its share of the iterations, in whole vectors. Where something is
+    folded, it leaves ``slots`` results."""
     f = FunctionBuilder(module)
     f.label("entry")
     given = [f.emit_value(f"load ptr, ptr {_slot(f, slot)}, align 8") for slot in range(3)]

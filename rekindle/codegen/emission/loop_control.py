@@ -1,4 +1,4 @@
-"""Loops in LLVM's language: over rows, over parts of rows, over the vectors of a row."""
+"""Emission of loops in LLVM IR: over rows, over parts of rows, over the vectors of a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rekindle.codegen.emission.memory import spread
 from rekindle.codegen.loop_ir.nodes import LoopNest, MatmulNest
 
 Bases = list[str]
-"""Where each access stands when the loops that are walked begin."""
+"""Address of each access at the start of the current loops."""
 
 
 @dataclass(slots=True)
@@ -26,13 +26,13 @@ class LoopControl:
     """The lines that make places for values that change."""
 
     def variable(self, type: str) -> str:
-        """A place for a value that changes."""
+        """Return a place for a value that changes."""
         name = f"%{self.f.name()}"
         self.variables.append(f"  {name} = alloca {type}")
         return name
 
     def product(self, loops: Sequence[int]) -> str:
-        """How many iterations some loops have together."""
+        """Return how many iterations some loops have together."""
         total = "1"
         for loop in loops:
             total = self.sizes[loop] if total == "1" else self.f.emit_value(f"mul i64 {total}, {self.sizes[loop]}")
@@ -77,7 +77,7 @@ class LoopControl:
         self._count(loops[:-1], indices, tag)
 
     def nested(self, loops: Sequence[int], bases: Bases, body: Callable[[Bases, str], None], done: str = "0") -> None:
-        """Walk all of ``loops``. ``body`` takes where it stands, and the how manieth iteration it is."""
+        """Walk all of ``loops``. ``body`` takes the addresses of the accesses, and the index of the iteration."""
         self.unrolled(loops, bases, lambda inner, number, _: body(inner, number), 1, done)
 
     def unrolled(
@@ -154,13 +154,13 @@ class LoopControl:
     # ------------------------------------------------------------------------------------------------------- the parts
 
     def counter(self, begin: str) -> str:
-        """A place for a number that is counted on."""
+        """Return a place for a number that is counted on."""
         at = self.variable("i64")
         self.f.emit(f"store i64 {begin}, ptr {at}")
         return at
 
     def test(self, at: str, end: str, tag: str) -> str:
-        """The head of a loop that runs while what ``at`` holds is below ``end``; returns what that is."""
+        """Return the head of a loop that runs while what ``at`` holds is below ``end``; returns what that is."""
         f = self.f
         f.emit(f"br label %test.{tag}")
         f.label(f"test.{tag}")
@@ -170,7 +170,7 @@ class LoopControl:
         return now
 
     def indices(self, loops: Sequence[int], row: str) -> list[str]:
-        """Places that hold where iteration ``row`` of ``loops`` stands in each of them."""
+        """Return variables that hold the index in each of ``loops`` for iteration ``row`` of all of them."""
         f = self.f
         indices = [self.variable("i64") for _ in loops]
         for number in range(len(loops) - 1, -1, -1):
@@ -183,7 +183,7 @@ class LoopControl:
         return indices
 
     def moved(self, bases: Bases, loops: Sequence[int], indices: Sequence[str]) -> Bases:
-        """``bases``, where ``loops`` stand at ``indices``."""
+        """Return ``bases`` advanced to ``indices`` of ``loops``."""
         f, moved = self.f, []
         values = [f.emit_value(f"load i64, ptr {index}") for index in indices]
         for base, strides, access in zip(bases, self.strides, self.nest.accesses, strict=True):
@@ -196,7 +196,7 @@ class LoopControl:
         return moved
 
     def _count(self, loops: Sequence[int], indices: Sequence[str], tag: str) -> None:
-        """Count the indices of loops on, the last of them fastest, and go on with the loop."""
+        """Increment the indices of loops, the last of them fastest, and branch to the next iteration."""
         f = self.f
         for number in range(len(loops) - 1, -1, -1):
             value = f.emit_value(f"add i64 {f.emit_value(f'load i64, ptr {indices[number]}')}, 1")

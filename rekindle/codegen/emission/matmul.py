@@ -27,14 +27,14 @@ _A, _B, _OUT = range(3)
 
 
 def product_name(nest: MatmulNest) -> str:
-    """The name of the function that runs products like this one."""
+    """Return the name of the function that runs products like this one."""
     direction, rows = "across" if nest.vectorizes_outer else "dots", "row" if nest.is_row else "rows"
     return f"product.{direction}.{rows}.{nest.rank}.{nest.accesses[_OUT].scalar}"
 
 
 def product_module(nest: MatmulNest, target: Target) -> str:
-    """The module that defines this function, for all kernels: ``void(ptr a, ptr b, ptr out, ptr parameters)`` takes
-    the addresses of the buffers, and of the numbers of a nest."""
+    """Return the module that defines this function, for all kernels: ``void(ptr a, ptr b, ptr out, ptr parameters)``
+    takes the addresses of the buffers, and of the numbers of a nest."""
     module = ModuleBuilder()
     _ProductWriter(module, nest, target).write()
     declarations = "\n".join(module.declarations[name] for name in sorted(module.declarations))
@@ -87,13 +87,13 @@ class _ProductWriter:
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
 
     def _rows(self) -> Sequence[int]:
-        """How many rows of the result go at a time."""
+        """Return how many rows of the result go at a time."""
         if self.nest.is_row:
             return (1,)
         return (_TILE, 1) if self.target.has("avx512f") else (_TILE // 2, 1)
 
     def _lines(self, base: str, access: int, loop: int, start: str, count: int) -> list[str]:
-        """Where ``count`` rows or columns of a matrix begin, from ``start`` on."""
+        """Return where ``count`` rows or columns of a matrix begin, from ``start`` on."""
         stride = self.walks.strides[access][loop]
         line = self.f.emit_value(f"getelementptr i8, ptr {base}, i64 {self.f.emit_value(f'mul i64 {start}, {stride}')}")
         found = [line]
@@ -204,7 +204,7 @@ class _ProductWriter:
             at += width
 
     def _folded(self, values: list[str]) -> str:
-        """One vector of the sums of the lanes of each of ``values``, as many as a power of two."""
+        """Return one vector of the sums of the lanes of each of ``values``, as many as a power of two."""
         width, length = self.lanes, self.lanes
         while length > 1:
             half = length // 2
@@ -222,7 +222,7 @@ class _ProductWriter:
         return values[0]
 
     def _sum(self, a: str, b: str, width: int, low: list[int], half: int) -> str:
-        """The lanes ``low`` of two vectors, plus those that are ``half`` further on."""
+        """Return the lanes ``low`` of two vectors, plus those that are ``half`` further on."""
         element = element_type(self.scalar)
         whole = vector(element, width)
         parts = []

@@ -60,8 +60,8 @@ class MemoryAccess:
     def look_up_one(
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
-        """As :meth:`load`, from ``index`` times ``step`` bytes on, which is the same in all lanes; what is not below
-        ``size`` is told at ``status``, and gives something."""
+        """Load as :meth:`load`, at an offset of ``index`` times ``step`` bytes, which is the same in all lanes. An
+        index that is not below ``size`` sets ``status``, and the result is then arbitrary."""
         f = self.f
         if self.lanes > 1:
             index, size, step = (
@@ -76,7 +76,7 @@ class MemoryAccess:
     def look_up(
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
-        """The same with an index for each lane."""
+        """Return the same with an index for each lane."""
         f, lanes, access = self.f, self.lanes, self.nest.accesses[number]
         if lanes == 1:
             return self.look_up_one(number, start, at, mask, index, size, step, status)
@@ -130,7 +130,7 @@ class MemoryAccess:
         f.emit(f"call void @{symbol}({whole} {value}, ptr {place}, i32 {align}, {type} {mask})")
 
     def _alignment(self, access: Access) -> int:
-        """Of a whole vector, in bytes."""
+        """Return the alignment of a whole vector, in bytes."""
         return min(access.scalar.size * self.lanes, 16) if self.is_aligned else access.scalar.size
 
     def _place(self, access: Access, start: str, at: str) -> str:
@@ -155,7 +155,7 @@ class MemoryAccess:
         return self._gathered(access, places, splat("i1", "true", lanes) if mask is None else mask)
 
     def _gathered(self, access: Access, places: str, mask: str) -> str:
-        """What stands at ``places``, where ``mask`` says that something does."""
+        """Return the elements at ``places``, in the lanes where ``mask`` is set."""
         f, lanes, stored = self.f, self.lanes, memory_type(access.scalar)
         whole, type = vector(stored, lanes), vector("i1", lanes)
         symbol = f"llvm.masked.gather.{suffix(stored, lanes)}.v{lanes}p0"
@@ -181,7 +181,7 @@ class MemoryAccess:
         )
 
     def _places(self, stride: str, start: str, at: str) -> str:
-        """The addresses of elements with gaps between them."""
+        """Return the addresses of elements with gaps between them."""
         f, lanes = self.f, self.lanes
         place = f.emit_value(f"getelementptr i8, ptr {start}, i64 {f.emit_value(f'mul i64 {at}, {stride}')}")
         if lanes == 1:

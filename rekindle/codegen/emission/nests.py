@@ -42,8 +42,8 @@ Known = dict[Expression, str]
 
 
 def nest_lanes(nest: LoopNest, target: Target) -> int:
-    """How many elements are worked on at a time: as many of the widest type as a register holds. Sums are made in
-    wider types, in several registers."""
+    """Return how many elements are worked on at a time: as many of the widest type as a register holds. Sums are made
+    in wider types, in several registers."""
     found = [access.scalar for access in nest.accesses]
     if not nest.reduction_rank:
         found += [each.scalar for each in expressions_of(nest)]
@@ -52,7 +52,7 @@ def nest_lanes(nest: LoopNest, target: Target) -> int:
 
 
 def expressions_of(nest: LoopNest) -> list[Expression]:
-    """Every expression of a nest, operands first."""
+    """Return every expression of a nest, operands first."""
     stored = [store.value for phase in nest.phases for store in phase.stores]
     folded = [reduction.value for phase in nest.phases for reduction in phase.reductions]
     roots = [*stored, *folded, *(store.value for store in nest.last)]
@@ -60,22 +60,22 @@ def expressions_of(nest: LoopNest) -> list[Expression]:
 
 
 def ways_of(phase: Phase) -> int:
-    """How many vectors it works on at a time."""
+    """Return how many vectors it works on at a time."""
     values = [each.value for each in phase.reductions] + [each.value for each in phase.stores]
     size = sum(len(subexpressions(value)) for value in values)
     return WAYS if size <= LARGE else 1
 
 
 def rows_at_a_time(phase: Phase, vectors: int) -> int:
-    """How many rows it works on at a time, where ``vectors`` go across rows: a fold waits for the one before it in the
-    same column."""
+    """Return how many rows it works on at a time, where ``vectors`` go across rows: a fold waits for the one before it
+    in the same column."""
     if phase.stores or ways_of(phase) == 1 or any(part.kind in SCANS for part in parts_of(phase)):
         return 1
     return max(1, ACCUMULATORS // (vectors * max(len(phase.reductions), 1)))
 
 
 def parts_of(phase: Phase) -> Iterable[Expression]:
-    """Every expression of a phase, operands first."""
+    """Return every expression of a phase, operands first."""
     roots = [store.value for store in phase.stores] + [each.value for each in phase.reductions]
     return dict.fromkeys(part for root in roots for part in subexpressions(root))
 
@@ -241,7 +241,7 @@ class NestWriter:
         self.walks.vectors(length, ways_of(phase) if folds else 1, body)
 
     def _numbers(self, fold: ReductionWriter, first: str, at: str) -> str:
-        """The numbers of the elements that a vector holds, if the reduction asks for them."""
+        """Return the numbers of the elements that a vector holds, if the reduction asks for them."""
         if fold.slots == 1:
             return ""
         f, lanes = self.f, self.lanes
@@ -312,7 +312,8 @@ class NestWriter:
     # -------------------------------------------------------------------------------------------------------- elements
 
     def expressions(self, bases: Bases, at: str, mask: str | None, known: Known) -> Expressions:
-        """What writes the expressions of a vector; ``known`` are those that are there, and take in those to come."""
+        """Return what writes the expressions of a vector; ``known`` are those that are there, and take in those to
+        come."""
 
         def lookup(expression: Expression, values: list[str]) -> str:
             assert isinstance(expression.payload, int)
@@ -326,7 +327,7 @@ class NestWriter:
         return Expressions(self.f, self.machine, self.lanes, leaf, written=known, lookup=lookup)
 
     def _status(self) -> str:
-        """Where it is told that an index is none; null on a machine that has no such place."""
+        """Return the address of the flag for out-of-bounds indices; null on a machine without one."""
         kernel = self.kernel
         if not self.machine.has_status:
             return "null"
@@ -361,8 +362,8 @@ class NestWriter:
     def elements(
         self, phase: Phase, bases: Bases, known: Known, at: str, mask: str | None, way: int = 0
     ) -> Expressions:
-        """Compute and store the elements from ``at`` on: a whole vector, or those that ``mask`` tells. ``way`` counts
-        the vectors that go across rows."""
+        """Compute and store the elements from ``at`` on: a whole vector, or the lanes set in ``mask``. ``way``
+        counts the vectors that go across rows."""
 
         def scan(expression: Expression, value: str) -> str:
             return self.scans[expression, way].take(value)

@@ -18,7 +18,7 @@ SLOT: Final = 8
 
 
 def identity_element(kind: str, scalar: ScalarType) -> str:
-    """What changes nothing."""
+    """Return what changes nothing."""
     if kind in ("any", "all"):
         return "true" if kind == "all" else "false"
     if kind in ("sum", "product"):
@@ -83,8 +83,8 @@ class ReductionWriter:
                 self.f.emit(f"store {type} {neutral}, ptr {place}")
 
     def take(self, value: str, index: str, mask: str | None, way: int) -> None:
-        """Fold a vector in, whose elements are those at ``index``, a vector too; of one under a mask, the elements
-        that it tells."""
+        """Reduce a vector into the accumulator. Its elements are those at ``index``, a vector too; under a mask,
+        only the lanes that are set count."""
         given = (value, index)[: self.slots]
         known = self._loaded(self.places[way])
         found = self.combine(known, given, self.lanes)
@@ -120,7 +120,7 @@ class ReductionWriter:
         return values[0]
 
     def end(self) -> Values:
-        """The result of all lanes and vectors, as single elements."""
+        """Return the result of all lanes and vectors, as single elements."""
         found, lanes = self._together(range(len(self.places))), self.lanes
         while lanes > 1:  # halves are folded until one is left
             half = lanes // 2
@@ -139,7 +139,7 @@ class ReductionWriter:
         return tuple(found)
 
     def result(self) -> str:
-        """The result in all lanes."""
+        """Return the result in all lanes."""
         return spread(self.f, self.end()[-1], element_type(self.scalars[-1]), self.lanes)
 
     # -------------------------------------------------------------------------------------------- between functions
@@ -154,7 +154,7 @@ class ReductionWriter:
         store_one(self.f, self.scalar, value, self._slot(slots, slot))
 
     def load(self, slots: str, first: int) -> str:
-        """The result that was stored, in all lanes."""
+        """Return the result that was stored, in all lanes."""
         number, scalar = first + self.slots - 1, self.scalars[-1]
         value = load_one(self.f, scalar, self._slot(slots, number))
         return spread(self.f, value, element_type(scalar), self.lanes)
@@ -193,7 +193,7 @@ class ReductionWriter:
         )
 
     def _is_beyond(self, a: str, b: str, lanes: int) -> str:
-        """Whether ``a`` is larger than ``b``, or smaller, as it is asked for; false with a NaN."""
+        """Return whether ``a`` is larger than ``b``, or smaller, as it is asked for; false with a NaN."""
         larger = self.reduction.kind in ("maximum", "argmaximum")
         type = vector(element_type(self.scalar), lanes)
         if self.scalar.is_float:

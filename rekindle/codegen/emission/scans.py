@@ -33,7 +33,7 @@ class Scan:
         self.f.emit(f"store {self.type} {self._neutral(self.lanes if self.across else 1)}, ptr {self.place}")
 
     def take(self, value: str) -> str:
-        """The results for a vector of elements."""
+        """Return the results for a vector of elements."""
         f, whole = self.f, vector(self.element, self.lanes)
         known = f.emit_value(f"load {self.type}, ptr {self.place}")
         if not self.across and self.lanes > 1:
@@ -47,7 +47,7 @@ class Scan:
         return found
 
     def _within(self, value: str) -> str:
-        """Each lane with those before it: the vector, moved by one lane, is added to itself, then by two, by four."""
+        """Return the scan of a vector: shifted by one lane, it is added to itself, then by two, by four."""
         whole, step = vector(self.element, self.lanes), 1
         neutral = self._neutral(self.lanes)
         while step < self.lanes:
@@ -72,5 +72,5 @@ class Scan:
 
 
 def held_type(expression: Expression, lanes: int, across: bool) -> str:
-    """The type of what came before."""
+    """Return the type of what came before."""
     return vector(element_type(expression.scalar), lanes if across else 1)

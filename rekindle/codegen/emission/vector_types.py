@@ -16,12 +16,12 @@ _NAMES = {F64: "double", F32: "float", F16: "half", BF16: "i16", BOOL: "i1"}
 
 
 def element_type(scalar: ScalarType) -> str:
-    """The type of one element in a register."""
+    """Return the type of one element in a register."""
     return _NAMES.get(scalar) or f"i{scalar.bits}"
 
 
 def memory_type(scalar: ScalarType) -> str:
-    """The type of one element in memory."""
+    """Return the type of one element in memory."""
     return "i8" if scalar is BOOL else element_type(scalar)
 
 
@@ -30,18 +30,18 @@ def vector(type: str, lanes: int) -> str:
 
 
 def suffix(type: str, lanes: int) -> str:
-    """How names of LLVM's own functions end for a type."""
+    """Return how names of LLVM's own functions end for a type."""
     short = {"double": "f64", "float": "f32", "half": "f16"}.get(type, type)
     return short if lanes == 1 else f"v{lanes}{short}"
 
 
 def splat(type: str, value: str, lanes: int) -> str:
-    """A constant in all lanes, as an operand."""
+    """Return a constant in all lanes, as an operand."""
     return value if lanes == 1 else f"splat ({type} {value})"
 
 
 def literal(value: float, scalar: ScalarType) -> str:
-    """A constant as LLVM writes it."""
+    """Return a constant as LLVM writes it."""
     if scalar is BOOL:
         return "true" if value else "false"
     if not scalar.is_float:

@@ -1,4 +1,4 @@
-"""LLVM as a library: text in LLVM's language becomes code in this process.
+"""LLVM as a library: compile LLVM IR to machine code in this process.
 
-Nothing here knows of graphs. LLVM itself is loaded when the first text is compiled.
+Nothing here depends on graphs. LLVM itself is loaded when the first module is compiled.
 """

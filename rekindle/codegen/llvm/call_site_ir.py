@@ -148,5 +148,5 @@ other_way:
 
 
 def tensor_call_text(objects: TensorObjects, most_launches: int) -> str:
-    """The module that defines ``tensor_call``, a C function of CPython whose ``self`` is a capsule of a site."""
+    """Return the module that defines ``tensor_call``, a C function of CPython whose ``self`` is a capsule of a site."""
     return tensor_reading_text(objects) + kernel_launch_text(most_launches) + _TEXT.replace("{fixed}", str(FIXED))

@@ -50,16 +50,16 @@ class CachedLaunch:
     """A kernel for arguments of certain layouts.
 
     ``kernel`` is the address of ``int64_t kernel(void **pointers, int64_t *parameters, int64_t *scalars)``, which
-    answers 0, or anything else to have the fallback called after all: ``pointers`` are where the elements of the
+    returns 0 on success, or another number to call the fallback instead: ``pointers`` are where the elements of the
     Tensors among the inputs begin, in their order, then those of the outputs; ``scalars`` are the numbers among the
     inputs, ints and bools as they are, floats as doubles.
 
     ``inputs`` has for each input a layout, the class of a number, or None for one that is fixed; ``outputs`` are the
-    layouts of the Tensors that are made. ``keep`` is kept alive: what ``kernel`` is a part of.
+    layouts of the Tensors that are made. ``keep`` owns ``kernel``, and is kept alive.
 
-    All Tensors are on ``device``. With a ``formula``, the launch fits other sizes and strides, too, wherever the
-    formula holds for them: one Tensor after the other, first its sizes. Its results are the parameters, then the sizes
-    and strides of each output.
+    All Tensors are on ``device``. With a ``formula``, the launch also fits other sizes and strides for which the
+    formula holds: one Tensor after the other, first its sizes. Its results are the parameters, then the sizes and
+    strides of each output.
     """
 
     kernel: int
@@ -72,19 +72,19 @@ class CachedLaunch:
 
 
 def is_available() -> bool:
-    """Whether this build of torch and Python is known well enough; else ``fallback`` is called each time."""
+    """Return whether this build of torch and Python is known well enough; else ``fallback`` is called each time."""
     return tensor_objects() is not None
 
 
 class TensorCallSite:
-    """``function`` takes the arguments that ``kinds`` (``tensor``, ``scalar`` or :class:`Fixed`) tells, and answers
-    with the result of the first launch that fits, several as a tuple, or else with ``fallback(*arguments)``.
+    """A call site with an inline cache of launches. ``function`` takes arguments of the given ``kinds`` (``tensor``,
+    ``scalar`` or :class:`Fixed`). It returns the result of the first launch that fits, several as a tuple, or else that
+    of ``fallback(*arguments)``.
 
     A launch fits if every Tensor is exactly a Tensor or a Parameter of its dtype, sizes and strides (or those that its
-    formula holds for), on its device, neither conjugated nor negated, without a derivative to be taken of it, every
-    number is exactly of its class and of at most 64 bits, and every fixed input is the object itself; and if nobody
-    watches or changes operators in this thread (modes, transforms, autocasting). The GIL is held while a kernel runs on
-    few elements.
+    formula holds for), on its device, neither conjugated nor negated, not to be differentiated, every number is exactly
+    of its class and of at most 64 bits, and every fixed input is the object itself; and if nothing intercepts operators
+    in this thread (modes, transforms, autocast). The GIL is held while a kernel runs on few elements.
     """
 
     __slots__ = ("_kept", "_launches", "_site", "function")
@@ -187,7 +187,7 @@ def _code() -> NativeCode:
 
 
 def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
-    """The structure that native code reads, and what it points to."""
+    """Return the structure that native code reads, and what it points to."""
     numbers = list(launch.parameters)
     for _, sizes, strides in launch.outputs:
         numbers += (*sizes, *strides)

@@ -1,12 +1,12 @@
 """Compiled objects on disk, so that a new process compiles nothing.
 
 One file an object, named after its key. What a file holds is loaded into the process and run: so it has to belong to
-the user, in a folder of the user that nobody else can write to, and to have been written whole for this very key::
+the user, be in a folder of the user that no one else can write to, and be complete and written for this key::
 
     rekindle object 1\\n | SHA-256 of the key and the payload | payload
 
-Everything else is as if it were not there: whatever is wrong with the disk, programs run. Two processes that write
-the same file write the same content, and each puts its file in place at once.
+Any other file is ignored, and so are errors of the disk: programs run without the cache. Two processes that write the
+same file write the same content, and each moves its file into place atomically.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class DiskCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self, key: bytes) -> bytes | None:
-        """What was stored under ``key``; None if that is nothing, or not to be trusted."""
+        """Return what was stored under ``key``; None if that is nothing, or not to be trusted."""
         path = self._path(key)
         if not self._is_trusted():
             return None
@@ -101,7 +101,7 @@ class DiskCache:
         return self.directory / f"{hashlib.sha256(key).hexdigest()}{_SUFFIX}"
 
     def _is_trusted(self, *, create: bool = False) -> bool:
-        """Whether the folder is there, belongs to the user, and nobody else can write to it."""
+        """Return whether the folder exists, belongs to the user, and is writable by the user only."""
         try:
             if create:
                 self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ class DiskCache:
         return total
 
     def _files(self) -> Iterator[tuple[float, int, str]]:
-        """When each object was used last, its size, its path. Files that nobody finished are removed."""
+        """Yield for each object the time of its last use, its size, and its path. Unfinished files are removed."""
         try:
             entries = list(os.scandir(self.directory))
         except OSError:
@@ -160,7 +160,7 @@ class DiskCache:
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path | None:
-    """Where compiled objects are kept: see :data:`DIRECTORY` and :data:`SWITCH`. None: nowhere."""
+    """Return where compiled objects are kept: see :data:`DIRECTORY` and :data:`SWITCH`. None: nowhere."""
     if environment.get(SWITCH, "").lower() in ("0", "off", "no", "false"):
         return None
     chosen = environment.get(DIRECTORY)
@@ -188,7 +188,7 @@ def _head(key: bytes, payload: bytes) -> bytes:
 
 
 def _read(path: Path) -> bytes | None:
-    """A file's content, if it belongs to the user, is no link, and nobody else can write to it."""
+    """Return a file's content, if it belongs to the user, is not a link, and is writable by the user only."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
@@ -227,8 +227,8 @@ def _remove(path: Path) -> None:
 
 
 def _belongs_to_user(status: os.stat_result) -> bool:
-    """Whether a file or folder is the user's, and nobody else's to write to. Windows keeps caches within the user's
-    own folder, and tells nothing here."""
+    """Return whether a file or folder belongs to the user and is writable by the user only. On Windows this is not
+    checked: caches are within the user's own folder."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & _WRITABLE_BY_OTHERS

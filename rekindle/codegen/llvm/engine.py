@@ -1,4 +1,4 @@
-"""Text in LLVM's language becomes code in this process.
+"""JIT compilation of LLVM IR to machine code in this process.
 
 :func:`compile_module` verifies and optimises it for a :class:`~rekindle.codegen.llvm.target.Target`, has LLVM write an
 object, keeps that on disk, and links it. What the text declares and does not define is looked up in the libraries of
@@ -82,8 +82,8 @@ class Library(Protocol):
 class NativeCode:
     """Code in this process, which lives as long as this object.
 
-    ``target`` is what it was made for; ``addresses`` are those of its functions; ``seconds`` tells how long making it
-    took, ``from_cache`` whether it was found on disk.
+    ``target`` is the target it was compiled for; ``addresses`` are those of its functions; ``seconds`` is the time that
+    compiling took, ``from_cache`` whether it was loaded from disk.
     """
 
     __slots__ = ("__weakref__", "_source", "_tracker", "addresses", "from_cache", "kept", "seconds", "target")
@@ -106,7 +106,7 @@ class NativeCode:
         return self._source.write()
 
     def address(self, name: str) -> int:
-        """Where the function ``name``, which the text defines, is."""
+        """Return where the function ``name``, which the text defines, is."""
         return self.addresses[name]
 
     @property
@@ -121,7 +121,7 @@ class NativeCode:
             return str(_optimized(text, machine))
 
     def assembly(self) -> str:
-        """What the processor runs, as text."""
+        """Return what the processor runs, as text."""
         text = self.text
         with LOCK, _machine_for(self.target, text) as machine:
             return str(machine.emit_assembly(_optimized(text, machine)))
@@ -174,8 +174,8 @@ def compile_module(
 
 @cache
 def generator_state() -> str:
-    """What changes when the code generator does: PyTorch's version, and the sizes and times of the files here, by
-    which Python too tells whether it has to compile them again."""
+    """Return a digest of the code generator: PyTorch's version, and the sizes and times of the files here, by which
+    Python also decides whether to recompile them."""
     folder = Path(__file__).parents[1]
     state = hashlib.sha256(torch.__version__.encode())
     for path in sorted(folder.rglob("*.py")):
@@ -185,7 +185,7 @@ def generator_state() -> str:
 
 
 def disk_cache() -> DiskCache | None:
-    """The cache of the process, as the environment has it now; None where it is turned off."""
+    """Return the cache of the process, as the environment has it now; None where it is turned off."""
     directory = cache_directory(os.environ)
     if directory is None:
         return None
@@ -244,7 +244,7 @@ def _machine_for(target: Target, text: str) -> Iterator[Any]:
 
 
 def _optimized(text: str, machine: Any) -> Any:
-    """The module that ``text`` is, after LLVM's passes."""
+    """Return the module that ``text`` is, after LLVM's passes."""
     binding = llvm()
     try:
         module = binding.parse_assembly(text, binding.create_context())

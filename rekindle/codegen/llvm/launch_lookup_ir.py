@@ -1,4 +1,4 @@
-"""Which launch fits what a kernel is called with, in LLVM's language.
+"""LLVM IR that finds the launch which fits the arguments of a call.
 
 It reads these structures, which Python makes; each field is a word of 64 bits::
 
@@ -9,8 +9,8 @@ It reads these structures, which Python makes; each field is a word of 64 bits::
 ``kinds`` has one word an input: 1 for a Tensor, 0 for a number, else the address of the object that it has to be. A
 layout is as :mod:`rekindle.codegen.llvm.tensor_boxing_ir` has it; those of outputs have their sizes and strides among
 the numbers of the launch, which are its parameters and then, for each output, these. A formula is one of
-:mod:`rekindle.codegen.symbolic_sizes`. A launch that has one can be turned to other sizes: they are written to its
-inputs, and what follows from them to its numbers.
+:mod:`rekindle.codegen.symbolic_sizes`. A launch that has one can be adapted to other sizes: they are written to its
+inputs, and the derived numbers to its numbers.
 """
 
 from __future__ import annotations

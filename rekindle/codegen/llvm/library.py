@@ -36,13 +36,13 @@ def _load() -> Any:
 
 
 def llvm() -> Any:
-    """The module ``llvmlite.binding``, ready for use."""
+    """Return the module ``llvmlite.binding``, ready for use."""
     with LOCK:
         return _load()
 
 
 @cache
 def versions() -> str:
-    """The versions of LLVM and of what connects it with Python."""
+    """Return the versions of LLVM and of what connects it with Python."""
     of_llvm = ".".join(map(str, llvm().llvm_version_info))
     return f"LLVM {of_llvm}, llvmlite {importlib.import_module('llvmlite').__version__}"

@@ -27,7 +27,8 @@ _MANTISSA: Final = 52
 
 
 def _whole(w: VectorWriter, x: str) -> tuple[str, str]:
-    """The integer next to ``x``, as a number and in the low bits of the second value; those of NaN are anything."""
+    """Return the integer next to ``x``, as a number and in the low bits of the second value; those of NaN are
+    anything."""
     shifted = w.add(x, w.splat(_ROUNDING))
     return w.sub(shifted, w.splat(_ROUNDING)), w.bits(shifted)
 

@@ -15,13 +15,13 @@ from typing import Final
 import torch
 
 _OF_TORCH: Final = ("torch_cpu", "torch_cuda", "c10", "torch_python", "gomp", "omp", "iomp5")
-"""Libraries that stand beside torch, by the part of their names that is the same everywhere."""
+"""Libraries that are loaded with torch, by the part of their names that is the same on all platforms."""
 _PREFIX: Final = "" if os.name == "nt" else "lib"
 
 
 @cache
 def find(name: str) -> int | None:
-    """The address of the function or the variable ``name``; None where no library has it."""
+    """Return the address of the function or the variable ``name``; None where no library has it."""
     for library in _libraries():
         try:
             symbol = getattr(library, name)
@@ -45,7 +45,7 @@ def _libraries() -> tuple[ctypes.CDLL, ...]:
 
 
 def _files_of_torch() -> Iterator[Path]:
-    """The files that hold torch's libraries; wheels differ in where they keep OpenMP."""
+    """Yield the files that hold torch's libraries; wheels differ in where they keep OpenMP."""
     package = Path(torch.__file__).parent
     folders = [package / "lib", package.parent / "torch.libs"]
     for part in _OF_TORCH:
@@ -56,7 +56,7 @@ def _files_of_torch() -> Iterator[Path]:
 
 
 def _loaded(path: Path) -> ctypes.CDLL | None:
-    """The library in a file, if this process has it already: a second OpenMP would be worse than none."""
+    """Return the library in a file, if this process has it already: a second OpenMP would be worse than none."""
     already = getattr(os, "RTLD_NOLOAD", 0)
     try:
         return ctypes.CDLL(str(path), mode=os.RTLD_LAZY | already if already else ctypes.DEFAULT_MODE)

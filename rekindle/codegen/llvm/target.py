@@ -40,7 +40,7 @@ class Target:
         return replace(self, has_libraries=False)
 
     def has(self, feature: str) -> bool:
-        """Whether it has the feature that LLVM calls so: ``fma``, ``avx512f``, ``neon`` …"""
+        """Return whether it has the feature that LLVM calls so: ``fma``, ``avx512f``, ``neon`` …"""
         return f"+{feature}" in self.features.split(",")
 
     @property
@@ -52,14 +52,14 @@ class Target:
 
 @cache
 def native_target() -> Target:
-    """This machine."""
+    """Return the target of this machine."""
     features = llvm().get_host_cpu_features()
     return Target(llvm().get_host_cpu_name(), features.flatten())
 
 
 @cache
 def named_target(name: str) -> Target:
-    """The machine that a value of :data:`VARIABLE` names.
+    """Return the machine that a value of :data:`VARIABLE` names.
 
     Raises:
         RekindleError: there is none of this name, or this machine is of another architecture or older.
@@ -77,5 +77,5 @@ def named_target(name: str) -> Target:
 
 
 def host_target() -> Target:
-    """What code is made for where nothing else is asked for: see :data:`VARIABLE`."""
+    """Return what code is made for where nothing else is asked for: see :data:`VARIABLE`."""
     return named_target(os.environ.get(VARIABLE, ""))

@@ -50,7 +50,7 @@ _MODES: Final = (
     *("Python", "PythonTLSSnapshot", "PreDispatch"),
     *("FuncTorchDynamicLayerFrontMode", "FuncTorchDynamicLayerBackMode"),
 )
-"""Dispatch keys that are on while somebody watches or changes what operators do."""
+"""Dispatch keys that are active while something intercepts operators."""
 _WORD: Final = 8
 _SEARCHED: Final = 24
 """How many words of a tensor are looked at: it has more."""
@@ -75,7 +75,7 @@ class TensorObjects:
 
 @cache
 def tensor_objects() -> TensorObjects | None:
-    """What is known of Tensors in memory; None where this build of torch or of Python is not as expected."""
+    """Return what is known of Tensors in memory; None where this build of torch or of Python is not as expected."""
     if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.implementation.name != "cpython":
         return None
     if ctypes.sizeof(ctypes.c_void_p) != _WORD or any(find(name) is None for name in (*FUNCTIONS, *_CLASSES)):
@@ -118,7 +118,7 @@ def _look() -> TensorObjects | None:
 
 
 def _on_cuda(keys: int) -> int:
-    """The keys of a tensor on a GPU that is like one on the CPU with ``keys``."""
+    """Return the keys of a tensor on a GPU that is like one on the CPU with ``keys``."""
     autocast = _bits("AutocastCPU")
     found = keys & ~(_bits("CPU") | autocast) | _bits("CUDA")
     return found | _bits("AutocastCUDA") if keys & autocast else found
@@ -143,7 +143,8 @@ def _c(name: str) -> Any:
 def _offset(
     samples: Sequence[Tensor], words: int, address: Callable[[Tensor], int], word: Callable[[Tensor], int]
 ) -> int | None:
-    """Where in the ``words`` at its ``address`` each sample has its ``word``; None unless there is one such place."""
+    """Return where in the ``words`` at its ``address`` each sample has its ``word``; None unless there is one such
+    place."""
     found = [
         place
         for place in range(0, words * _WORD, _WORD)

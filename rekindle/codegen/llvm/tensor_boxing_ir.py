@@ -1,11 +1,11 @@
-"""Code in LLVM's language that takes Tensors and numbers apart as Python has them, and makes Tensors.
+"""LLVM IR that unboxes Python's Tensors and numbers, and boxes Tensors.
 
-It tells what they are like in structures of words of 64 bits::
+It describes them in structures of 64-bit words::
 
     layout  dtype, rank, sizes*, strides*        of a number: its class (0 int, 1 float, 2 bool), 0, null, null
                                                  of a fixed object: -1, 0, null, null
 
-The word of the dtype tells the device too: see :func:`dtype_and_device`.
+The word of the dtype encodes the device too: see :func:`dtype_and_device`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ DEVICE_UNIT: Final = 256
 """What the word of a dtype is larger by for ``cuda:0`` than for the CPU, and for each GPU than for the one before."""
 
 FIXED: Final = -1
-"""What stands in place of a dtype for an input that is always the same object."""
+"""In place of a dtype, marks an input that is always the same object."""
 
 
 def dtype_and_device(dtype: torch.dtype, device: torch.device) -> int:
-    """The word for a dtype on the CPU or on a GPU."""
+    """Return the word for a dtype on the CPU or on a GPU."""
     number = DTYPE_NUMBERS[dtype]
     return number if device.type == "cpu" else number + DEVICE_UNIT * ((device.index or 0) + 1)
 
@@ -40,7 +40,7 @@ _WRAP: Final = "_Z16THPVariable_WrapON2at10TensorBaseE"
 _TEXT: Final = """
 %Layout = type {{ i64, i64, ptr, ptr }}
 
-; Whether nobody watches or changes what operators do: no mode of Python, no transform, no autocasting.
+; Whether nothing intercepts operators: no mode of Python, no transform, no autocast.
 define internal i1 @is_plain() {{
 {plain}
 }}

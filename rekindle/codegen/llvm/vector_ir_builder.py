@@ -1,4 +1,4 @@
-"""Writes functions on vectors in LLVM's language: an expression is a call of a method, its value a name.
+"""Builder of functions on vectors in LLVM IR: an expression is a call of a method, its value a name.
 
 >>> writer = VectorWriter("double", 4)
 >>> writer.add("%x", writer.splat(1.0))
@@ -16,12 +16,12 @@ _INTEGER: Final = {"float": "i32", "double": "i64"}
 
 
 def vector_type(element: str, lanes: int) -> str:
-    """The type of ``lanes`` elements; of one, the type of the element."""
+    """Return the type of ``lanes`` elements; of one, the type of the element."""
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
 def hexadecimal(value: float) -> str:
-    """A number as LLVM reads it without rounding; a float is written with the digits of a double."""
+    """Return a number as LLVM reads it without rounding; a float is written with the digits of a double."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
@@ -54,13 +54,13 @@ class VectorWriter:
         return vector_type("i1", self.lanes)
 
     def emit(self, expression: str) -> str:
-        """The name of a new value."""
+        """Return the name of a new value."""
         self._count += 1
         self.lines.append(f"%v{self._count} = {expression}")
         return f"%v{self._count}"
 
     def splat(self, value: float) -> str:
-        """A constant in all lanes."""
+        """Return a constant in all lanes."""
         if self.lanes == 1:
             return hexadecimal(value)
         return f"splat ({self.element} {hexadecimal(value)})"
@@ -89,7 +89,7 @@ class VectorWriter:
         return self.add(self.mul(a, b), c)
 
     def call(self, intrinsic: str, *arguments: str) -> str:
-        """An intrinsic of LLVM that is defined for every vector type."""
+        """Return an intrinsic of LLVM that is defined for every vector type."""
         suffix = f"v{self.lanes}" if self.lanes > 1 else ""
         name = f"{intrinsic}.{suffix}{'f32' if self.element == 'float' else 'f64'}"
         self.intrinsics[name] = f"declare {self.type} @{name}({', '.join([self.type] * len(arguments))})"
@@ -118,5 +118,5 @@ class VectorWriter:
         return self.emit(f"bitcast {self.integers} {a} to {self.type}")
 
     def integer(self, operation: str, a: str, b: str) -> str:
-        """An operation on integers: ``add``, ``shl``, ``ashr`` …"""
+        """Return an operation on integers: ``add``, ``shl``, ``ashr`` …"""
         return self.emit(f"{operation} {self.integers} {a}, {b}")

@@ -2,7 +2,7 @@
 
 SLEEF's, which torch brings along, where the machine has registers for them; else the formulas of
 :mod:`rekindle.codegen.llvm.polynomials`; else the C library, number by number. A vector narrower than SLEEF's is
-filled up, a wider one cut, so that an element gives the same answer wherever it stands.
+padded, a wider one split, so that the result for an element does not depend on its position.
 """
 
 from __future__ import annotations
@@ -52,17 +52,18 @@ class VectorFunction:
 
 
 def is_known(name: str) -> bool:
-    """Whether there is such a function: ``exp``, ``tanh``, ``pow`` …, on floats and doubles, for all machines."""
+    """Return whether there is such a function: ``exp``, ``tanh``, ``pow`` …, on floats and doubles, for all
+    machines."""
     return name in ACCURACY or name in _COMPOSED
 
 
 def argument_count(name: str) -> int:
-    """How many arguments it takes: one, or two."""
+    """Return how many arguments it takes: one, or two."""
     return 2 if name in _OF_TWO else 1
 
 
 def vector_function(name: str, element: str, lanes: int, target: Target | None = None) -> VectorFunction:
-    """The function ``name`` on vectors of ``lanes`` (1, or a power of two) elements of ``float`` or ``double``.
+    """Return the function ``name`` on vectors of ``lanes`` (1, or a power of two) elements of ``float`` or ``double``.
 
     Raises:
         UnsupportedFunction: there is none of this name.
@@ -73,7 +74,7 @@ def vector_function(name: str, element: str, lanes: int, target: Target | None =
 
 
 def texts(functions: Iterable[VectorFunction]) -> str:
-    """What a module needs for ``functions``, each line or definition once."""
+    """Return what a module needs for ``functions``, each line or definition once."""
     return "\n".join(dict.fromkeys(part for function in functions for part in function.text.split("\n\n")))
 
 
@@ -100,7 +101,7 @@ def _define(symbol: str, element: str, lanes: int, arguments: int, body: Iterabl
 
 
 def _sleef_width(name: str, element: str, target: Target) -> tuple[int, str] | None:
-    """How many elements SLEEF's widest function for ``target`` takes, and its symbol."""
+    """Return how many elements SLEEF's widest function for ``target`` takes, and its symbol."""
     if name not in ACCURACY or not target.has_libraries:
         return None
     letter, size = ("f", 32) if element == "float" else ("d", 64)
@@ -132,7 +133,7 @@ def _of_sleef(name: str, element: str, lanes: int, width: int, symbol: str) -> V
 
 
 def _narrowed(element: str, lanes: int, width: int, symbol: str, arguments: int) -> Iterable[str]:
-    """One call, whose last elements are copies of the first."""
+    """Yield one call, whose last elements are copies of the first."""
     wide = vector_type(element, width)
     for index in range(arguments):
         if lanes == 1:
@@ -152,7 +153,7 @@ def _narrowed(element: str, lanes: int, width: int, symbol: str, arguments: int)
 
 
 def _cut(element: str, lanes: int, width: int, symbol: str, arguments: int) -> Iterable[str]:
-    """A call for each part, whose results are joined two by two."""
+    """Yield a call for each part, whose results are joined two by two."""
     wide, type = vector_type(element, width), vector_type(element, lanes)
     parts = []
     for part in range(lanes // width):
@@ -200,7 +201,7 @@ def _polynomial(name: str, element: str, lanes: int, target: Target) -> VectorFu
 
 
 def _of_libm(name: str, element: str, lanes: int) -> VectorFunction:
-    """The C library's function, for one element after the other."""
+    """Return the C library's function, for one element after the other."""
     of_libm = f"{name}{'f' if element == 'float' else ''}"
     arguments = argument_count(name)
     declaration = f"declare {element} @{of_libm}({', '.join([element] * arguments)})"

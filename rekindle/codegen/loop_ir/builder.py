@@ -38,11 +38,11 @@ class Builder:
         self._made: dict[tuple[object, ...], Expression] = {}
 
     def accumulator(self, scalar: ScalarType) -> ScalarType:
-        """The type that sums of elements of type ``scalar`` have where they have to be exact."""
+        """Return the type that sums of elements of type ``scalar`` have where they have to be exact."""
         return F64 if scalar is F64 else self.arithmetic.accumulator
 
     def make(self, kind: str, scalar: ScalarType, *operands: Expression, datum: Datum = None) -> Expression:
-        """The expression of this kind; the same object each time."""
+        """Return the expression of this kind; the same object each time."""
         exact = struct.pack("<d", datum) if isinstance(datum, float) else datum  # 0.0 and -0.0 are two
         key = (kind, scalar, operands, type(datum), exact)
         found = self._made.get(key)
@@ -53,7 +53,7 @@ class Builder:
     # ---------------------------------------------------------------------------------------------------------- leaves
 
     def constant(self, value: float, scalar: ScalarType) -> Expression:
-        """A number, converted to ``scalar`` as C++ does."""
+        """Return a number, converted to ``scalar`` as C++ does."""
         if scalar.is_float:
             return self.make("constant", scalar, datum=_rounded(float(value), scalar))
         if scalar is BOOL:
@@ -68,22 +68,22 @@ class Builder:
         return self.make("constant", scalar, datum=wrapped)
 
     def like(self, value: float, other: Expression) -> Expression:
-        """A number of the type of ``other``."""
+        """Return a number of the type of ``other``."""
         return self.constant(value, other.scalar)
 
     def load(self, access: int, scalar: ScalarType) -> Expression:
         return self.make("load", scalar, datum=access)
 
     def argument(self, number: int, scalar: ScalarType) -> Expression:
-        """What is passed by value."""
+        """Return what is passed by value."""
         return self.make("argument", scalar, datum=number)
 
     def reduced(self, number: int, scalar: ScalarType) -> Expression:
-        """The result of a reduction that is complete."""
+        """Return the result of a reduction that is complete."""
         return self.make("reduced", scalar, datum=number)
 
     def length(self) -> Expression:
-        """How many iterations the innermost loop has."""
+        """Return how many iterations the innermost loop has."""
         return self.make("length", I64)
 
     # ------------------------------------------------------------------------------------------------------ arithmetic
@@ -126,8 +126,8 @@ class Builder:
         return self.div(self.like(1.0, a), a)
 
     def call(self, name: str, *operands: Expression) -> Expression:
-        """A function of the mathematical library, or one of ``sqrt``, ``floor``, ``ceil``, ``trunc``, ``round`` (half
-        to even), ``abs``, ``copysign``."""
+        """Return a function of the mathematical library, or one of ``sqrt``, ``floor``, ``ceil``, ``trunc``, ``round``
+        (half to even), ``abs``, ``copysign``."""
         return self._same(name, *operands)
 
     # ------------------------------------------------------------------------------------------------- truth and choice
@@ -158,7 +158,7 @@ class Builder:
         return self._same(kind, a, b)
 
     def truth(self, a: Expression) -> Expression:
-        """Whether it is not zero; a NaN is not."""
+        """Return whether it is not zero; a NaN is not."""
         return self.cast(a, BOOL)
 
     def is_nan(self, a: Expression) -> Expression:
@@ -167,22 +167,22 @@ class Builder:
     # ------------------------------------------------------------------------------------------------------- extremes
 
     def clamp_min(self, a: Expression, least: Expression) -> Expression:
-        """The larger one; a NaN as ``a`` stays."""
+        """Return the larger one; a NaN as ``a`` stays."""
         return self.select(self.compare("gt", least, a), least, a)
 
     def clamp_max(self, a: Expression, most: Expression) -> Expression:
-        """The smaller one; a NaN as ``a`` stays."""
+        """Return the smaller one; a NaN as ``a`` stays."""
         return self.select(self.compare("lt", most, a), most, a)
 
     def maximum(self, a: Expression, b: Expression) -> Expression:
-        """The larger one; a NaN on either side wins."""
+        """Return the larger one; a NaN on either side wins."""
         if a.scalar is BOOL:
             return self.either(a, b)
         larger = self.select(self.compare("gt", a, b), a, b)
         return self.select(self.is_nan(a), a, larger) if a.scalar.is_float else larger
 
     def minimum(self, a: Expression, b: Expression) -> Expression:
-        """The smaller one; a NaN on either side wins."""
+        """Return the smaller one; a NaN on either side wins."""
         if a.scalar is BOOL:
             return self.both(a, b)
         smaller = self.select(self.compare("lt", a, b), a, b)
@@ -190,7 +190,7 @@ class Builder:
 
 
 def _rounded(value: float, scalar: ScalarType) -> float:
-    """``value`` as a float of the type ``scalar`` has it."""
+    """Return ``value`` as a float of the type ``scalar`` has it."""
     if scalar is not F32 or not math.isfinite(value):
         return value
     try:
@@ -200,7 +200,7 @@ def _rounded(value: float, scalar: ScalarType) -> float:
 
 
 def substituted(expression: Expression, old: Expression, new: Expression, b: Builder) -> Expression:
-    """``expression`` with ``new`` in place of ``old``."""
+    """Return ``expression`` with ``new`` in place of ``old``."""
     made: dict[Expression, Expression] = {old: new}
 
     def visit(each: Expression) -> Expression:

@@ -21,12 +21,12 @@ class AccessStride(Enum):
     NEXT = "1"
     """To the next element in memory."""
     STRIDE = "s"
-    """By a number of bytes that the caller tells."""
+    """Advance by a number of bytes that the caller passes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A buffer as a nest walks it: from where and how far along each loop is told by the caller, in bytes."""
+    """A buffer as a nest accesses it: the caller passes the start and the stride along each loop, in bytes."""
 
     buffer: int
     scalar: ScalarType
@@ -45,12 +45,12 @@ class Expression:
     """One element: ``kind`` applied to ``operands``.
 
     Kinds without operands: ``load`` (``payload`` is the number of an access), ``argument`` (of a number among those
-    that are passed by value), ``extra_parameters`` (of a number among those that are told with the sizes),
-    ``constant``, ``reduced`` (the number of a reduction that is complete), ``length`` (how many iterations the folded
-    loops have). ``lookup`` loads through an access too, moved by an index: its operands are the index, how many there
-    are, and how many bytes are from one to the next; that an index is none is told to the caller. ``cast`` makes it the
-    type ``scalar``. The others are those that :class:`~rekindle.codegen.loop_ir.builder.Builder` makes, and names of
-    mathematical functions. ``scan_sum`` and ``scan_product`` are those of all elements of a row up to this one.
+    that are passed by value), ``extra_parameters`` (of a number among those that are passed with the sizes),
+    ``constant``, ``reduced`` (the number of a reduction that is complete), ``length`` (the trip count of the reduction
+    loops). ``lookup`` loads through an access at an index: its operands are the index, the bound, and the stride in
+    bytes; an index out of bounds is reported to the caller. ``cast`` converts to the type ``scalar``. The others are
+    those that :class:`~rekindle.codegen.loop_ir.builder.Builder` makes, and names of mathematical functions.
+    ``scan_sum`` and ``scan_product`` are those of all elements of a row up to this one.
     """
 
     kind: str
@@ -69,9 +69,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Fold an expression: ``sum``, ``product``, ``maximum``, ``minimum``, ``any``, ``all``, or ``argmaximum`` and
-    ``argminimum``, which tell the how manieth element is the first such. ``result`` is the expression that stands for
-    what comes out, which has the type of ``value``, or is an i64."""
+    """Reduction of an expression: ``sum``, ``product``, ``maximum``, ``minimum``, ``any``, ``all``, or
+    ``argmaximum`` and ``argminimum``, which return the index of the first such element. ``result`` is the expression
+    that stands for the result, which has the type of ``value``, or is an i64."""
 
     kind: str
     value: Expression
@@ -104,7 +104,7 @@ class LoopNest:
     is_ordered: bool = False
     """Whether elements of a row depend on those before them."""
     extra_parameters: int = 0
-    """How many numbers it is told besides."""
+    """Number of additional parameters."""
 
     @property
     def is_full_reduction(self) -> bool:
@@ -122,7 +122,8 @@ class LoopNest:
 
     @property
     def parameters(self) -> int:
-        """How many numbers tell sizes, and for each access an offset and its strides in bytes; and what is given."""
+        """The number of parameters: the sizes; for each access an offset and its strides in bytes; and the
+        additional ones."""
         return self.rank + len(self.accesses) * (1 + self.rank) + self.extra_parameters
 
 
@@ -149,8 +150,8 @@ class MatmulNest:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Nests that run one after the other. ``arguments`` are the types of what is passed by value: i64 or f64.
-    Buffers behind those of the outputs are ``temporaries``, which live as long as the call."""
+    """Nests that run one after the other. ``arguments`` are the types of what is passed by value: i64 or f64. The
+    buffers after those of the outputs are ``temporaries``, which live as long as the call."""
 
     inputs: tuple[ScalarType, ...]
     outputs: tuple[ScalarType, ...]
@@ -158,4 +159,4 @@ class Kernel:
     nests: tuple[LoopNest | MatmulNest, ...]
     temporaries: tuple[ScalarType, ...] = ()
     has_gathers: bool = False
-    """Whether there are lookups. Then the buffer behind all others has a word that is set where an index is none."""
+    """Whether there are lookups. Then an additional last buffer has a word that is set if an index is out of bounds."""

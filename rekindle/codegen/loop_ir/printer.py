@@ -1,4 +1,4 @@
-"""The text of a kernel.
+"""Printer of kernels in the loop form.
 
 .. code-block:: text
 
@@ -9,9 +9,9 @@
         %2 : f32 = add(%0, %1)
         store out0[*, 1] = %2
 
-In brackets stands how an access moves along each loop: ``0`` not at all, ``1`` to the next element, ``s`` by some
-stride; ``*`` stands for any of these in loops that vectors do not go along. ``in0'`` is another access to the same
-tensor, from another place or with other strides.
+The brackets contain the stride of an access along each loop: ``0`` for loop-invariant, ``1`` for the next element,
+``s`` for another stride; ``*`` stands for any of these in loops that are not vectorized. ``in0'`` is another access to
+the same tensor, with another offset or other strides.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rekindle.codegen.loop_ir.nodes import Expression, Kernel, LoopNest, MatmulN
 
 
 def kernel_text(kernel: Kernel) -> str:
-    """The text of ``kernel``; equal for equal kernels alone."""
+    """Return the text of ``kernel``; equal for equal kernels alone."""
     inputs = ", ".join(f"in{n}: {scalar}" for n, scalar in enumerate(kernel.inputs))
     if kernel.arguments:
         inputs += "; " + ", ".join(f"a{n}: {scalar}" for n, scalar in enumerate(kernel.arguments))
@@ -37,7 +37,7 @@ def kernel_text(kernel: Kernel) -> str:
 
 
 def _names(kernel: Kernel) -> list[str]:
-    """What its buffers are called."""
+    """Return what its buffers are called."""
     names = [f"in{number}" for number in range(len(kernel.inputs))]
     names += [f"out{number}" for number in range(len(kernel.outputs))]
     return names + [f"temp{number}" for number in range(len(kernel.temporaries))]
@@ -93,7 +93,7 @@ class _NestText:
                 yield from self._store(store, indent)
 
     def _forget(self) -> None:
-        """What was computed so far is not known in the next phase."""
+        """Forget the names of expressions: they are not known in the next phase."""
         self.names.clear()
         self.count = 0
 
@@ -107,7 +107,7 @@ class _NestText:
         yield f"{indent}r{result.payload} : {result.scalar} = {reduction.kind} of {value}"
 
     def _expression(self, expression: Expression, indent: str) -> Iterator[str]:
-        """The lines that compute ``expression`` and were not written yet."""
+        """Yield the lines that compute ``expression`` and were not written yet."""
         if expression in self.names:
             return
         for operand in expression.operands:

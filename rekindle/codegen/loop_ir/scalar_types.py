@@ -53,5 +53,5 @@ OF_DTYPE: Final = {
 
 
 def arithmetic_type(scalar: ScalarType) -> ScalarType:
-    """The type in which PyTorch computes with elements of type ``scalar`` before it rounds the result."""
+    """Return the type in which PyTorch computes with elements of type ``scalar`` before it rounds the result."""
     return F32 if scalar in (F16, BF16) else scalar

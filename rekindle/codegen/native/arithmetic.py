@@ -1,7 +1,7 @@
-"""Operators of ints, floats and bools in machine code, as Python has them.
+"""Lowering of operators on ints, floats and bools to LLVM IR, with Python's semantics.
 
-Each is a function that writes code and returns the name of the result. What Python raises, or answers with an int of
-more than 64 bits, leaves the region.
+Each is a function that emits code and returns the name of the result. If Python would raise, or return an int of more
+than 64 bits, the code leaves the region.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def _instruction(text: str) -> Emitter:
 
 
 def to_double(w: RegionWriter, a: str) -> str:
-    """An int as the nearest float."""
+    """Return an int as the nearest float."""
     return w.emit(f"sitofp i64 {a} to double")
 
 
 def is_exact(w: RegionWriter, a: str) -> str:
-    """Whether an int is as small as those that are all floats, too."""
+    """Return whether an int is as small as those that are all floats, too."""
     return w.emit(f"icmp ule i64 {w.emit(f'add i64 {a}, {_EXACT}')}, {2 * _EXACT}")
 
 
 def exactly_double(w: RegionWriter, a: str) -> str:
-    """An int as a float; leaves the region where that would round it."""
+    """Return an int as a float; leaves the region where that would round it."""
     w.leave_unless_exact(is_exact(w, a))
     return to_double(w, a)
 
@@ -68,7 +68,7 @@ EMITTERS["aten::sub.int"] = _checked("ssub")
 
 @emits("aten::mul.int")
 def multiply(w: RegionWriter, a: str, b: str) -> str:
-    """By a constant, bounds are compared, which is not in the way of what the product is needed for."""
+    """Multiply ints. If one is a constant, compare bounds, which is off the critical path of the product."""
     factor = next((int(each) for each in (a, b) if each.isdecimal() and int(each) > 1), None)
     if factor is None:
         return w.checked("smul", a, b)
@@ -91,14 +91,14 @@ def absolute(w: RegionWriter, a: str) -> str:
 
 
 def _power_of_two(b: str) -> int | None:
-    """The exponent, if ``b`` is a constant power of two."""
+    """Return the exponent, if ``b`` is a constant power of two."""
     if not b.isdecimal() or int(b).bit_count() != 1:
         return None
     return int(b).bit_length() - 1
 
 
 def _check_division(w: RegionWriter, a: str, b: str) -> None:
-    """What cannot be divided leaves the region: by zero, and the smallest int by -1."""
+    """Leave the region for divisions by zero, and of the smallest int by -1."""
     if b.lstrip("-").isdecimal() and int(b) not in (0, -1):
         return
     w.leave_if(w.emit(f"icmp eq i64 {b}, 0"))
@@ -130,7 +130,8 @@ def modulo(w: RegionWriter, a: str, b: str) -> str:
 
 
 def _is_below(w: RegionWriter, rest: str, b: str) -> str:
-    """Whether C's remainder is one of a quotient above Python's: not zero, and of another sign than the divisor."""
+    """Return whether C's remainder is one of a quotient above Python's: not zero, and of another sign than the
+    divisor."""
     differs = w.emit(f"icmp slt i64 {w.emit(f'xor i64 {rest}, {b}')}, 0")
     return w.emit(f"and i1 {differs}, {w.emit(f'icmp ne i64 {rest}, 0')}")
 
@@ -228,7 +229,7 @@ def floor_divide_floats(w: RegionWriter, a: str, b: str) -> str:
 
 
 def _mixed(emitter: Emitter, overload: str) -> Emitter:
-    """An operator of floats for an int and a float, or the other way round."""
+    """Return an operator of floats for an int and a float, or the other way round."""
     if overload == "int_float":
         return lambda w, a, b: emitter(w, to_double(w, a), b)
     return lambda w, a, b: emitter(w, a, to_double(w, b))
@@ -288,7 +289,8 @@ for _name, _of_ints, _of_reals in (
 
 
 def _extremum(type: str, is_better: str) -> Emitter:
-    """The second argument where it is better than the first: what Python's ``min`` and ``max`` do, NaN or not."""
+    """Return the second argument where it is better than the first: what Python's ``min`` and ``max`` do, NaN or
+    not."""
     return lambda w, a, b: w.emit(
         f"select i1 {w.emit(f'{is_better} {type} {b}, {a}')}, {type} {b}, {type} {a}",
     )
@@ -310,7 +312,7 @@ EMITTERS["aten::Bool.float"] = _instruction("fcmp une double {}, 0.0")
 
 @emits("aten::Int.float")
 def int_of_float(w: RegionWriter, a: str) -> str:
-    """The whole part; NaN, infinities and what needs more than 64 bits leave the region."""
+    """Return the whole part; NaN, infinities and what needs more than 64 bits leave the region."""
     limit = hexadecimal(2.0**63)
     size = absolute_float(w, a)
     w.leave_unless(w.emit(f"fcmp olt double {size}, {limit}"))
@@ -344,7 +346,7 @@ FUNCTIONS: Final = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "sin", "sinh", "tan", "tanh"),
     *("log", "log10", "log1p", "log2", "erf", "erfc"),
 )
-"""Of the C library, which is what Python calls; where it answers NaN or an infinity, Python may raise instead."""
+"""Functions of the C library, which Python calls too; if one returns NaN or an infinity, Python may raise instead."""
 
 DECLARATIONS: Final = "\n".join(
     [

@@ -1,6 +1,6 @@
-"""Python's numbers and lists, taken apart and put together in LLVM's language.
+"""LLVM IR that unboxes Python's numbers and lists, and boxes results.
 
-What was written to a list that came from Python goes back into it at the end, from ``low`` on.
+Items that were written to a list from Python are copied back into it at the end, from ``low`` on.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ no:
   ret i1 false
 }}
 
-; The list of Python that a list is; the same one for the same one. None where no path defined it: nobody looks.
+; The Python list of a list; equal lists map to one object. None if no path defined it: it is never read.
 define internal ptr @list_object(ptr %list) noinline {{
   %undefined = icmp eq ptr %list, null
   br i1 %undefined, label %nothing, label %start
@@ -399,8 +399,8 @@ no:
   ret ptr null
 }}
 
-; Every so often: let other threads run, and see whether somebody pressed Ctrl-C. 0: yes, Python's error is set.
-; Whatever runs meanwhile, it does not touch lists of the arena.
+; Periodically let other threads run, and check for Ctrl-C. 0: it was pressed, Python's error is set.
+; Code that runs in between does not touch lists of the arena.
 define internal i1 @check_interrupts() noinline memory(inaccessiblemem: readwrite) {{
   %thread = call ptr @PyEval_SaveThread()
   call void @PyEval_RestoreThread(ptr %thread)
@@ -437,6 +437,6 @@ no:
 
 
 def objects_text(class_offset: int) -> str:
-    """The functions above, for a module with :mod:`rekindle.codegen.native.list_runtime_ir`. ``class_offset`` is where
-    objects of Python have their class, in bytes."""
+    """Return the functions above, for a module with :mod:`rekindle.codegen.native.list_runtime_ir`. ``class_offset`` is
+    where objects of Python have their class, in bytes."""
     return _DECLARATIONS + _TEXT.format(class_offset=class_offset, most=2**62, golden=_GOLDEN)

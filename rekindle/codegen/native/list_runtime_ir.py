@@ -419,7 +419,7 @@ no:
 
 !0 = !{{!"branch_weights", i32 1000, i32 1}}
 !1 = !{{!"branch_weights", i32 1, i32 1000}}
-; What is told of a list and its elements stand in different places.
+; The header of a list and its elements are in different places.
 !2 = !{{!"list"}}
 !3 = !{{!"head", !2, i64 0}}
 !4 = !{{!"element", !2, i64 0}}

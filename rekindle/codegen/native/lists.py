@@ -19,7 +19,7 @@ LIST_EMITTERS: Final[dict[str, ListEmitter]] = {}
 
 
 _UNDEFINED: Final = {"i64": "0", "double": hexadecimal(0.0), "i1": "false", "ptr": "null"}
-"""What stands for a register of a value that no path defines where it is read: nobody looks at it."""
+"""Registers for values that no path to a read defines: they are never used."""
 
 
 def emits(*names: str) -> Callable[[ListEmitter], ListEmitter]:
@@ -61,14 +61,14 @@ class NativeWriter(RegionWriter):
         self.leave_unless(self.emit(f"call i1 @list_append(ptr %arena, ptr {list}, i64 {word})"))
 
     def taken(self, call: str) -> str:
-        """The word that a call answers, with whether it could."""
+        """Return the word that a call returns, and check whether it succeeded."""
         pair = self.emit(f"call {{ i64, i1 }} {call}")
         self.leave_unless(self.emit(f"extractvalue {{ i64, i1 }} {pair}, 1"))
         return self.emit(f"extractvalue {{ i64, i1 }} {pair}, 0")
 
 
 def qualified_name(node: Node) -> str:
-    """``aten::add.int``; empty where no operator is known. Of a Scalar, the type tells what it is."""
+    """Return ``aten::add.int``; empty if the operator is unknown. For a Scalar, the type selects the overload."""
     operator = node.operator
     name = "" if operator is None else operator.schema.qualified_name
     if name.endswith(".Scalar") and len(node.inputs) == 1:
@@ -79,7 +79,7 @@ def qualified_name(node: Node) -> str:
 
 
 def is_native(node: Node) -> bool:
-    """Whether there is machine code for a node that holds no blocks, with values of these types."""
+    """Return whether there is machine code for a node that holds no blocks, with values of these types."""
     kinds = [native_type_of(value.type) for value in (*node.inputs, *node.outputs)]
     if None in kinds:
         return False
@@ -133,7 +133,7 @@ def append(w: NativeWriter, node: Node) -> None:
 
 
 def _same(w: NativeWriter, node: Node, list: str) -> None:
-    """What is written to is answered, too."""
+    """Bind the output to the list that is written to."""
     if node.outputs:
         w.names[node.output] = list
 

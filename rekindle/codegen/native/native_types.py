@@ -78,7 +78,7 @@ _KINDS: Final[dict[Type, NativeType]] = {
 
 
 def native_type_of(type: Type) -> NativeType | None:
-    """The kind of values of ``type``; None if code cannot work on them."""
+    """Return the kind of values of ``type``; None if code cannot work on them."""
     if isinstance(type, ListType):
         element = native_type_of(type.element)
         return None if element is None else _LISTS.get(element)

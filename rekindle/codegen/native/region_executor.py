@@ -42,7 +42,7 @@ def native_region(node: Node) -> Operation:
 
 
 def region_text(graph: Graph) -> str:
-    """The module that is made of a region."""
+    """Return the module that is made of a region."""
     region = NativeWriter().function(graph, "region")
     entry = entry_text("region", kinds_of(graph.inputs), kinds_of(graph.outputs))
     return region_module(_library_text(), region + entry)
@@ -56,8 +56,8 @@ def _library_text() -> str:
 
 
 class NativeRegion(PatchableOperation):
-    """Called with the inputs of ``graph``, it answers with its output, or a tuple of several. ``code`` is its machine
-    code, once there is any."""
+    """Callable that takes the inputs of ``graph``, and returns its output, or a tuple of several. ``code`` is its
+    machine code, once compiled."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -91,14 +91,14 @@ class NativeRegion(PatchableOperation):
         return function_at(code.address(ENTRY), _NAME, capsule_of(by_plan), (code, by_plan))
 
     def by_plan(self, *inputs: Any) -> Any:
-        """What the code leaves: ints of more than 64 bits, and what raises."""
+        """Return what the code leaves: ints of more than 64 bits, and what raises."""
         if self._plan is None:
             self._plan = callable_of(self.graph, _NAME)
         return self._plan(*inputs)
 
 
 def _is_simple(node: Node) -> bool:
-    """Whether a node is no loop within a loop, and none that has no bound."""
+    """Return whether a node is neither a loop within a loop nor an unbounded loop."""
     if node.kind != "prim::Loop":
         return all(_is_simple(inner) for block in node.blocks for inner in block.nodes)
     loop = LoopView(node)

@@ -1,4 +1,4 @@
-"""Loops over numbers and characters, and what stands around them, are collected into ``prim::NativeRegion`` nodes.
+"""Outline loops over numbers and characters, and adjacent nodes, into ``prim::NativeRegion`` nodes.
 
 .. code-block:: text
 
@@ -10,8 +10,8 @@
                                                             %z : int = aten::mul(%y, %two)
                                                             return (%z)
 
-A region is a run of nodes of a block that all have machine code, and has a loop: without one, the call costs more than
-it saves. Where a loop as a whole has none, those within it are looked at.
+A region is a sequence of adjacent nodes of a block that can all be compiled, and contains a loop: without one, the call
+costs more than it saves. If a loop as a whole cannot be compiled, its inner loops are tried.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _form(graph: Graph, block: Block) -> bool:
 
 
 def _is_supported(node: Node) -> bool:
-    """Whether there is machine code for the node and all that is within it."""
+    """Return whether there is machine code for the node and all that is within it."""
     if node.kind == "prim::Constant":
         return _is_plain_constant(node.output)
     if node.kind in ("prim::If", "prim::Loop"):
@@ -67,7 +67,7 @@ def _is_supported(node: Node) -> bool:
 
 
 def _flows(node: Node) -> Iterator[tuple[Value, Value]]:
-    """The values that become others in an ``if`` or a loop, and those: loop inputs, block outputs."""
+    """Yield the values that become others in an ``if`` or a loop, and those: loop inputs, block outputs."""
     if node.kind == "prim::If":
         for block in node.blocks:
             if not raises(block):
@@ -86,7 +86,8 @@ def _fits(value: Value, target: Value) -> bool:
 
 
 def _is_covered_block(block: Block) -> bool:
-    """A block that raises is left to the plan, whatever is in it, as long as code can hand it what it needs."""
+    """Return whether a block is supported. One that raises is left to the plan, if code can pass it the values that it
+    uses."""
     owner = block.owning_node
     assert owner is not None
     if raises(block) and owner.kind == "prim::If":
@@ -100,7 +101,7 @@ def _is_known(value: Value) -> bool:
 
 
 def _is_plain_constant(value: Value) -> bool:
-    """Whether a constant can be written into code: a number of 64 bits, a character."""
+    """Return whether a constant can be written into code: a number of 64 bits, a character."""
     if value.type.kind == "StringType":
         text = value.to_python()
         return isinstance(text, str) and len(text) == 1
@@ -111,7 +112,7 @@ def _is_plain_constant(value: Value) -> bool:
 
 
 def _is_readable(value: Value) -> bool:
-    """Whether code can have the value: numbers that are too large it cannot."""
+    """Return whether code can have the value: numbers that are too large it cannot."""
     is_number = value.type.kind in ("IntType", "FloatType", "BoolType")
     return value.node.kind != "prim::Constant" or not is_number or _is_plain_constant(value)
 
@@ -131,8 +132,8 @@ def _close(graph: Graph, run: list[Node]) -> bool:
 
 
 def _only_appends(nodes: Sequence[Node]) -> bool:
-    """Whether a region that is entered again and again would append to a list that lives longer: each time, all of the
-    list would be converted. Nested loops do enough besides to pay for that."""
+    """Return whether a region that is entered again and again would append to a list that lives longer: each time, all
+    of the list would be converted. Nested loops do enough besides to pay for that."""
     outer = next((each for each in nodes[0].ancestors()[1:] if each.kind == "prim::Loop"), None)
     everything = [each for node in nodes for each in (node, *node.inner_nodes())]
     if outer is None or any(
@@ -144,7 +145,7 @@ def _only_appends(nodes: Sequence[Node]) -> bool:
 
 
 def has_loop(node: Node) -> bool:
-    """Whether the node is a loop, or one is in it."""
+    """Return whether the node is a loop, or one is in it."""
     return any(each.kind == "prim::Loop" for each in (node, *node.inner_nodes()))
 
 
@@ -182,7 +183,7 @@ def _outline(graph: Graph, nodes: Sequence[Node]) -> None:
 
 
 def _can_be_copied(value: Value) -> bool:
-    """Whether there may be several of a value: constants that nobody can write to, and what no path defines."""
+    """Return whether a value may be duplicated: an immutable constant, or a value that no path defines."""
     if value.node.kind == "prim::Uninitialized":
         return native_type_of(value.type) is not None
     kind = native_type_of(value.type)

@@ -15,12 +15,12 @@ _INLINE = "alwaysinline"
 
 
 def library_module(library: str) -> str:
-    """The module that has the functions of ``library``."""
+    """Return the module that has the functions of ``library``."""
     return library.replace("define internal", "define")
 
 
 def region_module(library: str, text: str) -> str:
-    """The module of ``text``, which calls functions of ``library``."""
+    """Return the module of ``text``, which calls functions of ``library``."""
     pieces, rest = _pieces(library)
     chosen = set[str]()
     referenced = set(_NAME.findall(text))
@@ -34,8 +34,8 @@ def region_module(library: str, text: str) -> str:
 
 @cache
 def _pieces(library: str) -> tuple[dict[str, str], str]:
-    """What ``library`` defines and declares, by name: functions as declarations, but for those that are to be inline.
-    And the rest of it."""
+    """Return what ``library`` defines and declares, by name: functions as declarations, but for those that are to be
+    inline. And the rest of it."""
     pieces: dict[str, str] = {}
     rest = []
     for piece in _definitions(library):
@@ -50,7 +50,7 @@ def _pieces(library: str) -> tuple[dict[str, str], str]:
 
 
 def _definitions(library: str) -> Iterator[str]:
-    """Each definition, declaration, variable or type of a module."""
+    """Yield each definition, declaration, variable or type of a module."""
     body: list[str] = []
     for line in library.splitlines():
         if body:

@@ -1,7 +1,7 @@
-"""Strings in LLVM's language.
+"""Run-time library of strings in LLVM IR.
 
-A string is one word. That of a single character is its code point, shifted by one, with the lowest bit set; it needs
-no memory, and two are equal as words. Any other came from Python: the word is where its list stands
+A string is one word. That of a single character is its code point, shifted by one, with the lowest bit set; it needs no
+memory, and two are equal as words. Any other came from Python: the word is the address of its list
 (:mod:`rekindle.codegen.native.list_runtime_ir`), whose elements are code points, taken out of Python's string as they
 are needed.
 """
@@ -114,7 +114,7 @@ several:
   ret i1 %equal
 }}
 
-; Of two strings that are no characters: below 0, 0 or above 0, as Python orders them.
+; Compare two strings other than single characters: below 0, 0 or above 0, in Python's order.
 define internal i32 @string_compare(ptr %a, ptr %b) noinline {{
   %a_at = getelementptr %List, ptr %a, i64 0, i32 3
   %b_at = getelementptr %List, ptr %b, i64 0, i32 3
@@ -124,7 +124,7 @@ define internal i32 @string_compare(ptr %a, ptr %b) noinline {{
   ret i32 %order
 }}
 
-; Python's string. None where no path defined it: nobody looks.
+; Python's string. None if no path defined it: it is never read.
 define internal ptr @string_object(ptr %string) noinline {{
   %undefined = icmp eq ptr %string, null
   br i1 %undefined, label %nothing, label %look
@@ -149,6 +149,6 @@ several:
 
 
 def strings_text(class_offset: int) -> str:
-    """The functions above, for a module with those for lists. ``class_offset`` is where objects of Python have their
-    class, in bytes."""
+    """Return the functions above, for a module with those for lists. ``class_offset`` is where objects of Python have
+    their class, in bytes."""
     return _TEXT.format(class_offset=class_offset, kind=STRING_KIND)

@@ -67,7 +67,7 @@ for _name in ("lt", "le", "gt", "ge"):
 
 
 def _class(name: str, ranges: Sequence[str]) -> None:
-    """A question about characters, answered for those of ASCII; the others leave the region."""
+    """Emit a test of characters for ASCII; others leave the region."""
 
     @emits(f"aten::{name}")
     def is_of_class(w: NativeWriter, node: Node) -> None:

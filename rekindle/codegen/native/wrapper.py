@@ -1,8 +1,7 @@
-"""How Python calls a region: a C function of CPython, which takes Python's objects apart, calls the region, and puts
-the results together.
+"""The CPython wrapper of a region: a C function that unboxes Python's objects, calls the region, and boxes the results.
 
-Whatever it cannot take apart, and whatever the region leaves to the plan, it hands to a function of Python, with the
-arguments as they came.
+If it cannot unbox an argument, or the region leaves the work to the plan, it calls a function of Python with the
+original arguments.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ _STACK: Final = 4096
 
 
 def entry_text(region: str, inputs: Sequence[NativeType], outputs: Sequence[NativeType]) -> str:
-    """The function ``@entry``, which calls ``@{region}``; its ``self`` is a capsule of the function of Python."""
+    """Return the function ``@entry``, which calls ``@{region}``; its ``self`` is a capsule of the function of
+    Python."""
     lines = [
         "start:",
         "  %arena = alloca %Arena",
@@ -117,7 +117,7 @@ def _take(index: int, kind: NativeType) -> list[str]:
 
 
 def _answer(outputs: Sequence[NativeType]) -> list[str]:
-    """The output, or a tuple of several, or None for none."""
+    """Return the output, or a tuple of several, or None for none."""
     lines = []
     place = 0
     for index, kind in enumerate(outputs):

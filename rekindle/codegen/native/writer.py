@@ -1,7 +1,7 @@
-"""Writes a region's graph as a function in LLVM's language: blocks of code for blocks of the graph.
+"""Lower a region's graph to a function in LLVM IR: basic blocks for blocks of the graph.
 
-The function answers 0 when it is done, 1 when the plan has to do it (an int of more than 64 bits, an error), and 2 when
-Python's error is set.
+The function returns 0 on success, 1 to fall back to the plan (an int overflows 64 bits, or an error), and 2 if a Python
+exception is set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FALLBACK: Final = 1
 RAISED: Final = 2
 
 _INTERRUPT_CHECK_INTERVAL: Final = 1 << 20
-"""After so many jumps back, loops look whether somebody wants to stop them."""
+"""Number of backward jumps after which a loop checks for interrupts."""
 
 
 _POISON: Final = "poison"
@@ -64,7 +64,7 @@ class RegionWriter:
         return f"{stem}{self._count}"
 
     def emit(self, expression: str) -> str:
-        """The name of a new value."""
+        """Return the name of a new value."""
         name = f"%{self.fresh()}"
         self.lines.append(f"  {name} = {expression}")
         return name
@@ -171,7 +171,7 @@ class RegionWriter:
             self.bind(output, self.meet(kind, [(label, values[index]) for label, values in ends]))
 
     def loop(self, node: Node) -> None:
-        """``prim::Loop``: the number of iterations, the condition and what is carried stand in phis at its head."""
+        """Emit ``prim::Loop``: phis at its head hold the trip count, the condition and the carried values."""
         loop = LoopView(node)
         body = loop.body
         head, inside, behind = self.fresh("loop"), self.fresh("body"), self.fresh("end")
@@ -235,11 +235,11 @@ class RegionWriter:
                     self.operation(node)
 
     def operation(self, node: Node) -> None:
-        """A node that is no control flow: for the table of operators to say."""
+        """Emit a node other than control flow, by the table of operators."""
         raise NotImplementedError
 
     def function(self, graph: Graph, name: str) -> str:
-        """The function ``@name``: its parameters are an arena, the inputs, and where the outputs go."""
+        """Return the function ``@name``: its parameters are an arena, the inputs, and where the outputs go."""
         parameters = ["ptr %arena"]
         for index, value in enumerate(graph.inputs):
             self.bind(value, argument_names(index, known_kind(value)))
@@ -271,7 +271,7 @@ class RegionWriter:
         return [word, self.as_word(number.is_float, NativeType.BOOL)]
 
     def as_word(self, name: str, kind: NativeType) -> str:
-        """A value as a word of 64 bits; lists are where they stand."""
+        """Return a value as a word of 64 bits; a list is its address."""
         match kind:
             case NativeType.INT:
                 return name
@@ -295,12 +295,12 @@ class RegionWriter:
 
 
 def raises(block: Block) -> bool:
-    """Whether a block ends with an error, which is the plan's to raise."""
+    """Return whether a block ends with an error, which is the plan's to raise."""
     return any(node.kind == "prim::RaiseException" for node in block.nodes)
 
 
 def known_kind(value: Value) -> NativeType:
-    """The kind of a value of a region."""
+    """Return the kind of a value of a region."""
     kind = native_type_of(value.type)
     if kind is None:
         raise InternalError(f"native code was to work on {value.name}, which is of type {value.type}")
@@ -318,7 +318,7 @@ def arguments_text(index: int, kind: NativeType) -> str:
 
 
 def literal(value: object) -> str:
-    """A constant as LLVM writes it."""
+    """Return a constant as LLVM writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

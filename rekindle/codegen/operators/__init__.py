@@ -1,4 +1,4 @@
-"""What fuses: for each operator, its elements as expressions; for views, where their elements stand.
+"""Rules of fusible operators: for each operator, its elements as expressions; for views, the affine map to their base.
 
 A file for each family, as in :mod:`rekindle.ops`. :data:`RULES`, :data:`ROWS`, :data:`JOINS`, :data:`LOOKUPS`,
 :data:`POOLS`, :data:`PRODUCTS`, :data:`COMPOSITES` and :data:`VIEWS` know them by qualified name.

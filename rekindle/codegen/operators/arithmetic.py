@@ -151,7 +151,7 @@ def clamp(b: Builder, self: E, min: E | None, max: E | None) -> E:
 
 
 def _unless_nan(b: Builder, bound: E, limited: E) -> E:
-    """What a bound that is NaN makes of everything: NaN."""
+    """Return what a bound that is NaN makes of everything: NaN."""
     is_known = bound.kind == "constant" and bound.payload == bound.payload
     return limited if is_known or not bound.scalar.is_float else b.select(b.is_nan(bound), bound, limited)
 
@@ -199,14 +199,14 @@ def remainder(b: Builder, self: E, other: E) -> E:
 
 
 def _signs_differ(b: Builder, rest: E, other: E) -> E:
-    """Whether there is a rest, and its sign is not that of the divisor."""
+    """Return whether there is a rest, and its sign is not that of the divisor."""
     zero = b.like(0.0, rest)
     signs = b.differ(b.compare("lt", other, zero), b.compare("lt", rest, zero))
     return b.both(b.compare("ne", rest, zero), signs)
 
 
 def _floor_div(b: Builder, self: E, other: E) -> E:
-    """As Python divides: the quotient without the rest, so that rounding never makes it too large."""
+    """Divide as Python does: subtract the remainder first, so that rounding never makes the quotient too large."""
     rest = b.call("fmod", self, other)
     whole = b.div(b.sub(self, rest), other)
     one, zero = b.like(1.0, self), b.like(0.0, self)

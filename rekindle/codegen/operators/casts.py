@@ -13,11 +13,11 @@ E = Expression
     "dropout", "feature_dropout", "alpha_dropout", constants="train", result=ResultDtype.SELF, may_be_self=True
 )
 def dropout(b: Builder, input: E, p: E, train: bool) -> E:
-    """In inference; the pass takes no other."""
+    """Return the operand: in inference, dropout is the identity; the pass takes no other."""
     return input
 
 
 @elementwise("to.dtype", constants="dtype non_blocking copy memory_format", result=ResultDtype.GIVEN, may_be_self=True)
 def to_dtype(b: Builder, self: E, dtype: int, non_blocking: bool, copy: bool, memory_format: int | None) -> E:
-    """The result is cast by whoever asks for it."""
+    """Return the operand: its user casts the result."""
     return self

@@ -1,4 +1,4 @@
-"""Operators that put the tensors of a list behind one another, along the dimension that is their last argument."""
+"""Concatenation: operators that join the tensors of a list along the dimension that is their last argument."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ for _name in LIBRARY:
 
 
 def _of_large_numbers(name: str) -> Build:
-    """One whose implementation squares its argument: there has to be room for that."""
+    """Return one whose implementation squares its argument: there has to be room for that."""
 
     def build(b: Builder, self: E) -> E:
         if self.scalar is not F32:
@@ -44,7 +44,7 @@ for _name in ("asinh", "acosh"):
 
 
 def _hyperbolic(name: str) -> Build:
-    """One of ``sinh`` and ``cosh``, whose result fits a float where SLEEF's function of floats overflows."""
+    """Return one of ``sinh`` and ``cosh``, whose result fits a float where SLEEF's function of floats overflows."""
 
     def build(b: Builder, self: E) -> E:
         if self.scalar is not F32 or EARLY_OVERFLOW_OF_HYPERBOLICS:

@@ -26,11 +26,11 @@ class ResultDtype(Enum):
     SELF = "self"
     """That of the first operand; it is computed with."""
     SUM = "sum"
-    """The same, but integers become int64; or what the argument ``dtype`` tells."""
+    """The common dtype, but integers become int64; or the one that the argument ``dtype`` specifies."""
     INDEX = "index"
     """int64; it is computed with the first operand's."""
     GIVEN = "given"
-    """The one that the argument ``dtype`` tells; what is computed with is that of the first operand."""
+    """The one that the argument ``dtype`` specifies; the operator computes with that of the first operand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class PointwiseOp:
     """An elementwise operator.
 
     ``wrapped`` names the numbers that count as operands, as tensors without dimensions do; ``promoting`` those that
-    only the dtype heeds. ``conditions`` names bool operands that the dtype does not heed. ``constants`` are the
-    parameters that have to be known when the graph is compiled. What ``may_be_self`` may give its first argument
-    itself, not a copy.
+    only the result dtype depends on. ``conditions`` names bool operands that do not affect the result dtype.
+    ``constants`` are the parameters that have to be known when the graph is compiled. An operator with ``may_be_self``
+    may return its first argument itself, not a copy.
     """
 
     build: Build
@@ -51,8 +51,8 @@ class PointwiseOp:
     constants: frozenset[str] = frozenset()
     may_be_self: bool = False
     channels: frozenset[str] = frozenset()
-    """Operands that have one element for each channel, which is dimension 1 of the first operand; that alone tells the
-    layout of the result then."""
+    """Operands that have one element for each channel, which is dimension 1 of the first operand; that operand alone
+    then determines the layout of the result."""
     refuses_bool: bool = False
     """Whether an operand of truth values is an error, whatever it would be promoted to."""
     one_dtype: bool = False
@@ -70,7 +70,7 @@ RULES: Final[dict[str, PointwiseOp]] = {}
 
 
 def names(text: str) -> frozenset[str]:
-    """The words of ``text``."""
+    """Return the words of ``text``."""
     return frozenset(text.split())
 
 
@@ -88,7 +88,7 @@ def elementwise(
     is_contiguous: bool = False,
 ) -> Callable[[Build], Build]:
     """Register the decorated function for operators, named without ``aten::``; see :class:`PointwiseOp`. Names of
-    parameters stand in one text, with spaces between them."""
+    parameters are in one string, separated by spaces."""
 
     def decorate(build: Build) -> Build:
         named = (names(wrapped), names(promoting), names(conditions), names(constants))

@@ -23,8 +23,8 @@ _MEAN: Final = RowOp(mean, is_folded=True)
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """An operator on windows of ``dims`` dimensions; ``around`` is what the elements beyond the edge count as.
-    ``is_adaptive`` tells the size of the result instead."""
+    """An operator on windows of ``dims`` dimensions; ``around`` is what the elements beyond the edge count as. With
+    ``is_adaptive``, the argument is the size of the result instead."""
 
     rule: RowOp
     dims: int
@@ -36,7 +36,7 @@ class Pool:
         return self.rule is _MEAN
 
     def filling(self, scalar: ScalarType) -> PointwiseOp:
-        """The operator without operands whose every element is ``around``."""
+        """Return the operator without operands whose every element is ``around``."""
         around = self.around
 
         def build(b: Builder) -> Expression:
@@ -54,7 +54,8 @@ POOLS: Final[dict[str, Pool]] = {
 
 
 def beyond_the_edge(size: int, kernel: int, stride: int, padding: int, dilation: int, ceils: bool) -> int:
-    """How many elements windows reach over the end of a dimension of ``size`` elements, which begins with ``padding``.
+    """Return how many elements windows reach over the end of a dimension of ``size`` elements, which begins with
+    ``padding``.
 
     Raises:
         ValueError: there are no such windows.
@@ -70,7 +71,7 @@ def beyond_the_edge(size: int, kernel: int, stride: int, padding: int, dilation:
 
 
 def windows(sizes: Ints, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> View:
-    """The windows of an image: a view with a dimension for each dimension of a window behind the others.
+    """Return the windows of an image: a view with an additional trailing dimension for each dimension of a window.
 
     Raises:
         ValueError: there is none.

@@ -138,7 +138,8 @@ def logsumexp(b: Builder, row: Row, self: E, *_: object) -> E:
 
 
 def _variance(b: Builder, row: Row, self: E, less: E) -> E:
-    """Of the type of accumulators: the square root of a variance may be a float where the variance is not."""
+    """Return the variance in the accumulator's type: its square root may be representable as a float where it is
+    not."""
     floats(self)
     _, squares = exact_moments(b, row, self)
     freedom = b.sub(length(b, squares), b.cast(less, squares.scalar))

@@ -26,18 +26,18 @@ class Row(Protocol):
         """Fold ``value`` along the row; see :class:`~rekindle.codegen.loop_ir.nodes.Reduction`."""
 
     def scan(self, kind: str, value: E) -> E:
-        """The ``sum`` or ``product`` of a row up to each element."""
+        """Return the ``sum`` or ``product`` of a row up to each element."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowOp:
     """An operator on rows of its first argument. ``build`` is called with a builder, a row, and the arguments of the
-    schema; ``dims`` names the parameter with the dimensions of the row, ``shape`` the one with its sizes, ``size`` the
-    one with the sizes of what is left; without any it has all dimensions. Where ``channels`` names operands with one
-    element for each channel (dimension 1), a row is a channel of an image, or as many channels as make one of
-    ``groups`` groups. ``is_folded`` says that the result has one
-    element for each row; the parameter ``keepdim`` tells of which shape. ``is_ordered`` says that it matters in which
-    order the elements of a row stand, ``is_variance`` that it divides by the degrees of freedom."""
+    schema; ``dims`` names the parameter with the dimensions of the row, ``shape`` the one with its sizes, ``size``
+    the one with the sizes of what is left; without any it has all dimensions. Where ``channels`` names operands with
+    one element for each channel (dimension 1), a row is a channel of an image, or as many channels as make one of
+    ``groups`` groups. ``is_folded``: the result has one element for each row, and the parameter ``keepdim``
+    specifies its shape. ``is_ordered``: the result depends on the order of the elements of a row. ``is_variance``:
+    it divides by the degrees of freedom."""
 
     build: Callable[..., E]
     dims: str = ""
@@ -73,15 +73,15 @@ def floats(value: E) -> None:
 
 
 def total(b: Builder, row: Row, value: E) -> E:
-    """The sum of a row, of the type of ``value``. Floats are summed up as such in many partial sums, so long as those
-    have few terms, else as doubles."""
+    """Return the sum of a row, of the type of ``value``. Floats are summed up as such in many partial sums, so long as
+    those have few terms, else as doubles."""
     if value.scalar is F32 and row.is_long:
         return b.cast(row.reduce("sum", b.cast(value, b.accumulator(F32))), F32)
     return row.reduce("sum", value)
 
 
 def length(b: Builder, other: E) -> E:
-    """How many elements a row has, as a number of the type of ``other``."""
+    """Return how many elements a row has, as a number of the type of ``other``."""
     return b.cast(b.length(), other.scalar)
 
 
@@ -103,10 +103,10 @@ def log_softmax(b: Builder, row: Row, self: E, dim: E, dtype: object) -> E:
 
 
 def moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
-    """The mean of a row and the sum of the squared distances from it, for normalisation, of the type of accumulators.
-    Floats that are accumulated as doubles take one walk: a double holds all bits of their squares. What cancels where
-    the distances are a few units in the last place of the mean is lost, as it is in PyTorch's own normalisations, which
-    accumulate floats."""
+    """Return the mean of a row and the sum of the squared distances from it, for normalisation, of the type of
+    accumulators. Floats that are accumulated as doubles take one walk: a double holds all bits of their squares. What
+    cancels where the distances are a few units in the last place of the mean is lost, as it is in PyTorch's own
+    normalisations, which accumulate floats."""
     if value.scalar is not F32 or b.accumulator(F32) is not F64:
         return exact_moments(b, row, value)
     wide = b.cast(value, F64)
@@ -117,7 +117,7 @@ def moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
 
 
 def exact_moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
-    """As :func:`moments`, in two walks: nothing cancels."""
+    """Return the result of :func:`moments` in two passes over the row, without cancellation."""
     wide = b.cast(value, b.accumulator(value.scalar))
     mean = b.div(row.reduce("sum", wide), length(b, wide))
     distance = b.sub(wide, mean)
@@ -172,7 +172,7 @@ def group_norm(
 
 
 def normalized(b: Builder, row: Row, input: E, weight: E | None, bias: E | None, eps: E) -> E:
-    """A row with mean 0 and variance 1."""
+    """Return a row with mean 0 and variance 1."""
     floats(input)
     mean, squares = moments(b, row, input)
     variance = b.div(squares, length(b, squares))

@@ -1,6 +1,6 @@
-"""Views: where the elements of a view stand in its base.
+"""Views: affine maps from the elements of a view to those of its base.
 
-A view of a value that a kernel computes is no tensor: its elements are computed where they are needed.
+A view of a value that a kernel computes is not materialized: its elements are computed where they are needed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ AffineExpr = tuple[int, Ints]
 """Along one dimension: an offset, and how far one step along each loop goes."""
 
 AffineMap = tuple[AffineExpr, ...]
-"""For each dimension of a value, where the loops stand in it."""
+"""For each dimension of a value, its index as a function of the loops."""
 
 View = tuple[Ints, AffineMap]
-"""The sizes of a view, and for each dimension of the base, where the elements of the view stand."""
+"""The sizes of a view, and for each dimension of the base, its index as a function of the view's indices."""
 
 ViewRule = Callable[..., "Sequence[View]"]
 """Called with the sizes of the base and the constant arguments; gives each output. ``IndexError`` and ``ValueError``
@@ -37,7 +37,7 @@ def _view(*operators: str) -> Callable[[ViewRule], ViewRule]:
 
 
 def identity(rank: int) -> AffineMap:
-    """A value as it is."""
+    """Return a value as it is."""
     return tuple((0, _unit(rank, dim)) for dim in range(rank))
 
 
@@ -52,7 +52,8 @@ def _wrapped(dim: int, rank: int) -> int:
 
 
 def compose(places: AffineMap, through: AffineMap, loops: int) -> AffineMap:
-    """Where ``loops`` loops stand in the base, if ``through`` says where they stand in the view."""
+    """Return the map from ``loops`` loops to the base: ``places`` maps them to the view, ``through`` the view to the
+    base."""
     found = []
     for offset, steps in places:
         total = [0] * loops
@@ -92,7 +93,7 @@ def slice_(sizes: Ints, dim: int, start: int | None, end: int | None, step: int)
 
 
 def _bound(index: int, size: int) -> int:
-    """Where a slice of ``size`` elements starts or ends."""
+    """Return where a slice of ``size`` elements starts or ends."""
     return max(index + size, 0) if index < 0 else min(index, size)
 
 
@@ -188,7 +189,7 @@ def expand(sizes: Ints, size: Sequence[int], implicit: bool) -> Sequence[View]:
 
 
 def broadcast(sizes: Ints, wanted: Ints) -> AffineMap:
-    """A value of ``sizes`` as one of the sizes ``wanted``, to which it broadcasts."""
+    """Return a value of ``sizes`` as one of the sizes ``wanted``, to which it broadcasts."""
     missing, rank = len(wanted) - len(sizes), len(wanted)
     return tuple(
         (0, (0,) * rank if size == 1 and wanted[at] != 1 else _unit(rank, at)) for at, size in enumerate(sizes, missing)
@@ -196,14 +197,15 @@ def broadcast(sizes: Ints, wanted: Ints) -> AffineMap:
 
 
 def grouping(rank: int, inner: int) -> AffineMap:
-    """A value of ``rank`` dimensions, of which dimension 1 becomes two: groups of ``inner``, and what is in one."""
+    """Return a value of ``rank`` dimensions, of which dimension 1 becomes two: groups of ``inner``, and what is in
+    one."""
     places = [(0, _unit(rank + 1, dim + (dim > 1))) for dim in range(rank)]
     places[1] = (0, tuple(inner if dim == 1 else int(dim == 2) for dim in range(rank + 1)))
     return tuple(places)
 
 
 def along_channels(size: int, rank: int) -> View:
-    """A value of one dimension, as one that broadcasts along dimension 1 of ``rank``."""
+    """Return a value of one dimension, as one that broadcasts along dimension 1 of ``rank``."""
     return (size, *(1,) * (rank - 2)), ((0, _unit(rank - 1, 0)),)
 
 

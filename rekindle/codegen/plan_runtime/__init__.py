@@ -1,7 +1,7 @@
 """The machine code that runs native plans: one function an instruction, made once and shared by all plans.
 
 A native plan is a table of instructions (:mod:`rekindle.runtime.native_plans` writes it); here are the functions that
-run them, in LLVM's language, and what enters and leaves a plan:
+run them, in LLVM IR, and the code that enters and leaves a plan:
 
 - ``frame``: what instructions and frames look like, and the kinds of registers;
 - ``macros``: the shorthand in which handlers are written;

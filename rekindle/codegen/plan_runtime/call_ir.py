@@ -29,7 +29,7 @@ _OFFSET: Final = 1 << 63
 """PY_VECTORCALL_ARGUMENTS_OFFSET: the word in front of the arguments may be overwritten."""
 
 CALLS: Final = f"""
-; The word of a call that is told by the four words of the instruction from operand %number on.
+; The word of a call that the four words of the instruction from operand %number on describe.
 define internal ptr @operand(ptr %frame, ptr %insn, i64 %number) alwaysinline {{
   %at = add i64 %number, 3
   %a_at = getelementptr i64, ptr %insn, i64 %at
@@ -113,8 +113,8 @@ end:
 
 
 def aten_handler_name(stack: int, doubles: int, result: str) -> str:
-    """The name of the handler that passes so many words on the stack and so many floating-point numbers; ``result`` is
-    ``i64`` or ``double``."""
+    """Return the name of the handler that passes so many words on the stack and so many floating-point numbers;
+    ``result`` is ``i64`` or ``double``."""
     return f"aten_{stack}_{doubles}_{result}"
 
 

@@ -168,7 +168,7 @@ tuple:
 """
 
 _MIN_SYM_INT: Final = -(1 << 62)
-"""What is less is no number in a c10::SymInt, but the address of a symbol."""
+"""A smaller word of a c10::SymInt is not a number, but the address of a symbol."""
 _RESULT: Final = int(FrameField.RESULT)
 _PENDING: Final = int(FrameField.PENDING)
 

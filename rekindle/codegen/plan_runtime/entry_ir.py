@@ -1,8 +1,8 @@
 """How Python calls a native plan, and how it ends.
 
-The entry is a C function of CPython, whose ``self`` is a capsule of a :class:`PlanStructure`. What it cannot take, it
-hands to a function of Python, with the arguments as they came: Tensors of other classes, numbers of more than 64 bits,
-and all calls while somebody watches or changes what operators do.
+The entry is a C function of CPython, whose ``self`` is a capsule of a :class:`PlanStructure`. Unsupported calls are
+passed to a function of Python, with the original arguments: Tensor subclasses, numbers of more than 64 bits, and all
+calls while something intercepts operators.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ end:
   ret void
 }}
 
-; Have the interpreter go on: resume(index, after, [registers], pending, object).
+; Resume in the interpreter: resume(index, after, [registers], pending, object).
 define internal ptr @resume_in_interpreter(ptr %plan, ptr %frame, i64 %status) {{
 start:
 {_load("register_count", "i64")}

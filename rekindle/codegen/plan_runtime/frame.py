@@ -42,7 +42,7 @@ class FrameField(enum.IntEnum):
 
 
 REGISTERS: Final = len(FrameField)
-"""The first word behind the fields."""
+"""The first word after the fields."""
 
 
 class Status(enum.IntEnum):

@@ -16,10 +16,10 @@ DROPPED: Final = -1
 _WORDS_OF_INPUT: Final = 5
 
 HANDLERS: Final = (
-    # Launch a kernel from the site that is operand 0, if it has one for such inputs, and go on at operand 1; else go on
-    # with the next instruction, which calls Python. There are operand 2 inputs and operand 3 outputs. The offsets of
-    # the registers of the outputs follow, then for each input its class and the four words of its value: the address of
-    # an at::Tensor, a number, or the address of an object.
+    # Launch a kernel from the site that is operand 0, if it has one for such inputs, and jump to operand 1; else
+    # continue with the next instruction, which calls Python. There are operand 2 inputs and operand 3 outputs. The
+    # offsets of the registers of the outputs follow, then for each input its class and the four words of its value: the
+    # address of an at::Tensor, a number, or the address of an object.
     handler(
         "launch",
         f"""

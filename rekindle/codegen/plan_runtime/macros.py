@@ -1,11 +1,11 @@
 """The shorthand in which handlers are written.
 
-A handler is a function ``ptr (ptr %frame, ptr %insn)`` in LLVM's language. These lines stand for several::
+A handler is a function ``ptr (ptr %frame, ptr %insn)`` in LLVM IR. These macros expand to several lines::
 
     %x = field N      the operand N of the instruction, an i64
     %x = pointer N    the same as a pointer
     %x = slot N       the address in the frame that operand N is an offset of
-    next              go on with the next instruction
+    next              continue with the next instruction
     fail              an error of Python is set
     leave             the interpreter takes over before this instruction
     leave after       the interpreter takes over after it

@@ -88,7 +88,7 @@ end:
   ret void
 }
 
-; Whether an object is a Tensor of exactly this class, or a Parameter: nobody overrides what is done with it.
+; Whether an object is a Tensor of exactly this class, or a Parameter: no subclass overrides its operators.
 define internal i1 @is_plain_tensor(ptr %object) {
   %class_at = getelementptr i8, ptr %object, i64 {class_offset}
   %class = load ptr, ptr %class_at

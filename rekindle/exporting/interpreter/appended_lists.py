@@ -1,6 +1,6 @@
-"""Lists of which only the run tells how many tensors they hold: those that a ``while_loop`` has appended to.
+"""Lists of data-dependent length: those that a ``while_loop`` has appended to.
 
-Such a list holds, beside tensors, ``UnbackedScalar("rows", tensor)``: one element for each row of the tensor.
+Such a list contains, beside tensors, ``UnbackedScalar("rows", tensor)``: one element for each row of the tensor.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ GROWING: Final = -2
 
 
 def is_growing(value: Any) -> bool:
-    """Whether ``value`` is a list that the loop around appends to."""
+    """Return whether ``value`` is a list that the loop around appends to."""
     return isinstance(value, list) and any(is_rows(item) and item.limit == GROWING for item in value)
 
 
 def _joined(items: Sequence[Any]) -> Tensor:
-    """All elements as the rows of one tensor."""
+    """Return all elements as the rows of one tensor."""
     pieces = [item.tensor if is_rows(item) else torch.ops.aten.unsqueeze.default(item, 0) for item in items]
     joined: Tensor = pieces[0] if len(pieces) == 1 else torch.ops.aten.cat.default(pieces)
     return joined

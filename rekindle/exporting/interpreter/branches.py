@@ -1,14 +1,14 @@
-"""`if` on a condition that only the run tells: ``torch.cond``.
+"""Lower an ``if`` on a data-dependent condition to ``torch.cond``.
 
-Where the ways through both blocks leave values that can be told apart by tensors alone, the results of the `if` are
-those of ``torch.cond``. Where they cannot (None and a Tensor, lists of different lengths, a flag that `break` and
-`return` set), all that follows goes into the branches too, so that each of them knows what it has::
+If the results of both blocks differ in tensors alone, ``torch.cond`` returns the results of the ``if``. If they differ
+otherwise (None and a Tensor, lists of different lengths, a flag that ``break`` and ``return`` set), the paths are
+split: all that follows is emitted into both branches, so that each knows its own values::
 
     if c:                            cond(c, lambda x: (sin(x),), lambda x: (g(x),), (x,))
         return sin(x)      becomes
     return g(x)
 
-A branch that only raises is an assertion that the run does not come there.
+A branch that only raises becomes an assertion that it is not taken.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ _UNBACKED_USES: Final = frozenset(
         *("aten::ne", "prim::Return", "prim::If", "prim::Loop", "prim::TupleConstruct"),
     }
 )
-"""Kinds that do as well with an int that only the run tells."""
+"""Kinds that accept an unbacked int."""
 
 
 def branch(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
-    """Go on behind or in a ``prim::If``."""
+    """Continue after or in a ``prim::If``."""
     condition = scalar_ops.settled(frame.activation.env[node.input])
     if isinstance(condition, bool):
         machine.enter_block(frame, node.blocks[0 if condition else 1], node)
@@ -97,7 +97,8 @@ def _enter(machine: SymbolicInterpreter, frame: Frame, node: Node, taken: bool) 
 def _assert_path_not_taken(
     machine: SymbolicInterpreter, condition: Any, rehearsals: Sequence[DryRun], enter: Callable[[bool], None]
 ) -> bool:
-    """Where a way raises: assert that the run does not take it, and go on with the other one."""
+    """Assert that a path that raises is not taken, and continue with the other one. Return whether there was such a
+    path."""
     first, second = (rehearsal.raised for rehearsal in rehearsals)
     if first is None and second is None:
         return False
@@ -122,7 +123,7 @@ def _message_of(raised: ProgramRaises) -> str:
 def assert_true(machine: SymbolicInterpreter, condition: Any, message: str, *, is_assumed: bool = False) -> None:
     """Have the exported program raise where ``condition`` does not hold; with ``is_assumed`` wherever it comes to."""
     machine.session.assertions += 1
-    # What is checked of symbols PyTorch takes for true everywhere, not only behind the check.
+    # PyTorch takes a checked condition on symbols for true everywhere, not only after the check.
     if isinstance(condition, SymBool) and (is_assumed or machine.session.is_unconditional):
         torch._check(condition, lambda: message)
     else:
@@ -160,7 +161,7 @@ def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: 
 
 
 def _may_be_unbacked(value: Value) -> bool:
-    """Whether a number that only the run tells does as well for all that use ``value``."""
+    """Return whether all uses of ``value`` accept an unbacked number."""
     return all(use.user.kind in _UNBACKED_USES for use in value.uses)
 
 
@@ -172,7 +173,7 @@ def _split(
     mismatch: JoinError,
     rehearsals: Sequence[DryRun],
 ) -> None:
-    """Have each branch go on to the end of the region by itself."""
+    """Split the paths: let each branch continue to the end of the region by itself."""
     ways = [[*machine.frames, _path_frame(frame, block, node)] for block in node.blocks]
     try:
         if split_paths(machine, frame, node, condition, ways, lambda taken: _enter(machine, frame, node, taken)):
@@ -190,12 +191,12 @@ def _split(
         machine.bind(frame.activation, node, values)
         return
     if isinstance(condition, SymBool) and not free_unbacked_symbols(condition):
-        machine.enter_block(frame, node.blocks[0 if bool(condition) else 1], node)  # PyTorch guards what it is told
+        machine.enter_block(frame, node.blocks[0 if bool(condition) else 1], node)  # PyTorch guards it
         return
     raise machine.problem(
         frame,
         node,
-        f"the branches of this 'if', which only the run decides, come to {mismatch}",
+        f"the branches of this data-dependent 'if' come to {mismatch}",
         hint="have both give the same kinds of values: a Tensor in place of None, lists of the same length, one dtype",
     )
 
@@ -210,12 +211,12 @@ def split_paths(
     *,
     is_trial: bool = False,
 ) -> bool:
-    """Have two ways, the first of them where ``condition`` holds, go on to the end of the region each by itself. Where
-    one raises, ``enter`` is told to take the other one. False if too many ways went apart already, or, in a trial, if
-    something on them has no form.
+    """Split two paths, the first of them where ``condition`` holds: let each continue to the end of the region by
+    itself. If one raises, ``enter`` is called to take the other one. Return False if too many paths are split already,
+    or, in a dry run, if something on them is unsupported.
 
     Raises:
-        Mismatch: what they come to cannot be told apart by tensors alone.
+        Mismatch: their results differ in more than tensors.
     """
     session = machine.session
     if session.budget <= 0:
@@ -243,13 +244,14 @@ def _cond(
     rehearsals: Sequence[DryRun],
     surviving: Sequence[Any],
 ) -> list[Any]:
-    """The values that go on, from a ``torch.cond`` of both ways."""
+    """Return the results of a ``torch.cond`` of both paths."""
     operands = Operands.of(template, rehearsals)
     if operands.shared_memory() is not None:
         raise machine.problem(
             frame,
             node,
-            "a branch of this 'if', which only the run decides, writes to a tensor that shares memory with another one"
+            "a branch of this data-dependent 'if' writes to a tensor that shares memory with "
+            "another one"
             " that the branches read",
             hint="write to a copy: x = x.clone()",
         )
@@ -274,7 +276,7 @@ def _cond(
             frame,
             node,
             f"torch.cond cannot hold the branches of this 'if': {error}",
-            hint="compute both and choose with torch.where, or move what cannot stand there out of the branches",
+            hint="compute both and choose with torch.where, or move what is not supported there out of the branches",
         ) from error
     machine.session.places.enter(frame.activation.steps, node)
     if asserts:

@@ -16,7 +16,7 @@ Runner = Callable[[GraphFunction, Sequence[Any]], Any]
 
 @dataclass(slots=True, frozen=True)
 class Hooks:
-    """What runs before and behind ``forward`` where Python calls a module, and what is against an export of that."""
+    """Hooks that run before and after ``forward`` when Python calls a module, and blockers of their export."""
 
     pre: tuple[GraphFunction, ...] = ()
     post: tuple[GraphFunction, ...] = ()
@@ -24,7 +24,7 @@ class Hooks:
 
 
 def hooks_of(module: ScriptModule) -> Hooks:
-    """The hooks of a module."""
+    """Return the hooks of a module."""
     type = module.script_type
     compiled = len(type.pre_hooks) + len(type.hooks)
     problems = []
@@ -57,7 +57,7 @@ class EntryCall:
         return [argument.name for argument in self.record.schema.arguments[0 if self.owner is None else 1 :]]
 
     def bound(self, root: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """The arguments of the function, the module that it is a method of among them."""
+        """Return the arguments of the function, the module that it is a method of among them."""
         schema = self.record.schema
         given = list(args) if self.owner is None else [root, *args]
         for argument in schema.arguments[len(given) :]:
@@ -67,7 +67,7 @@ class EntryCall:
     def result(
         self, run: Runner, root: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], arguments: list[Any]
     ) -> Any:
-        """The result for ``arguments``, which are ``args`` and ``kwargs`` as the function sees them."""
+        """Return the result for ``arguments``, which are ``args`` and ``kwargs`` as the function sees them."""
         for hook in self.hooks.pre:
             given = run(hook, [root, args])
             if given is not None:
@@ -81,7 +81,8 @@ class EntryCall:
 
 
 def _as_argument(value: Any, type: Any) -> Any:
-    """An argument as the program sees it: an int where a float is expected is one, lists and dicts are its own."""
+    """Return an argument as the program sees it: an int where a float is expected is one, lists and dicts are its
+    own."""
     kind = type.kind
     if kind == "OptionalType" and value is not None:
         return _as_argument(value, type.element)

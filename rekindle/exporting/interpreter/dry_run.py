@@ -61,7 +61,7 @@ class DryRun:
 
 @contextmanager
 def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
-    """Within, nothing is recorded, and symbols that operators make are forgotten."""
+    """Record nothing within the ``with`` block, and discard symbols that operators make."""
     fake_mode = detect_fake_mode()
     shape_env = None if fake_mode is None else fake_mode.shape_env
     session = machine.session
@@ -78,7 +78,7 @@ def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
 
 
 def surrogate(leaf: Any) -> Any:
-    """A tensor of the same kind with memory of its own; a symbol stands for itself."""
+    """Return a tensor of the same kind with memory of its own; a symbol stands for itself."""
     if not isinstance(leaf, Tensor):
         return leaf
     new = leaf.clone()
@@ -145,7 +145,7 @@ class Operands:
 
     @classmethod
     def of(cls, template: JoinedState, rehearsals: Sequence[DryRun]) -> Operands:
-        """What the ways read and write, and what they hand on."""
+        """Return what the paths read, write and return."""
         found = cls()
         for rehearsal in rehearsals:
             found.leaves.update(rehearsal.read_leaves)
@@ -167,7 +167,7 @@ class Operands:
             tensor.copy_(new if key in self.differentiable_writes else new.detach())
 
     def shared_memory(self) -> tuple[Tensor, Tensor] | None:
-        """A tensor that is written to and another one that goes in and shares its memory."""
+        """Return a tensor that is written to and another one that goes in and shares its memory."""
         for key, tensor in self.written.items():
             memory = tensor.untyped_storage()._cdata
             for other_key, other in self.leaves.items():
@@ -176,11 +176,12 @@ class Operands:
         return None
 
     def tensors(self) -> list[Any]:
-        """The operands as ``torch.cond`` takes them: tensors, none of which share memory, and ints."""
+        """Return the operands as ``torch.cond`` takes them: tensors, none of which share memory, and ints."""
         return dealias([as_operand(leaf) for leaf in self.leaves.values()])
 
     def replacements(self, given: Sequence[Any], *, copies: bool = True) -> dict[LeafKey, Any]:
-        """What stands for each leaf within the operator, which got ``given``; copies of those that it writes to."""
+        """Return what stands for each leaf within the operator, which got ``given``; copies of those that it writes
+        to."""
         found: dict[LeafKey, Any] = {}
         for (key, leaf), value in zip(self.leaves.items(), given, strict=True):
             found[key] = from_operand(leaf, value)
@@ -190,14 +191,14 @@ class Operands:
 
 
 def as_operand(leaf: Any) -> Any:
-    """A leaf as operators of a higher order take it."""
+    """Return a leaf as operators of a higher order take it."""
     if isinstance(leaf, SymFloat):
         return number_as_tensor(leaf)
     return condition_tensor(leaf) if isinstance(leaf, SymBool) else leaf
 
 
 def from_operand(leaf: Any, given: Any) -> Any:
-    """What ``given`` within an operator means for ``leaf`` outside."""
+    """Return what ``given`` within an operator means for ``leaf`` outside."""
     if isinstance(leaf, SymFloat):
         return UnbackedScalar("float", given)
     return UnbackedScalar("bool", given) if isinstance(leaf, SymBool) else given
@@ -207,7 +208,7 @@ def from_operand(leaf: Any, given: Any) -> Any:
 
 
 def slot_tensors(template: JoinedState, world: AbstractState, iteration: Tensor | None = None) -> list[Tensor]:
-    """What a way leaves in the slots, as tensors. ``iteration`` is the number of that of a loop, from 0."""
+    """Return what a way leaves in the slots, as tensors. ``iteration`` is the number of that of a loop, from 0."""
     found: list[Tensor] = []
     for info, value in zip(template.slots, template.leaves_of(world), strict=True):
         if isinstance(value, AppendedRows):
@@ -221,7 +222,7 @@ def slot_tensors(template: JoinedState, world: AbstractState, iteration: Tensor 
 
 
 def has_plain_strides(info: PhiInfo) -> bool:
-    """Whether the examples of a slot lie in memory in the same way."""
+    """Return whether the examples of a slot lie in memory in the same way."""
     a, b = info.examples
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
         return not isinstance(a, Tensor) and not isinstance(b, Tensor)
@@ -229,7 +230,7 @@ def has_plain_strides(info: PhiInfo) -> bool:
 
 
 def unaliased(tensors: Sequence[Tensor], others: Sequence[Any]) -> tuple[Tensor, ...]:
-    """``tensors``, with a copy for each that shares memory with one before it or with one of ``others``."""
+    """Return ``tensors``, with a copy for each that shares memory with one before it or with one of ``others``."""
     taken = {other.untyped_storage()._cdata for other in others if isinstance(other, Tensor)}
     found: list[Tensor] = []
     for tensor in tensors:
@@ -241,8 +242,8 @@ def unaliased(tensors: Sequence[Tensor], others: Sequence[Any]) -> tuple[Tensor,
 
 
 def dealias(operands: Sequence[Any]) -> list[Any]:
-    """``operands``, with a copy for each tensor that shares memory with one before it: an operator of a higher order
-    takes no two such, though it writes to neither."""
+    """Return ``operands``, with a copy for each tensor that shares memory with one before it: an operator of a higher
+    order takes no two such, though it writes to neither."""
     taken: set[int] = set()
     found: list[Any] = []
     for operand in operands:
@@ -255,7 +256,7 @@ def dealias(operands: Sequence[Any]) -> list[Any]:
 
 
 def phi_placeholder(info: PhiInfo) -> Tensor:
-    """A tensor such as a slot holds, while nothing is recorded."""
+    """Return a tensor such as a slot holds, while nothing is recorded."""
     example = info.example
     a, b = info.examples
     shape = list(example.shape)
@@ -286,7 +287,8 @@ def note_shared(
     results: Sequence[Tensor],
     moment: ExecutionPoint | None,
 ) -> None:
-    """Remember results that one way took from before: only the run tells whether they share memory with that."""
+    """Record results that one path took from values before it: whether they share memory with those is
+    data-dependent."""
     for rehearsal in rehearsals:
         memory = {own[1]: leaf for own, leaf in rehearsal.world.origins.items() if own[0] == "tensor"}
         by_storage = {
@@ -316,5 +318,5 @@ def without_gradients(template: JoinedState, results: Sequence[Tensor]) -> list[
 
 
 def values_of(template: JoinedState, tensors: Sequence[Tensor]) -> list[Any]:
-    """The values that go on, from what an operator gave for the slots."""
+    """Return the values after an operator, given its results for the slots."""
     return template.built([value_of(info.kind, tensor) for info, tensor in zip(template.slots, tensors, strict=True)])

@@ -1,16 +1,15 @@
-"""How the export goes on where something has no form in Export IR.
+"""Continuation of the export after an unsupported construct.
 
-A reason against the export is no end of it: the report is to have all of them, and a draft all the rest. What comes
-next is taken from the *example*, a run of the program on the example's own tensors
+A blocker does not end the export: the report lists all of them, and a draft contains the rest of the program. Missing
+values are taken from the *example*, a run of the program on the example's own tensors
 (:mod:`rekindle.exporting.interpreter.example_run`):
 
-=====================================  ===============================================================================
-a branch, a loop                       goes as in the example; the draft checks the conditions
-a number that only the run tells       is that of the example; the draft checks it
-a call of Python                       is made; what the tracer records of it is in the draft
-a print, a file that is written        is left out
-anything else                          gives what it gives in the example. There is no draft then, only a report
-=====================================  ===============================================================================
+=====================================  =============================================================================== a
+branch, a loop                       goes as in the example; the draft checks the conditions an unbacked number
+is that of the example; the draft checks it a call of Python                       is made; what the tracer records of
+it is in the draft a print, a file that is written        is left out anything else                          returns its
+result in the example. There is no draft then, only a report =====================================
+===============================================================================
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ _PYTHON: Final = (
 
 
 def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
-    """The example.
+    """Return the example.
 
     Raises:
         NeedsExample: it is not known yet.
@@ -79,7 +78,7 @@ def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
 
 
 def decided(machine: SymbolicInterpreter, frame: Frame, node: Node) -> ExportProblem | None:
-    """Why a branch or a loop goes as in the example, if it does."""
+    """Return why a branch or a loop goes as in the example, if it does."""
     moment = execution_point(frame, node)
     return None if moment is None else machine.session.forced_by_example.get(moment)
 
@@ -146,11 +145,11 @@ def _check(machine: SymbolicInterpreter, node: Node, condition: Any, expected: b
 
 
 def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
-    """Give the outputs of any other node values, so that the program goes on.
+    """Substitute the results of the example for the outputs of any other node, so that the export continues.
 
     Raises:
         ExportProblem: nothing is known of them.
-        NeedsExample: the export has to begin again.
+        NeedsExample: the export has to start again.
     """
     moment = execution_point(frame, node)
     if moment is None:
@@ -191,7 +190,7 @@ def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node:
 
 
 def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: Any, numbers: list[str]) -> Any:
-    """``value`` with the example's number in place of each that only the run tells."""
+    """Return ``value`` with the example's number in place of each unbacked one."""
     if isinstance(known, (list, tuple)) and isinstance(value, (list, tuple)) and len(known) == len(value):
         items = [_as_in_example(machine, node, x, y, numbers) for x, y in zip(value, known, strict=True)]
         return with_items(value, items) if isinstance(value, tuple) else items
@@ -206,14 +205,14 @@ def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: 
 
 
 def _placeholder_like(value: Any) -> Any:
-    """A value like one of the example."""
+    """Return a value like one of the example."""
     if isinstance(value, TensorMeta):
         return torch.empty(value.shape, dtype=value.dtype, device=value.device)
     return map_items(_placeholder_like, value)
 
 
 def described(value: Any) -> Any:
-    """A value of the example, with a :class:`TensorMeta` for each tensor."""
+    """Return a value of the example, with a :class:`TensorMeta` for each tensor."""
     if isinstance(value, Tensor):
         return TensorMeta(tuple(value.shape), value.dtype, value.device)
     return map_items(described, value)

@@ -36,7 +36,7 @@ class _LongEnough(Exception):
 
 
 def run_example(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Example:
-    """What a call does, as far as it comes. It runs on copies of all tensors: nothing changes."""
+    """Return what a call does, as far as it comes. It runs on copies of all tensors: nothing changes."""
     example = Example()
     state = ProgramState(call.owner, frozenset(), {})
     state.hold_constants(constants_of(call.records))
@@ -139,7 +139,7 @@ _REAL: Final = frozenset({"prim::PythonOp", "aten::backward", "aten::grad"})
 
 
 def _known(value: Any) -> Any:
-    """A number as one that is known, since it is."""
+    """Return a number as one that is known, since it is."""
     if not isinstance(value, UnbackedScalar):
         return value
     return {"int": int, "float": float, "bool": bool}[value.kind](value.tensor.item())

@@ -65,10 +65,10 @@ MAX_FIXPOINT_ROUNDS: Final = 8
 """So often a body is rehearsed to find out what it changes."""
 
 MAX_SPECULATIVE_UNROLL: Final = 16
-"""Loops of so many iterations at most are unrolled, though only the run may tell whether they are left early."""
+"""Loops of at most this many iterations are unrolled, even if whether they exit early is data-dependent."""
 
 MAX_PEELED: Final = 2
-"""So many first iterations may stand before the operator, where they make variables what they stay from then on."""
+"""Maximum number of iterations peeled off before the operator, after which the variables have their final types."""
 
 MAX_UNROLLED: Final = 4096
 """No more iterations than these are unrolled."""
@@ -115,8 +115,7 @@ def iterate(
         raise machine.problem(
             frame,
             node,
-            "this loop, of which only the run tells how often it runs, changes the kind of what it carries:"
-            f" {mismatch}",
+            f"this loop, whose trip count is data-dependent, changes the kind of what it carries: {mismatch}",
             hint="give the variables before the loop values of the same kinds and shapes as it leaves, and write to a"
             " tensor of the full size instead of appending to a list",
         ) from None
@@ -125,8 +124,8 @@ def iterate(
 def _peel(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> bool:
-    """Take an iteration out of a loop, of which only the run tells whether it runs at all: with it and without it the
-    program goes on by itself. False where that does not help."""
+    """Peel off an iteration; whether it runs at all is data-dependent: the program continues separately with it and
+    without it. Return False if that does not help."""
     session = machine.session
     known, decided = len(session.problems), dict(session.forced_by_example)
     limit = frame.activation.env[LoopView(node).trip_count]
@@ -154,8 +153,8 @@ def _peel(
 
 
 def _is_to_unroll(machine: SymbolicInterpreter, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
-    """Whether the condition is known behind the first iteration too. Loops of few iterations are unrolled in any
-    case."""
+    """Return whether the condition is known after the first iteration too. Loops of few iterations are always
+    unrolled."""
     if isinstance(limit, int) and limit <= MAX_SPECULATIVE_UNROLL:
         return True
     body = node.blocks[0]
@@ -189,19 +188,19 @@ class _Loop:
     """A loop that becomes an operator."""
 
     frame: Frame
-    """Stands at the start of the body."""
+    """Its execution point is the start of the body."""
     template: JoinedState
     """What the values before and after an iteration have in common; its first value is the condition."""
     rehearsal: DryRun
     surviving: list[Any]
-    """The containers that matter behind an iteration."""
+    """The containers that are used after an iteration."""
     first: list[Any]
     """What is in the slots before the first iteration."""
     operands: Operands
     limit: Any
     """The most iterations that there are; None where there is no such number."""
     capacity: Any
-    """How many elements the iterations append at most; None where nobody knows before the loop."""
+    """Maximum number of elements that the iterations append; None if it is unknown before the loop."""
 
     @property
     def condition(self) -> Any:
@@ -211,11 +210,7 @@ class _Loop:
 def while_loop(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> None:
-    """What remains of a loop, as one operator.
-
-    Raises:
-        Mismatch: an iteration changes what no tensor can carry.
-    """
+    """Lower the remaining iterations of a loop to one operator."""
     state = [condition, *carried]
     start = _body_frame(frame, node, [iteration, *carried])
     surviving = machine.surviving([*machine.frames, start])
@@ -246,8 +241,8 @@ def while_loop(
 
 
 def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Sequence[Any]) -> Any:
-    """How many iterations there are at most, which is how many elements they append to a list; None where nobody knows
-    before the loop, and where they append none."""
+    """Return the maximum trip count, which bounds the number of elements appended to a list; None if it is unknown
+    before the loop, and if none are appended."""
     body = node.blocks[0]
     if not any(inner.kind == "aten::append" for inner in reachable(body.nodes)):
         return None
@@ -268,7 +263,7 @@ def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Seq
 
 
 def _terms(condition: Value) -> Iterator[Value]:
-    """What has to hold, each of it, for ``condition`` to do so."""
+    """Yield what has to hold, each of it, for ``condition`` to do so."""
     node = condition.node
     if node.kind == "aten::__and__":
         for part in node.inputs:
@@ -281,7 +276,7 @@ def _terms(condition: Value) -> Iterator[Value]:
 
 
 def _step(given: Value, made: Value) -> int:
-    """By how much an iteration makes ``given`` greater, to become ``made``; 0 where it may be anything."""
+    """Return the increment of ``given`` to ``made`` in an iteration; 0 if it is unknown."""
     node = made.node
     if node.kind != "aten::add":
         return 0
@@ -302,8 +297,8 @@ def _dry_run_iteration(
     limit: Any,
     surviving: Sequence[Any],
 ) -> tuple[AbstractState, DryRun]:
-    """The world before an iteration, of which nothing is known that ``template`` has a slot for, and the rehearsal of
-    the iteration."""
+    """Return the world before an iteration, of which nothing is known that ``template`` has a slot for, and the
+    rehearsal of the iteration."""
     with without_recording(machine):
         counter = UnbackedScalar(
             "int", surrogate(number_as_tensor(iteration)), -1 if not isinstance(limit, (int, SymInt)) else limit
@@ -325,14 +320,14 @@ def _dry_run_iteration(
 
 
 def _initial_value(info: PhiInfo, tensor: Tensor, is_counter: bool) -> Any:
-    """What an iteration begins with in a slot."""
+    """Return what an iteration begins with in a slot."""
     if info.kind == "rows":
         return UnbackedScalar("rows", tensor, GROWING)
     return UnbackedScalar("int", tensor, -1) if is_counter else value_of(info.kind, tensor)
 
 
 def _counters(node: Node, template: JoinedState, start: Frame) -> set[int]:
-    """The slots of ints that begin at 0 or above and only grow."""
+    """Return the slots of ints that begin at 0 or above and only grow."""
     body = node.blocks[0]
     found: set[int] = set()
     for value, given, made in zip(template.values[1:], body.inputs[1:], body.outputs[1:], strict=True):
@@ -379,14 +374,13 @@ def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: 
         raise machine.problem(
             frame,
             node,
-            "the body of this loop, of which only the run tells how often it runs, writes to a tensor that others see"
-            " too",
+            "the body of this loop, whose trip count is data-dependent, writes to a tensor that others see too",
             hint="write to a copy: x = x.clone()",
         )
 
 
 def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, loop: _Loop) -> list[Any]:
-    """The condition and the carried values behind the loop."""
+    """Return the condition and the carried values after the loop."""
     template, session = loop.template, machine.session
     if session.dry_run_depth:
         results: Sequence[Tensor] = [phi_placeholder(info) for info in template.slots]
@@ -406,7 +400,7 @@ def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration:
             frame,
             node,
             f"while_loop cannot hold this loop: {error}",
-            hint="have it run a number of times that is known, or move what cannot stand in it out of the loop",
+            hint="have it run a number of times that is known, or move what is not supported in it out of the loop",
         ) from error
     session.places.enter(frame.activation.steps, node)
     count = len(template.slots)
@@ -422,7 +416,7 @@ def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration:
 
 
 def _as_many(rows: Tensor, passed: UnbackedScalar, iteration: int) -> Tensor:
-    """The rows that iterations have written, of a loop that may have been left before its last one."""
+    """Return the rows that iterations have written, of a loop that may have been left before its last one."""
     count = passed.number - iteration
     torch._check(count >= 0)
     torch._check(count <= rows.shape[0])
@@ -430,8 +424,8 @@ def _as_many(rows: Tensor, passed: UnbackedScalar, iteration: int) -> Tensor:
 
 
 class _Functions:
-    """The functions that ``while_loop`` takes. What it carries: the number of the iteration, the slots, the tensors
-    that the body writes to; behind them comes what each iteration gets as it is."""
+    """The functions that ``while_loop`` takes. Its carried values are the index of the iteration, the slots, and the
+    tensors that the body writes to; the loop-invariant inputs follow."""
 
     def __init__(self, machine: SymbolicInterpreter, node: Node, loop: _Loop, iteration: int) -> None:
         self.iteration = iteration
@@ -442,7 +436,7 @@ class _Functions:
         self.written = list(operands.written)
         self.read = {key: leaf for key, leaf in operands.leaves.items() if key not in operands.written}
         self.sizes = {key: leaf for key, leaf in self.read.items() if self._is_of_sizes(leaf)}
-        """The numbers that are sizes of tensors, or computed from sizes. An iteration computes them anew."""
+        """The numbers that are sizes of tensors, or computed from sizes. An iteration recomputes them."""
         self.read = {key: leaf for key, leaf in self.read.items() if key not in self.sizes}
 
     def _is_of_sizes(self, leaf: Any) -> bool:
@@ -450,7 +444,7 @@ class _Functions:
         return isinstance(leaf, SymInt) and bool(leaf.node.expr.free_symbols) and leaf.node.expr.free_symbols <= known
 
     def _sizes_of(self, tensors: Mapping[LeafKey, Any], like: Mapping[LeafKey, Any] | None = None) -> Iterator[SymInt]:
-        """The sizes of ``tensors`` that are symbols in those of ``like``."""
+        """Yield the sizes of ``tensors`` that are symbols in those of ``like``."""
         for key, tensor in (tensors if like is None else like).items():
             if isinstance(tensor, Tensor):
                 for index, size in enumerate(tensor.shape):
@@ -458,13 +452,14 @@ class _Functions:
                         yield tensors[key].shape[index]
 
     def _computed(self, replacements: Mapping[LeafKey, Any]) -> dict[LeafKey, Any]:
-        """What stands for the numbers that are computed from sizes, where ``replacements`` stand for the tensors."""
+        """Return what stands for the numbers that are computed from sizes, where ``replacements`` stand for the
+        tensors."""
         symbols = [size.node.expr for size in self._sizes_of(self.read)]
         known = dict(zip(symbols, self._sizes_of(replacements, self.read), strict=True))
         return {key: sympy_interp(PythonReferenceAnalysis, known, leaf.node.expr) for key, leaf in self.sizes.items()}
 
     def first(self) -> tuple[Tensor, ...]:
-        """What is carried into the first iteration."""
+        """Return what is carried into the first iteration."""
         tensors = []
         for info, value in zip(self.loop.template.slots, self.loop.first, strict=True):
             tensor = self._no_rows(info) if info.kind == "rows" else tensor_for(info, value)
@@ -479,7 +474,7 @@ class _Functions:
         return made
 
     def additional(self) -> list[Any]:
-        """What every iteration gets as it is; the limit stands last, where only the run tells it."""
+        """Return the loop-invariant inputs; the limit is the last, if it is data-dependent."""
         given = dealias([as_operand(leaf) for leaf in self.read.values()])
         if isinstance(self.loop.limit, (UnbackedScalar, SymInt)):
             limit = self.loop.limit
@@ -487,7 +482,7 @@ class _Functions:
         return given
 
     def goes_on(self, counter: Tensor, *rest: Any) -> Tensor:
-        """Whether there is another iteration."""
+        """Return whether there is another iteration."""
         limit, condition = self.loop.limit, self.loop.condition
         result: Any = True
         if isinstance(limit, (UnbackedScalar, SymInt)):
@@ -499,7 +494,7 @@ class _Functions:
         return unaliased([scalar_ops.condition_tensor(result)], [counter, *rest])[0]
 
     def body(self, counter: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-        """An iteration."""
+        """Run an iteration."""
         loop, machine, template = self.loop, self.machine, self.loop.template
         count, written_count = len(template.slots), len(self.written)
         slots, written, given = rest[:count], rest[count : count + written_count], rest[count + written_count :]

@@ -107,10 +107,10 @@ class ExportInterpreter(SymbolicInterpreter):
             raise known
 
     def refuse(self, frame: Frame, node: Node) -> None:
-        """Note what a kind of nodes is against, in a program that goes on all the same.
+        """Record the blocker for a kind of nodes, if the export continues nonetheless.
 
         Raises:
-            ExportProblem: it does not.
+            ExportProblem: it does not continue.
         """
         problem = static_problem(node, callers_of(frame))
         assert problem is not None
@@ -119,12 +119,12 @@ class ExportInterpreter(SymbolicInterpreter):
         self.session.note(problem)
 
     def to_export_problem(self, frame: Frame, node: Node, error: Exception) -> ExportProblem:
-        """What comes out of a node as a reason against the export."""
+        """Return what comes out of a node as a reason against the export."""
         if isinstance(error, ExportProblem):
             return error
         if isinstance(error, GuardOnDataDependentSymNode):
             name = node.kind.rpartition("::")[2]
-            message = f"'{name}' needs to know a number that only the run tells"
+            message = f"'{name}' needs to know a data-dependent number"
             problem = self.problem(frame, node, message, hint=_KNOWN_SOONER)
         elif isinstance(error, torch._dynamo.exc.UserError):
             problem = self.problem(frame, node, _first_line(error), hint=_KNOWN_SOONER)
@@ -157,14 +157,14 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> Any:
-        """A constant; a new one each time where the program can write to it."""
+        """Return a constant; a new one each time where the program can write to it."""
         value = node.output.to_python()
         if isinstance(value, Tensor):
             return self.constants.get(id(value), value)
         return copy_constant(value) if is_writable(value) else value
 
     def call_function(self, frame: Frame, node: Node) -> None:
-        """A call of another function of the program: a frame of its own."""
+        """Call another function of the program: push a frame."""
         env = frame.activation.env
         callee, *inputs = node.inputs
         arguments = [env[value] for value in inputs]
@@ -186,7 +186,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.call(frame, node, record.graph, arguments, step)
 
     def context(self, frame: Frame, node: Node) -> None:
-        """A with statement is entered or left: a method of the context manager is called."""
+        """Enter or leave a with statement: call a method of the context manager."""
         manager = frame.activation.env[node.input]
         record = None
         if isinstance(manager, SymbolicObject) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:
@@ -196,8 +196,8 @@ class ExportInterpreter(SymbolicInterpreter):
                 frame,
                 node,
                 "this with statement changes how what is in it runs, in a way that Export IR cannot hold",
-                hint="torch.no_grad, torch.enable_grad, torch.set_grad_enabled and classes of the program can stand"
-                " there",
+                hint="torch.no_grad, torch.enable_grad, torch.set_grad_enabled and classes of the program are"
+                " supported there",
             )
             if node.kind == "prim::Enter":
                 self.session.note(problem.with_draft("what is in it runs as if the statement were not there"))
@@ -207,7 +207,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.call(frame, node, record.graph, arguments, step_of(record, manager, node))
 
     def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """The outputs of any other node."""
+        """Return the outputs of any other node."""
         kind = node.kind
         if kind == "prim::GetAttr":
             return (self.attribute(frame, node, args[0]),)
@@ -240,7 +240,7 @@ class ExportInterpreter(SymbolicInterpreter):
         return self.call_operator(frame, node, operator, args)
 
     def call_operator(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
-        """The outputs of a node that calls a registered operator."""
+        """Return the outputs of a node that calls a registered operator."""
         self.note_reads(args)
         if node.kind in guards.ASKS_DTYPE:
             self.session.asks_dtype = True
@@ -275,15 +275,15 @@ class ExportInterpreter(SymbolicInterpreter):
         return result if node.outputs else ()
 
     def of_rows(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """The outputs of a node that has to do with a list of which only the run tells the length."""
+        """Return the outputs of a node that uses a list of data-dependent length."""
         handler = appended_lists.OF_ROWS.get(node.kind)
         if handler is None or (node.kind != "aten::append" and any(appended_lists.is_growing(value) for value in args)):
             name = node.kind.rpartition("::")[2]
             raise self.problem(
                 frame,
                 node,
-                f"'{name}' of a list of which only the run tells how many tensors it holds",
-                hint="such a list can be appended to, and behind the loop that fills it be stacked, concatenated,"
+                f"'{name}' of a list whose length is data-dependent",
+                hint="such a list can be appended to, and after the loop that fills it be stacked, concatenated,"
                 " indexed and walked over",
             )
         result = handler(args)
@@ -298,7 +298,7 @@ class ExportInterpreter(SymbolicInterpreter):
                 raise
             name = node.kind.rpartition("::")[2]
             raise self.problem(
-                frame, node, f"'{name}' needs to know a number that only the run tells", hint=_KNOWN_SOONER
+                frame, node, f"'{name}' needs to know a data-dependent number", hint=_KNOWN_SOONER
             ) from error
 
     # ------------------------------------------------------------------------------------------------------- attributes
@@ -336,7 +336,7 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------- reads, writes
 
     def note_reads(self, args: list[Any]) -> None:
-        """Remember which leaves are read, for whoever rehearses a branch."""
+        """Record which leaves are read, for the dry run of a branch."""
         if not self.session.dry_run_depth:
             return
         for value in args:
@@ -348,10 +348,10 @@ class ExportInterpreter(SymbolicInterpreter):
                     self.session.read_leaves.add(key)
 
     def note_writes(self, frame: Frame, node: Node, written: list[Tensor]) -> None:
-        """Remember which memory is written to.
+        """Record which memory is written to.
 
         Raises:
-            ExportProblem: only the run tells which tensors share it.
+            ExportProblem: which tensors share it is data-dependent.
         """
         for tensor in written:
             memory = tensor.untyped_storage()._cdata
@@ -359,7 +359,7 @@ class ExportInterpreter(SymbolicInterpreter):
                 problem = self.problem(
                     frame,
                     node,
-                    "this writes to a tensor of which only the run tells whether it shares memory with another one",
+                    "this writes to a tensor that may share memory with another one, which is data-dependent",
                     hint="write to a copy: x = x.clone()",
                 )
                 moment = self.session.maybe_aliased[memory][1]
@@ -370,7 +370,7 @@ class ExportInterpreter(SymbolicInterpreter):
 
 
 def step_of(record: GraphFunction, owner: Any, node: Node | None) -> CallFrame:
-    """A call of ``record`` as it stands in stack traces."""
+    """Return a call of ``record`` in the format of stack traces."""
     called_from = None if node is None else node.range
     if isinstance(owner, SymbolicObject) and owner.path is not None:
         return CallFrame(record.basename, record.name, called_from, owner.path, class_name_of(owner))
@@ -378,7 +378,7 @@ def step_of(record: GraphFunction, owner: Any, node: Node | None) -> CallFrame:
 
 
 def class_name_of(module: SymbolicObject) -> str:
-    """The qualified name of the Python class of a module; that of its type where the class is not known."""
+    """Return the qualified name of the Python class of a module; that of its type where the class is not known."""
     python_class = module.python_class
     if python_class is not None:
         return f"{python_class.__module__}.{python_class.__qualname__}"

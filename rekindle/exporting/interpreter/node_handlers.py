@@ -74,7 +74,7 @@ def _is_not_none(args: Sequence[Any]) -> Any:
 
 
 def _tensor_of(args: Sequence[Any]) -> Any:
-    """``torch.tensor`` of numbers, some of which only the run tells."""
+    """Return ``torch.tensor`` of numbers, some of which are unbacked."""
     data, dtype, device, requires_grad = (*args, None, None, None)[:4]
     wanted = None if dtype is None else DTYPES[dtype]
     if isinstance(data, (list, tuple)) and not _has_unknown(data):
@@ -88,7 +88,7 @@ def _tensor_of(args: Sequence[Any]) -> Any:
 
 
 def made_of_numbers(tensor: Tensor) -> Tensor:
-    """A tensor of known elements, computed by operators: graphs within graphs cannot hold constants."""
+    """Return a tensor of known elements, computed by operators: graphs within graphs cannot hold constants."""
     if tensor.dim() == 0 or tensor.numel() == 0:
         value = tensor.item() if tensor.dim() == 0 else 0
         shape = list(tensor.shape)
@@ -109,7 +109,7 @@ def _stacked(data: Any) -> Tensor:
 
 
 def numbers_as_tensor(value: Any) -> Tensor:
-    """An int, a float or a complex, known or not, as a tensor without dimensions."""
+    """Return an int, a float or a complex, known or not, as a tensor without dimensions."""
     if isinstance(value, complex):
         return full(value)
     if isinstance(value, UnbackedScalar):
@@ -133,7 +133,7 @@ def _set_grad_mode(args: Sequence[Any]) -> None:
 
 
 def _module_at(args: Sequence[Any]) -> Any:
-    """A part of a container of modules, by its number or its name."""
+    """Return a part of a container of modules, by its number or its name."""
     container, which = args
     slots = container.type.attributes
     names = [name for name, slot in slots.items() if isinstance(slot.type, ClassType) and slot.type.is_module]
@@ -145,8 +145,8 @@ def _module_at(args: Sequence[Any]) -> Any:
 
 
 def _select(args: Sequence[Any]) -> Any:
-    """``tensor.select(dim, index)``, an index that only the run tells being made one from 0: what writes to such a part
-    has to know that in its functional form."""
+    """Return ``tensor.select(dim, index)``. A negative unbacked index is normalized: the functional form of a write
+    to the selected part requires that."""
     tensor, dim, index = args[0], with_symbols(args[1]), args[2]
     if _may_be_negative(index):
         size, given = tensor.shape[dim], numbers_as_tensor(index)
@@ -167,7 +167,7 @@ def _may_be_negative(index: Any) -> bool:
 
 
 def _range_length(args: Sequence[Any]) -> Any:
-    """How many numbers a range has. Its step is known."""
+    """Return how many numbers a range has. Its step is known."""
     low, high, step = (with_symbols(value) for value in args)
     if not any(isinstance(value, SymInt) for value in (low, high, step)):
         return len(range(low, high, step))
@@ -260,7 +260,7 @@ HANDLERS: Final[dict[str, Handler]] = {
 """Operators that numbers known only at run time need another form of, by qualified name."""
 
 ACCEPTS_UNBACKED: Final = CONSTRUCTS | UNPACKS | kinds_with(Trait.CARRIES_ELEMENTS)
-"""Kinds that hand values on without looking at them: numbers may stay late."""
+"""Kinds that forward values without reading them: numbers may remain unbacked."""
 
 for _kind, _function in (
     ("aten::add", lambda a, b: a + b),
@@ -285,7 +285,7 @@ _OVERLOADS: Final[dict[str, Any]] = {}
 
 
 def overload_of(operator: Operator) -> Any:
-    """The dispatcher's operator; None for one of the package's own."""
+    """Return the dispatcher's operator; None for one of the package's own."""
     name = operator.schema.qualified_name
     if name not in _OVERLOADS:
         namespace, _, rest = operator.schema.name.partition("::")
@@ -317,18 +317,20 @@ _AS_WRITTEN: Final = {
     )
     for suffix in ("", "_")
 }
-"""Overloads for numbers that nobody calls by hand: ``x + 1`` is an ``add.Tensor``, so that is what other tools read."""
+"""Overloads for numbers that users do not call by hand: ``x + 1`` is exported as ``add.Tensor``, which other tools
+expect."""
 
 
 def as_written(operator: Operator) -> Any:
-    """The overload that a program of ``torch.export`` has for ``operator``; None for one of the package's own."""
+    """Return the overload that a program of ``torch.export`` has for ``operator``; None for one of the package's
+    own."""
     name, overload = _AS_WRITTEN.get(operator.schema.qualified_name, ("", ""))
     return getattr(getattr(torch.ops.aten, name), overload) if name else overload_of(operator)
 
 
 def call_overload(overload: Any, args: Sequence[Any]) -> Any:
-    """Call an operator of the dispatcher with all arguments in the order of its schema; those that are their defaults
-    are left out, as whoever writes the call by hand does."""
+    """Call an operator of the dispatcher with all arguments in the order of its schema; defaults are omitted, as in
+    calls written by hand."""
     if any(isinstance(value, UnbackedScalar) for value in args):
         fill = scalar_operands.filled(overload, args)
         if fill is not None:
@@ -361,7 +363,7 @@ def _is_same(default: Any, value: Any) -> bool:
 
 
 def written_arguments(operator: Operator, args: Sequence[Any]) -> list[Tensor]:
-    """The tensors among ``args`` that the operator writes to."""
+    """Return the tensors among ``args`` that the operator writes to."""
     found: list[Tensor] = []
     for argument, value in zip(operator.schema.arguments, args, strict=False):
         alias = argument.alias
@@ -379,7 +381,7 @@ def written_arguments(operator: Operator, args: Sequence[Any]) -> list[Tensor]:
 
 
 def written_containers(operator: Operator, args: Sequence[Any]) -> list[Any]:
-    """The lists and dicts among ``args`` whose elements the operator changes."""
+    """Return the lists and dicts among ``args`` whose elements the operator changes."""
     return [
         value
         for argument, value in zip(operator.schema.arguments, args, strict=False)

@@ -1,8 +1,8 @@
-"""Where in the author's source the nodes of an exported program come from.
+"""Provenance: the source locations and modules that the nodes of an exported program come from.
 
 The tracer copies the dict ``custom`` of :mod:`torch.fx.traceback` to every node that it makes, whatever passes and
-decompositions make of it later. While the program runs, the number of its present place stands there; in the end
-:func:`write_provenance` puts what the specification promises in its stead: ``stack_trace``, ``nn_module_stack`` and
+decompositions make of it later. While the program runs, it holds the index of the current location; in the end
+:func:`write_provenance` replaces it with the metadata of the specification: ``stack_trace``, ``nn_module_stack`` and
 ``source_fn_stack``.
 """
 
@@ -68,7 +68,7 @@ def write_provenance(program: torch.export.ExportedProgram, places: ProvenanceTa
                 continue
             if node.op == "output":
                 node.meta["val"] = fx.map_arg(node.args[0], lambda each: each.meta.get("val"))
-            # What stands for no place of the program (the size of an input, a check) is told as what is next to it.
+            # A node without a location of its own (the size of an input, a check) gets that of the node next to it.
             last = last if mark is None else mark
             if last is not None and last < len(places.known):
                 _write(node, *places.known[last])
@@ -103,7 +103,7 @@ def _write(made: torch.fx.Node, steps: tuple[CallFrame, ...], node: Node) -> Non
 
 
 def stack_trace(steps: tuple[CallFrame, ...], range: SourceRange) -> str:
-    """The lines of the author's source that led to a place, as Python's tracebacks tell them."""
+    """Return the source lines that led to a location, in the format of Python's tracebacks."""
     lines: list[str] = []
     ranges = [*(step.called_from for step in steps[1:]), range]
     for step, place in zip(steps, ranges, strict=True):
@@ -128,7 +128,7 @@ def _module_stack(steps: tuple[CallFrame, ...]) -> dict[str, tuple[str, str]]:
 
 
 def _source_functions(steps: tuple[CallFrame, ...], made: torch.fx.Node, node: Node) -> list[tuple[str, Any]]:
-    """The functions of torch and the modules of ``torch.nn`` that the program called on the way to a node, the
+    """Return the functions of torch and the modules of ``torch.nn`` that the program called on the way to a node, the
     outermost first; the operator itself where there are none."""
     found: list[tuple[str, Any]] = []
     for step in steps:
@@ -147,7 +147,7 @@ def _source_functions(steps: tuple[CallFrame, ...], made: torch.fx.Node, node: N
 
 
 def _named(qualified_name: str) -> Any:
-    """The class or function of torch of that name; None where there is none."""
+    """Return the class or function of torch of that name; None where there is none."""
     module_name, _, name = qualified_name.rpartition(".")
     try:
         return getattr(importlib.import_module(module_name), name, None)

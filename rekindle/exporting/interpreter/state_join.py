@@ -1,9 +1,9 @@
-"""Two ways that a program can take, and what they have in common.
+"""Join of abstract states at the end of two paths of a program.
 
-The branches of an `if`, and a loop before and after an iteration, leave a *world*: the values that go on, and the
-containers that were there before and may have been changed. :func:`join_states` compares two worlds and makes a
-:class:`JoinedState` of them: what is equal in both stands in it as it is, what differs is a *slot*, a tensor that
-``torch.cond`` or ``while_loop`` returns. Where no slot can hold both, it raises :class:`JoinError`.
+Each branch of an ``if``, and a loop before and after an iteration, results in an *abstract state*: the values that are
+used later, and the containers that existed before and may have been changed. :func:`join_states` compares two states
+and returns a :class:`JoinedState`: what is equal in both is in it as it is; what differs is a *slot*, a tensor that
+``torch.cond`` or ``while_loop`` returns. If no slot can hold both, it raises :class:`JoinError`.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class JoinError(Exception):
 
 @dataclass(slots=True)
 class AbstractState:
-    """What a way through the program leaves: the values that go on, the copies of the containers that were there, and
-    for every stand-in of a leaf of before the leaf that it stands for."""
+    """The state after a path of the program: the values that are used later, the copies of the containers that
+    existed before, and for every surrogate of an earlier leaf the leaf itself."""
 
     values: list[Any]
     copier: StateCopier
     origins: dict[LeafKey, Any] = field(default_factory=dict)
 
     def original(self, container: Any) -> Any:
-        """The container of before that ``container`` is; None where it is a new one."""
+        """Return the container of before that ``container`` is; None where it is a new one."""
         return self.copier.originals.get(id(container))
 
     def origin(self, value: Any) -> Any:
-        """The leaf of before that ``value`` is; None where it is none."""
+        """Return the leaf of before that ``value`` is; None where it is none."""
         key = leaf_key(value)
         return None if key is None else self.origins.get(key)
 
@@ -77,7 +77,7 @@ class Phi:
 
 @dataclass(slots=True, frozen=True)
 class ExistingContainer:
-    """A container of before. What it holds then is told in the template's heap."""
+    """A container that existed before. Its new contents are in the template's heap."""
 
     container: Any
 
@@ -92,7 +92,7 @@ class NewContainer:
 
 @dataclass(slots=True, frozen=True)
 class BackReference:
-    """A container that stands elsewhere in the template too."""
+    """A container that occurs elsewhere in the template too."""
 
     made: NewContainer
 
@@ -116,8 +116,8 @@ class PhiInfo:
 
 @dataclass(slots=True, frozen=True)
 class AppendedRows:
-    """What a list has behind the elements that it had before a loop: the rows of the iterations so far, and the element
-    of this one."""
+    """The elements of a list after those that it had before a loop: the rows of the iterations so far, and the
+    element of the current one."""
 
     rows: Any
     element: Any = None
@@ -125,8 +125,8 @@ class AppendedRows:
 
 @dataclass(slots=True)
 class JoinedState:
-    """What two worlds have in common: ``values``, one for each value that goes on; ``heap``, containers of before with
-    what they hold now, where that has changed; and the ``slots``."""
+    """The join of two abstract states: ``values``, those that are used later; ``heap``, earlier containers with
+    their contents, if these have changed; and the ``slots``."""
 
     values: list[Any] = field(default_factory=list)
     heap: list[tuple[Any, NewContainer]] = field(default_factory=list)
@@ -137,7 +137,7 @@ class JoinedState:
         return ([_text(v) for v in self.values], [(id(c), _text(m)) for c, m in self.heap])
 
     def leaves_of(self, world: AbstractState) -> list[Any]:
-        """What a world has in the slots: tensors, numbers and UNSET."""
+        """Return what a world has in the slots: tensors, numbers and UNSET."""
         found: list[Any] = [UNSET] * len(self.slots)
 
         def walk(node: Any, value: Any) -> None:
@@ -159,8 +159,8 @@ class JoinedState:
         return found
 
     def built(self, leaves: Sequence[Any], copier: StateCopier | None = None) -> list[Any]:
-        """The values, with ``leaves`` in the slots. The containers of before are changed to what they hold now: those
-        of the world before, or the copies that ``copier`` has made of them."""
+        """Return the values, with ``leaves`` in the slots. The containers of before are changed to what they hold now:
+        those of the world before, or the copies that ``copier`` has made of them."""
         made_before: dict[int, Any] = {}
         inside: Callable[[Any], Any] = (lambda value: value) if copier is None else copier.copy
 
@@ -195,7 +195,8 @@ def _text(node: Any) -> object:
 
 
 def _filled(like: Any, nodes: list[Any], build: Callable[[Any], Any], note: Callable[[Any], None]) -> Any:
-    """A new container like ``like``; ``note`` learns of it before its parts are built, where it may hold itself."""
+    """Return a new container like ``like``; ``note`` learns of it before its parts are built, where it may hold
+    itself."""
     if isinstance(like, (list, dict, SymbolicObject)):
         new: Any = (
             SymbolicObject(like.type, {}, like.path, like.python_class)
@@ -222,7 +223,7 @@ def _refill(container: Any, items: list[Any], like: Any) -> None:
 
 
 def _parts(value: Any) -> list[Any]:
-    """What a container holds. An unbacked scalar is a leaf here."""
+    """Return what a container holds. An unbacked scalar is a leaf here."""
     return [] if isinstance(value, UnbackedScalar) else parts(value)
 
 
@@ -238,15 +239,14 @@ def join_states(
     may_be_late: Sequence[bool] | None = None,
     capacity: Any = None,
 ) -> JoinedState:
-    """What two worlds that began as copies of the same one have in common. ``surviving`` are the containers of before
-    that somebody may still look at. For a loop of at most ``capacity`` iterations a list may have one more element
-    in the second.
+    """Join two abstract states that started as copies of one. ``surviving`` are the earlier containers that are used
+    later. For a loop of at most ``capacity`` iterations a list may have one more element in the second state.
 
-    With ``is_strict`` numbers that are known but differ have no slot, other than those of the values that
-    ``may_be_late`` marks: better to know them, on two ways, than not to know them on one.
+    With ``is_strict`` numbers that are known but differ have no slot, except those of the values that ``may_be_late``
+    marks: splitting the paths keeps them known.
 
     Raises:
-        Mismatch: there is nothing that could hold both.
+        Mismatch: no slot can hold both.
     """
     return _StateJoiner(first, second, is_strict, capacity).run(surviving, may_be_late)
 
@@ -307,7 +307,7 @@ class _StateJoiner:
         return False
 
     def node(self, a: Any, b: Any) -> Any:
-        """What stands for ``a`` in the first and ``b`` in the second world."""
+        """Return what stands for ``a`` in the first and ``b`` in the second world."""
         origin, other = self.first.origin(a), self.second.origin(b)
         if origin is not None and other is not None and _same_leaf(origin, other):
             return Unchanged(origin)
@@ -380,7 +380,7 @@ class _StateJoiner:
         return BackReference(known) if known is not None else self.made(a, b)
 
     def grown(self, a: list[Any], b: list[Any]) -> NewContainer:
-        """A list that gets one more tensor in each iteration: those become the rows of one tensor."""
+        """Return a list that gets one more tensor in each iteration: those become the rows of one tensor."""
         known = a[:-1] if a and is_rows(a[-1]) else a
         made = NewContainer(a)
         self.pairs[id(a), id(b)] = made
@@ -428,7 +428,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def describe(value: Any) -> str:
-    """A value in a few words."""
+    """Return a value in a few words."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     if isinstance(value, Tensor):
@@ -436,12 +436,12 @@ def describe(value: Any) -> str:
     if isinstance(value, SymbolicObject):
         return f"an object of {value.type.basename}"
     if isinstance(value, UnbackedScalar):
-        return f"a {value.kind} that the run tells"
+        return f"a data-dependent {value.kind}"
     return f"a {type(value).__name__}"
 
 
 def tensor_for(info: PhiInfo, value: Any) -> Tensor:
-    """What goes into a slot: a tensor as it is, a number as one; zeros for UNSET."""
+    """Return what goes into a slot: a tensor as it is, a number as one; zeros for UNSET."""
     if value is UNSET:
         example = info.example
         dtype = example.dtype if info.kind == "tensor" else DTYPE_OF_KIND[info.kind]
@@ -451,5 +451,5 @@ def tensor_for(info: PhiInfo, value: Any) -> Tensor:
 
 
 def value_of(kind: str, tensor: Tensor) -> Any:
-    """What a slot's tensor stands for."""
+    """Return what a slot's tensor stands for."""
     return tensor if kind == "tensor" else UnbackedScalar(kind, tensor)  # type: ignore[arg-type]

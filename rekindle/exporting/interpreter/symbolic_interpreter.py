@@ -102,8 +102,8 @@ class ExportSession:
     forced_by_example: dict[ExecutionPoint, ExportProblem] = field(default_factory=dict)
     """Branches and loops that go as they do in the example, and why."""
     maybe_aliased: dict[int, tuple[Any, ExecutionPoint | None]] = field(default_factory=dict)
-    """Memory that may or may not be shared, since only the run tells which tensor a branch gave: a tensor that has it,
-    and the branch or loop."""
+    """Memory that may be shared, depending on which tensor a data-dependent branch returned: a tensor with this
+    memory, and the branch or loop."""
     written: set[int] = field(default_factory=set)
     """Memory that operators have written to."""
     read_leaves: set[LeafKey] = field(default_factory=set)
@@ -119,7 +119,7 @@ class ExportSession:
     asks_dtype: bool = False
     """Whether the program has asked for a dtype."""
     dry_run_depth: int = 0
-    """How many rehearsals, which record nothing, are going on within one another."""
+    """Number of nested dry runs in progress; these record nothing."""
     subgraph_depth: int = 0
     """How many branches and bodies of loops are being traced within one another."""
 
@@ -130,7 +130,7 @@ class ExportSession:
 
     @contextmanager
     def in_body(self) -> Iterator[None]:
-        """Within, a branch or the body of a loop is traced."""
+        """Mark the ``with`` block as the trace of a branch or a loop body."""
         self.subgraph_depth += 1
         try:
             yield
@@ -158,7 +158,7 @@ class SymbolicInterpreter:
         self.constants = constants
         """What stands for each tensor that is a constant of the program, by its id."""
         self.kept = kept
-        """Values that somebody looks at when the machine has come to its end: modules, arguments."""
+        """Values that are used after the machine has finished: modules, arguments."""
         self.result: list[Any] | None = None
 
     @classmethod
@@ -170,7 +170,7 @@ class SymbolicInterpreter:
         steps: tuple[CallFrame, ...],
         constants: dict[int, Tensor],
     ) -> SymbolicInterpreter:
-        """One that is to run ``graph`` from its start."""
+        """Return one that is to run ``graph`` from its start."""
         env = dict(zip(graph.inputs, arguments, strict=True))
         frame = Frame(Activation(env, steps), graph.block, graph.return_node.next, None)
         return cls(session, [frame], constants, list(arguments))
@@ -195,7 +195,7 @@ class SymbolicInterpreter:
         raise NotImplementedError
 
     def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """The outputs of a node that is neither a constant nor changes which node comes next."""
+        """Return the outputs of a node that is neither a constant nor changes which node comes next."""
         raise NotImplementedError
 
     def _leave(self, frame: Frame) -> None:
@@ -213,16 +213,16 @@ class SymbolicInterpreter:
             self.bind(frame.activation, owner, values)
 
     def returned(self, frame: Frame, owner: Node, values: list[Any]) -> None:
-        """A function that was called has come to its end."""
+        """Handle the end of a called function."""
         assert frame.caller is not None
         self.bind(frame.caller, owner, values)
 
     def note_reads(self, args: list[Any]) -> None:
-        """Remember which leaves are read, for whoever rehearses a branch."""
+        """Record which leaves are read, for the dry run of a branch."""
         raise NotImplementedError
 
     def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
-        """The head of a loop is reached, before iteration number ``iteration``."""
+        """Handle the head of a loop, before iteration number ``iteration``."""
         raise NotImplementedError
 
     def bind(self, activation: Activation, node: Node, values: Iterable[Any]) -> None:
@@ -232,7 +232,7 @@ class SymbolicInterpreter:
     def enter_block(
         self, frame: Frame, block: Block, owner: Node | None, arguments: Iterable[Any] = (), iteration: int = 0
     ) -> None:
-        """Go on in ``block``, which stands in the function that ``frame`` runs."""
+        """Continue in ``block``, which is in the function that ``frame`` runs."""
         frame.activation.env.update(zip(block.inputs, arguments, strict=True))
         path = frame.path
         if path is not None and owner is not None and owner.kind == "prim::Loop":
@@ -240,7 +240,7 @@ class SymbolicInterpreter:
         self.frames.append(Frame(frame.activation, block, block.return_node.next, owner, None, iteration, path))
 
     def call(self, frame: Frame, node: Node, graph: Graph, arguments: Sequence[Any], step: CallFrame | None) -> None:
-        """Go on in a function that ``node`` calls."""
+        """Continue in a function that ``node`` calls."""
         steps = frame.activation.steps if step is None else (*frame.activation.steps, step)
         env = dict(zip(graph.inputs, arguments, strict=True))
         path = None if frame.path is None else (*frame.path, id(node))
@@ -256,7 +256,7 @@ class SymbolicInterpreter:
     # -------------------------------------------------------------------------------------------------------- copying
 
     def live(self, frames: Sequence[Frame]) -> list[list[Value]]:
-        """For each of ``frames`` the values of its function that it still needs."""
+        """Return for each of ``frames`` the values of its function that it still needs."""
         return [[value for value in _needed(frame) if value in frame.activation.env] for frame in frames]
 
     def copied(self, frames: Sequence[Frame], copier: StateCopier) -> list[Frame]:
@@ -285,7 +285,7 @@ class SymbolicInterpreter:
         ]
 
     def leaves_of(self, frames: Sequence[Frame]) -> dict[LeafKey, Any]:
-        """All tensors and symbols that ``frames`` may still come to, by what tells them apart."""
+        """Return all tensors and symbols that ``frames`` may still use, by their keys."""
         found: dict[LeafKey, Any] = {}
         seen: set[int] = set()
         for tensor in self.constants.values():
@@ -299,7 +299,7 @@ class SymbolicInterpreter:
         return found
 
     def surviving(self, frames: Sequence[Frame]) -> list[Any]:
-        """The containers that ``frames``, or who looks at what the machine keeps, may still come to."""
+        """Return the containers that ``frames``, or who looks at what the machine keeps, may still come to."""
         found: dict[int, Any] = {}
         for value in self.kept:
             _collect(value, found)
@@ -311,13 +311,13 @@ class SymbolicInterpreter:
     # --------------------------------------------------------------------------------------------------------- places
 
     def problem(self, frame: Frame, node: Node, message: str, hint: str) -> ExportProblem:
-        """A reason why the program cannot be exported, with the place of ``node`` and what to write instead."""
+        """Return a reason why the program cannot be exported, with the place of ``node`` and what to write instead."""
         range: SourceRange = node.range
         return ExportProblem(message, range, hint=hint, callers=callers_of(frame))
 
 
 def callers_of(frame: Frame) -> list[tuple[str, SourceRange]]:
-    """The functions that led to a frame, and where each was called."""
+    """Return the functions that led to a frame, and where each was called."""
     return [(step.name, step.called_from) for step in frame.activation.steps if step.called_from]
 
 
@@ -325,7 +325,7 @@ _USED: dict[int, tuple[Node, frozenset[Value]]] = {}
 
 
 def _used_by(node: Node) -> frozenset[Value]:
-    """All values that a node and the nodes in its blocks use."""
+    """Return all values that a node and the nodes in its blocks use."""
     known = _USED.get(id(node))
     if known is not None and known[0] is node:
         return known[1]
@@ -340,7 +340,7 @@ def _used_by(node: Node) -> frozenset[Value]:
 
 
 def _needed(frame: Frame) -> list[Value]:
-    """What the rest of a frame's block uses, and the whole of the block where it runs again."""
+    """Return what the rest of a frame's block uses, and the whole of the block where it runs again."""
     found: set[Value] = set(frame.block.outputs)
     owner = frame.owner
     node = frame.node

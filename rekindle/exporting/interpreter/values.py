@@ -23,7 +23,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from rekindle.ir.types import ClassType
 
 NumberKind = Literal["int", "float", "bool", "rows"]
-"""The kinds of late values. "rows" is no number: it stands in a list for as many tensors as its tensor has rows."""
+"""Kinds of unbacked values. "rows" is not a number: in a list, it represents one tensor for each row of its tensor."""
 
 DTYPE_OF_KIND: Final[dict[str, torch.dtype]] = {"int": torch.int64, "float": torch.float64, "bool": torch.bool}
 
@@ -45,7 +45,8 @@ class UnbackedScalar:
     """Computes the number from those of others, where it is a sum of them or the like, so that PyTorch knows how
     sizes that depend on it are related. None where it is read off the tensor."""
     is_copy: bool = False
-    """Whether it stands for another one within a branch or a loop: there it is read anew, which PyTorch has to see."""
+    """Whether it represents another scalar within a branch or a loop: it is read again there, which PyTorch has to
+    see."""
     _number: Any = None
 
     @property
@@ -103,7 +104,7 @@ LeafKey: TypeAlias = "tuple[str, Any]"
 
 
 def leaf_key(value: Any) -> LeafKey | None:
-    """What tells a leaf of the world, a tensor or a symbol, from others; None for what is no leaf."""
+    """Return the identity of a leaf of the state, a tensor or a symbol; None for other values."""
     if isinstance(value, Tensor):
         return ("tensor", id(value))
     if isinstance(value, SYMBOLS):
@@ -119,7 +120,7 @@ def key_of(leaf: Any) -> LeafKey:
 
 
 def kind_of(value: Any) -> NumberKind | None:
-    """Which kind of number ``value`` is, known or not; None for anything else."""
+    """Return which kind of number ``value`` is, known or not; None for anything else."""
     if isinstance(value, UnbackedScalar):
         return value.kind
     if isinstance(value, (bool, SymBool)):
@@ -132,22 +133,22 @@ def kind_of(value: Any) -> NumberKind | None:
 
 
 def is_rows(value: Any) -> bool:
-    """Whether an element of a list stands for any number of elements."""
+    """Return whether an element of a list stands for any number of elements."""
     return isinstance(value, UnbackedScalar) and value.kind == "rows"
 
 
 def has_rows(value: Any) -> bool:
-    """Whether ``value`` is a list of which only the run tells how many elements it has."""
+    """Return whether ``value`` is a list of data-dependent length."""
     return isinstance(value, list) and any(is_rows(item) for item in value)
 
 
 def is_known(value: Any) -> bool:
-    """Whether a number is known now."""
+    """Return whether a number is known now."""
     return not isinstance(value, (UnbackedScalar, *SYMBOLS))
 
 
 def number_as_tensor(value: Any) -> Tensor:
-    """A number as a tensor without dimensions, of the dtype of its kind."""
+    """Return a number as a tensor without dimensions, of the dtype of its kind."""
     if isinstance(value, UnbackedScalar):
         return value.tensor
     kind = kind_of(value)
@@ -156,14 +157,15 @@ def number_as_tensor(value: Any) -> Tensor:
 
 
 def full(value: Any, dtype: torch.dtype | None = None) -> Tensor:
-    """A tensor without dimensions. The tracer knows what ``torch.tensor`` makes, and would compute with it; and graphs
-    within graphs cannot hold it."""
+    """Return a tensor without dimensions. The tracer knows what ``torch.tensor`` makes, and would compute with it; and
+    graphs within graphs cannot hold it."""
     made: Tensor = torch.ops.aten.full.default([], value, dtype=dtype, device=torch.device("cpu"))
     return made
 
 
 def with_symbols(value: Any) -> Any:
-    """``value`` with every late number as a symbol, as operators take it. Lists that hold none stay themselves."""
+    """Return ``value`` with every late number as a symbol, as operators take it. Lists that hold none stay
+    themselves."""
     if isinstance(value, UnbackedScalar):
         return value.number
     if isinstance(value, list) and any(isinstance(item, UnbackedScalar) for item in value):
@@ -186,7 +188,7 @@ class StateCopier:
         """The original of each copy, by the id of the copy."""
 
     def copy(self, value: Any) -> Any:
-        """The copy of ``value``."""
+        """Return the copy of ``value``."""
         key = leaf_key(value)
         if key is not None:
             return self.replacements.get(key, value)
@@ -223,7 +225,7 @@ class StateCopier:
 
 
 def with_items(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
-    """A tuple like ``value``, of its class where that is a NamedTuple, with other items."""
+    """Return a tuple like ``value``, of its class where that is a NamedTuple, with other items."""
     if type(value) is tuple:
         return tuple(items)
     make: Callable[..., tuple[Any, ...]] = type(value)
@@ -233,7 +235,7 @@ def with_items(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
 
 
 def parts(value: Any) -> list[Any]:
-    """What a container holds, in order; nothing for a leaf."""
+    """Return what a container holds, in order; nothing for a leaf."""
     if isinstance(value, (list, tuple)):
         return list(value)
     if isinstance(value, dict):
@@ -248,7 +250,7 @@ def parts(value: Any) -> list[Any]:
 
 
 def leaves(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """All tensors and symbols in ``value``, those of late numbers included; containers are walked once."""
+    """Yield all tensors and symbols in ``value``, those of late numbers included; containers are walked once."""
     seen = set() if seen is None else seen
     if leaf_key(value) is not None:
         yield value

@@ -1,4 +1,4 @@
-"""Numbers that only the run tells, as arguments of operators on tensors.
+"""Unbacked numbers as arguments of operators on tensors.
 
 ``mul.Scalar(x, n)`` of such a number is ``mul.Tensor(x, n)`` of the tensor that holds it. So no symbol of it is made:
 PyTorch's compilers take floats that are read off tensors for constants, and cannot carry symbols into branches.
@@ -19,8 +19,8 @@ _EXAMPLES: Final[dict[str, Any]] = {"int": 1, "float": 1.0, "bool": True}
 
 
 def as_tensor(value: Any, other: Tensor | None) -> Tensor:
-    """A number as a tensor that makes of ``other``, in an operator of both, what the number would: a tensor without
-    dimensions, whose dtype counts less than that of ``other`` unless ``other`` has none either."""
+    """Return a number as a tensor that makes of ``other``, in an operator of both, what the number would: a tensor
+    without dimensions, whose dtype counts less than that of ``other`` unless ``other`` has none either."""
     tensor = number_as_tensor(value)
     kind = kind_of(value)
     assert kind is not None
@@ -31,7 +31,8 @@ def as_tensor(value: Any, other: Tensor | None) -> Tensor:
 
 
 def with_tensors(overload: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """An operator and its arguments, with tensors for late numbers where there is an overload that takes tensors."""
+    """Return an operator and its arguments, with tensors for late numbers where there is an overload that takes
+    tensors."""
     args = _unscaled(overload, args)
     late = [index for index, value in enumerate(args) if isinstance(value, UnbackedScalar)]
     formals = overload._schema.arguments
@@ -52,8 +53,8 @@ _SIBLINGS: Final[dict[tuple[Any, tuple[int, ...]], Any]] = {}
 
 
 def _sibling(overload: Any, late: tuple[int, ...]) -> Any:
-    """The overload that takes tensors for the numbers at ``late``, and maybe for other numbers, and is otherwise the
-    same; None where there is none."""
+    """Return the overload that takes tensors for the numbers at ``late``, and maybe for other numbers, and is otherwise
+    the same; None where there is none."""
     key = (overload, late)
     if key not in _SIBLINGS:
         packet = overload.overloadpacket
@@ -92,7 +93,8 @@ def _unscaled(overload: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def filled(overload: Any, args: Sequence[Any]) -> tuple[Sequence[Any], Tensor] | None:
-    """What ``full(size, n)`` fills: arguments that make zeros, and a tensor that holds ``n``. None for other calls."""
+    """Return what ``full(size, n)`` fills: arguments that make zeros, and a tensor that holds ``n``. None for other
+    calls."""
     if overload._schema.name not in _FILLS or not isinstance(args[1], UnbackedScalar):
         return None
     value = args[1]

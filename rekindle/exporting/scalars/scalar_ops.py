@@ -15,7 +15,7 @@ from rekindle.exporting.scalars.unbacked_arithmetic import unbacked_arithmetic
 
 
 def settled(condition: Any) -> Any:
-    """A condition as a bool, where it is known after all; else as it is."""
+    """Return a condition as a bool, where it is known after all; else as it is."""
     if isinstance(condition, SymBool):
         if statically_known_true(condition):
             return True
@@ -55,7 +55,7 @@ def _joined(
 
 
 def condition_tensor(condition: Any) -> Tensor:
-    """A condition as a bool tensor without dimensions."""
+    """Return a condition as a bool tensor without dimensions."""
     if isinstance(condition, UnbackedScalar):
         return condition.tensor
     return full(condition, torch.bool)
@@ -140,7 +140,7 @@ def as_size(count: Any) -> Any:
 
 
 def equal_lists(a: list[Any], b: list[Any]) -> Any:
-    """Whether two lists of numbers are equal."""
+    """Return whether two lists of numbers are equal."""
     if len(a) != len(b):
         return False
     result: Any = True
@@ -152,7 +152,7 @@ def equal_lists(a: list[Any], b: list[Any]) -> Any:
 
 
 def equal(a: Any, b: Any) -> Any:
-    """Whether two numbers are equal."""
+    """Return whether two numbers are equal."""
     late = unbacked_arithmetic("aten::eq", a, b)
     if late is not None:
         return late

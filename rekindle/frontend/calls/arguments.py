@@ -41,7 +41,7 @@ def emit_arguments(emitter: Emitter, inputs: Sequence[Expr], *, joins: bool = Fa
 
 
 def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
-    """One list of the arguments, where lists of ints whose lengths are known only at run time are among them."""
+    """Return one list of the arguments, where lists of ints whose lengths are known only at run time are among them."""
     expanded = [item for item in inputs if item.tree.kind == Starred.KIND]
     if not expanded:
         return None
@@ -49,7 +49,7 @@ def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
         for item in inputs:
             emit_item(emitter, item, None)
     except CompileError:
-        return None  # told where the arguments are looked at one by one
+        return None  # reported when the arguments are emitted one by one
     lists = [emitter.starred[id(item.tree)] for item in expanded if is_open_ended(emitter, item)]
     if not lists or not all(isinstance(x, SimpleValue) and _holds_ints(x.value.type) for x in lists):
         return None
@@ -57,7 +57,7 @@ def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
 
 
 def emit_sugared_args(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
-    """The positional arguments of a call and those by name, whatever they are."""
+    """Return the positional arguments of a call and those by name, whatever they are."""
     args: list[SugaredValue] = []
     named: dict[str, SugaredValue] = {}
     for item in call.inputs:

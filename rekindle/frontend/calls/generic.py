@@ -36,10 +36,10 @@ class GenericFunction:
     qualified_name: str = ""
     """Its name in programs, where it has one besides the one that it is called by."""
     declared_types: Mapping[str, TypeOrError] = field(default_factory=dict)
-    """The types of parameters that annotations tell which the source alone does not."""
+    """Types of parameters from annotations that the source alone does not determine."""
     result: TypeOrError | None = None
     is_local: bool = False
-    """Whether it stands within another function."""
+    """Whether it is defined within another function."""
     library_name: str = ""
     """Of a function of :mod:`rekindle.frontend.python.library`, its name there."""
     records: dict[Hashable, GraphFunction] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class GenericFunction:
         kwargs: Keywords,
         defaults: Mapping[str, SugaredValue],
     ) -> dict[str, SugaredValue]:
-        """What each parameter means in a call, converted to what it is annotated with."""
+        """Return what each parameter means in a call, converted to what it is annotated with."""
         params = self.definition.params
         bound = bind_arguments(self.name, params, range, args, kwargs, defaults)
         for param in params:
@@ -64,8 +64,8 @@ class GenericFunction:
         return bound
 
     def _annotated(self, param: Param, given: SugaredValue) -> Type | None:
-        """The type that the parameter declares. An annotation that is no type says nothing where what is given is no
-        value either: ``f: Callable[[int], int]``."""
+        """Return the declared type of the parameter. An annotation that is not a type is ignored if the argument is
+        not a value either: ``f: Callable[[int], int]``."""
         if param.annotation is None:
             return None
         declared = self.declared_types.get(param.name.name)
@@ -109,7 +109,7 @@ class GenericFunction:
         return SimpleValue(value)
 
     def declared_result(self) -> Type | None:
-        """The type that the function declares to return."""
+        """Return the type that the function declares to return."""
         if isinstance(self.result, CompileError):
             raise self.result
         if self.result is not None or self.definition.return_type is None:
@@ -139,7 +139,7 @@ class GenericFunction:
 
 
 def inherits(type: Type, base: Type) -> bool:
-    """Whether objects of one class are of another, from which their own is derived."""
+    """Return whether objects of one class are of another, from which their own is derived."""
     if not isinstance(type, ClassType) or not isinstance(base, ClassType) or type == base:
         return False
     own, wanted = type.python_class, base.python_class
@@ -162,7 +162,7 @@ def bind_arguments(
     kwargs: Keywords,
     defaults: Mapping[str, SugaredValue],
 ) -> dict[str, SugaredValue]:
-    """What each parameter of the function ``name`` means in a call, ``defaults`` where no argument is given.
+    """Return what each parameter of the function ``name`` means in a call, ``defaults`` where no argument is given.
 
     Raises:
         TypeMismatchError: Python would refuse the call.

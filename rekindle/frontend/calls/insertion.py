@@ -1,4 +1,4 @@
-"""Nodes that meanings of names insert, and what is asked of operators and values while they do."""
+"""Insertion of nodes by sugared values, and the queries of operators and values that this needs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def insert_method_call(
 
 
 def is_method_operator(type: Type, name: str) -> bool:
-    """Whether ``aten::name`` has an overload that takes a ``type`` as its self."""
+    """Return whether ``aten::name`` has an overload that takes a ``type`` as its self."""
     for operator in REGISTRY.overloads(f"aten::{name}"):
         arguments = operator.schema.arguments
         if not arguments:
@@ -70,12 +70,12 @@ def is_method_operator(type: Type, name: str) -> bool:
 
 
 def is_prim_method(type: Type, name: str) -> bool:
-    """Whether ``prim::name`` is a method of tensors (``tolist`` is handled by the emitter)."""
+    """Return whether ``prim::name`` is a method of tensors (``tolist`` is handled by the emitter)."""
     return isinstance(type, TensorType) and name == "type" and bool(REGISTRY.overloads(f"prim::{name}"))
 
 
 def constant_int(value: Value) -> int | None:
-    """The int that ``value`` is a constant of, or None."""
+    """Return the int that ``value`` is a constant of, or None."""
     if value.node.kind == "prim::Constant" and value.type == INT:
         found = value.node.attributes.get("value")
         return found if isinstance(found, int) else None
@@ -83,7 +83,7 @@ def constant_int(value: Value) -> int | None:
 
 
 def insert_empty(graph: Graph, type: Type, range: SourceRange) -> Value | None:
-    """What ``int()``, ``list()`` and the like make, of the type; None where it has no such value."""
+    """Return what ``int()``, ``list()`` and the like make, of the type; None where it has no such value."""
     if type.kind in _ZEROS:
         return graph.insert_constant(_ZEROS[type.kind], range=range)
     if isinstance(type, (ListType, DictType)):
@@ -93,7 +93,7 @@ def insert_empty(graph: Graph, type: Type, range: SourceRange) -> Value | None:
 
 
 def has_empty(type: Type) -> bool:
-    """Whether :func:`insert_empty` makes something of the type."""
+    """Return whether :func:`insert_empty` makes something of the type."""
     return type.kind in _ZEROS or isinstance(type, (ListType, DictType))
 
 

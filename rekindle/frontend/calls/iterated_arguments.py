@@ -21,7 +21,7 @@ _NUMBERS: Final = frozenset({INT, FLOAT, BOOL, COMPLEX, NUMBER})
 
 
 def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
-    """The positional arguments of a call of Python's builtin ``kind``, a text over which it iterates as a list.
+    """Return the positional arguments of a call of Python's builtin ``kind``, a text over which it iterates as a list.
 
     Raises:
         TypeMismatchError: it iterates over a number, or takes the length of one.
@@ -37,7 +37,7 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Na
 
 
 def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
-    """The positional arguments of a call that iterates over the first, a text as a list.
+    """Return the positional arguments of a call that iterates over the first, a text as a list.
 
     Raises:
         TypeMismatchError: the first is a number.

@@ -82,11 +82,7 @@ def make_record(function: GenericFunction, given: FlattenedArguments) -> GraphFu
 
 
 def check_recursion(record: GraphFunction, result: Type) -> None:
-    """What a function that calls itself was taken to give must be what it gives.
-
-    Raises:
-        TypeMismatchError: it is not.
-    """
+    """Check that the assumed result type of a recursive function is the actual one."""
     if record.is_recursive and record.schema.returns[0].type != result:
         raise TypeMismatchError(
             f"'{record.basename}' calls itself where it is known to return "

@@ -62,8 +62,8 @@ def call_as_python_does(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> Value | None:
-    """The result of a call that no overload of ``kind`` fits as it stands; None where Python does not take it either,
-    as far as is known here."""
+    """Return the result of a call that fits no overload of ``kind`` unchanged; None if Python
+    rejects it too, as far as is known."""
     is_python = graph.follows_python and not kwargs
     if kind in ("aten::get", "aten::pop") and is_python and self_value is not None and len(args) == 2:
         found = _or_default(range, graph, kind, self_value, *args)
@@ -108,7 +108,7 @@ def call_as_python_does(
 def takes_other_default(
     range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue], self_value: NamedValue | None
 ) -> Value | None:
-    """The result of ``d.get(key, default)`` or ``pop`` with a default that is a number of another type than the
+    """Return the result of ``d.get(key, default)`` or ``pop`` with a default that is a number of another type than the
     values, which the operator would convert it to; None for other calls."""
     if kind.partition("::")[2] not in ("get", "pop") or self_value is None or len(args) != 2:
         return None
@@ -126,7 +126,8 @@ def _or_default(
     key: NamedValue,
     default: NamedValue,
 ) -> Value | None:
-    """What a dict has under a key, or else the default, as it is; None where the key is not one of the dict's."""
+    """Return what a dict has under a key, or else the default, as it is; None where the key is not one of the
+    dict's."""
     if not isinstance(owner.type, DictType) or owner.type.is_set or not key.type.is_subtype_of(owner.type.key):
         return None
     library = "python" if is_python_key(owner.type.key) else "aten"
@@ -149,8 +150,8 @@ def _into(
     self_value: NamedValue | None,
     out: NamedValue,
 ) -> Value | None:
-    """The call of an operator that writes its results to the tensors of a tuple, as the overload with so many of them
-    has it."""
+    """Return the call of an operator that writes its results to the tensors of a tuple, as the overload with so many of
+    them has it."""
     parts = unpack_tuple(graph, out.materialize(graph), range)
     for operator in REGISTRY.overloads(kind):
         names = [item.name for item in operator.schema.arguments if item.is_out]
@@ -174,7 +175,7 @@ def _fitted(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> Iterator[_Given]:
-    """The arguments as they are, then as each overload wants them."""
+    """Yield the arguments as they are, then as each overload wants them."""
     yield self_value, list(args), list(kwargs)
     for operator in REGISTRY.overloads(kind):
         declared = list(operator.schema.arguments)
@@ -188,7 +189,8 @@ def _fitted(
 def fitted_to(
     graph: Graph, declared: Sequence[Argument], args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> tuple[list[NamedValue], list[NamedValue]]:
-    """The arguments of a call with those converted that Python's functions take and what is ``declared`` does not."""
+    """Return the arguments of a call with those converted that Python's functions take and what is ``declared`` does
+    not."""
     places = [item for item in declared if not item.kwarg_only]
     by_name = {item.name: item for item in declared}
     positional = [_fit(graph, item, place) for item, place in zip(args, places, strict=False)]
@@ -219,5 +221,5 @@ def _list(graph: Graph, items: Sequence[Value], type: Type, range: SourceRange) 
 
 
 def _constant(given: NamedValue) -> object:
-    """The value of an argument that is a constant; None for others."""
+    """Return the value of an argument that is a constant; None for others."""
     return given.constant if given.value is None else given.value.to_python()

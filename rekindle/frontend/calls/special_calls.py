@@ -80,7 +80,7 @@ def emit_special_form(emitter: Emitter, form: SpecialForm, call: Apply, hint: Ty
 
 
 def expect_arguments(emitter: Emitter, call: Apply, low: int, high: int) -> list[Expr]:
-    """The arguments of ``call``, of which there must be ``low`` to ``high``."""
+    """Return the arguments of ``call``, of which there must be ``low`` to ``high``."""
     count = len(call.inputs)
     if not low <= count <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
@@ -109,7 +109,7 @@ def _range(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _check_step(emitter: Emitter, step: Value, range: SourceRange) -> None:
-    """A range with the step 0 raises where it is made, even if nothing goes over it."""
+    """Raise for a range with the step 0 at its construction, even if it is not iterated."""
     known = constant_int(step)
     if known is not None and known != 0:
         return
@@ -258,7 +258,7 @@ def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> Sugar
 
 
 def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
-    """The call stands in a block, which becomes a graph of its own later."""
+    """Emit the call in a block, which becomes a graph of its own later."""
     if not call.inputs:
         raise TypeMismatchError(f"{form} takes a function and its arguments", call.range)
     function, *arguments = call.inputs
@@ -290,7 +290,7 @@ def _getattr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _attribute_or(emitter: Emitter, call: Apply, has_it: Value, base: SugaredValue, name: str, default: Expr) -> Value:
-    """``getattr(base, name, default)`` where only the program can tell whether there is such an attribute."""
+    """Emit ``getattr(base, name, default)`` where the existence of the attribute is known at run time only."""
     range = call.range
     node, true, false = emitter.branch(
         range,
@@ -410,7 +410,7 @@ def emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) ->
 
 
 def _emit_tolist(emitter: Emitter, call: Apply, tensor: Value, hint: Type | None) -> Value:
-    """``x.tolist()``: the type that is wanted says how deep the lists are and what stands in them."""
+    """Emit ``x.tolist()``: the expected type specifies the nesting depth of the lists and their element type."""
     depth, element = 0, hint
     while isinstance(element, ListType):
         depth, element = depth + 1, element.element

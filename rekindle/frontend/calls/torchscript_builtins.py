@@ -1,6 +1,6 @@
 """Builtin functions that are written in TorchScript themselves: overloads that the dispatcher lacks.
 
-They stand behind the operators of the same name, in order, and are inlined where they are called.
+They are tried after the operators of the same name, in order, and are inlined into their callers.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ _DEFINITION = re.compile(r"^def (\w+).*\n(?:[ \t].*\n|\n)*", re.MULTILINE)
 
 @lru_cache(maxsize=1)
 def _definitions() -> dict[str, list[Source]]:
-    """The texts of the functions by kind, in order."""
+    """Return the texts of the functions by kind, in order."""
     found: dict[str, list[Source]] = {}
     for text in _texts():
         namespace = "prim" if text is _EXTREMES else "aten"
@@ -213,7 +213,8 @@ def _functions(kind: str) -> list[GraphFunction]:
 
 
 def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, GraphFunction]]:
-    """The functions of a text, each with the kind that it extends, in order; ``torch.x`` means the operator ``x``.
+    """Return the functions of a text, each with the kind that it extends, in order; ``torch.x`` means the operator
+    ``x``.
 
     They are compiled when they are first looked at.
     """
@@ -237,7 +238,8 @@ def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> GraphFunc
 
 
 def find_builtin_functions(kind: str) -> Sequence[GraphFunction]:
-    """The builtin functions that extend the operator ``kind``. They are read when their kind is first asked for."""
+    """Return the builtin functions that extend the operator ``kind``. They are read when their kind is first asked
+    for."""
     return _functions(kind) if kind in _definitions() else ()
 
 

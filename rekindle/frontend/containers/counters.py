@@ -31,7 +31,7 @@ _OPERATORS: Final = {
 
 
 def _element(type: Type) -> Type:
-    """What is counted in a dict or a list."""
+    """Return what is counted in a dict or a list."""
     assert isinstance(type, (DictType, ListType))
     return type.key if isinstance(type, DictType) else type.element
 
@@ -83,7 +83,7 @@ def _counter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _counted(emitter: Emitter, source: SugaredValue, range: SourceRange) -> SimpleValue:
-    """What is counted: a dict, or a list."""
+    """Return what is counted: a dict, or a list."""
     if isinstance(source, SimpleValue) and isinstance(source.value.type, (DictType, ListType)):
         return source
     return SimpleValue(list_of(emitter, range, source, None))
@@ -108,7 +108,7 @@ def count(
 
 
 def forgets_missing(emitter: Emitter, type: Type) -> bool:
-    """Whether ``del`` of what is not there does nothing."""
+    """Return whether ``del`` of what is not there does nothing."""
     return isinstance(type, DictType) and type.python == "Counter"
 
 

@@ -1,4 +1,4 @@
-"""What makes the values of a ``defaultdict``: functions of the program, by numbers that stand in the types of dicts."""
+"""Factories of the values of a ``defaultdict``: functions of the program, referred to by number in dict types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS: Final[dict[object, int]] = {}
 
 
 def number_of_factory(factory: SugaredValue) -> int:
-    """The number of a factory, the same for the same function."""
+    """Return the number of a factory, the same for the same function."""
     identity = (type(factory), factory.identity) if isinstance(factory, StaticValue) else factory
     if identity not in _NUMBERS:
         _NUMBERS[identity] = len(_FACTORIES)

@@ -72,8 +72,8 @@ def _may_differ(type: Type, others: Sequence[Type]) -> bool:
 
 
 def _as(item: NamedValue, number: Type, graph: Graph, range: SourceRange) -> NamedValue:
-    """The list, or the dict with such keys, as one of other numbers, for an operator that puts nothing into it; a
-    number itself."""
+    """Return the list, or the dict with such keys, as one of other numbers, for an operator that puts nothing into it;
+    a number itself."""
     if item.value is None or not isinstance(item.type, (ListType, DictType)):
         return item
     others = item.type.contained[1:]

@@ -1,4 +1,4 @@
-"""``collections.defaultdict``, ``OrderedDict``, ``deque``: dicts and lists whose types tell what Python calls them."""
+"""``collections.defaultdict``, ``OrderedDict``, ``deque``: dicts and lists whose types record Python's class."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _MADE: Final[dict[str, Type]] = {
     "dict": DictType(STRING, TENSOR),
     "set": DictType(INT, BOOL, "set"),
 }
-"""What ``defaultdict`` makes by these, where nothing tells of what."""
+"""Types of the values that a ``defaultdict`` makes by these factories, if the element types are unknown."""
 
 
 def most_elements(type: Type) -> int | None:
-    """How many elements a deque of the type holds at most; None where there is no limit."""
+    """Return how many elements a deque of the type holds at most; None where there is no limit."""
     most = type.python.partition(":")[2] if isinstance(type, ListType) else ""
     return int(most) if most else None
 
@@ -56,7 +56,7 @@ def _shorten(call: CallSite, deque: Value, function: str) -> None:
 
 
 class BoundedDequeMethod(SugaredValue):
-    """A method of a deque, behind which elements that are too many are taken out."""
+    """A method of a deque with ``maxlen``, after which excess elements are removed."""
 
     def __init__(self, method: SugaredValue, deque: Value, function: str) -> None:
         self.method = method
@@ -100,7 +100,7 @@ class CopyOf(SugaredValue):
 
 
 class LocalFactory(StaticValue):
-    """A local function that reads nothing around it: whoever reads the dict calls it."""
+    """A local function that captures nothing: a read of the dict calls it."""
 
     def __init__(self, function: LocalFunction) -> None:
         self.function = function
@@ -145,7 +145,7 @@ def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _made_by(emitter: Emitter, factory: SugaredValue) -> Type | None:
-    """The type of what the factory of a defaultdict makes, where that is its zero; None for other factories."""
+    """Return the type of what the factory of a defaultdict makes, where that is its zero; None for other factories."""
     if isinstance(factory, MagicMethod):
         factory = factory.base
     if isinstance(factory, Cast) and has_empty(factory.type):
@@ -154,10 +154,10 @@ def _made_by(emitter: Emitter, factory: SugaredValue) -> Type | None:
 
 
 def _factory(emitter: Emitter, factory: SugaredValue, expr: Expr) -> tuple[str, Type]:
-    """What tells a defaultdict with a factory of the program from others, and the type of its values.
+    """Return an identifier of the factory of a defaultdict, and the type of its values.
 
     Raises:
-        UnsupportedError: the factory reads variables around it, which others who read the dict do not know.
+        UnsupportedError: the factory captures variables, which are unknown where the dict is read.
     """
     if isinstance(factory, LocalFunction):
         captured = factory.captured(expr.range)
@@ -242,7 +242,7 @@ def attribute_of_collection(emitter: Emitter, base: SugaredValue, expr: Select, 
 
 
 def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) -> SugaredValue | None:
-    """A method of a deque that holds so many elements at most; None where that does not matter."""
+    """Return a method of a deque that holds so many elements at most; None where that does not matter."""
     most = most_elements(deque.type)
     if name == "maxlen":
         return SimpleValue(emitter.graph.insert_constant(most, range=expr.range))
@@ -259,7 +259,7 @@ def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) 
 
 
 def _learn_from_left(emitter: Emitter, expr: Select) -> None:
-    """Elements that come from the left tell nothing of an empty deque's type."""
+    """Raise for elements that are added at the left of an empty deque: they do not determine its type."""
     origin = emitter.environment.origin_of(expr.value)
     if origin is not None and emitter.evidence.type_of(origin) is None:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""What sets are to the rest of the compiler: the names of their methods, and where they cannot stand."""
+"""Support of sets in the rest of the compiler: the names of their methods, and where they are unsupported."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def set_attribute(range: SourceRange, value: Value, type: DictType, name: str) -
 
 
 def refuse_order(range: SourceRange) -> UnsupportedError:
-    """The error of going over a set."""
+    """Return the error of going over a set."""
     return UnsupportedError(
         "the order of a set's elements is known only to Python; a program cannot go over them",
         range,
@@ -102,7 +102,7 @@ def check_attribute(owner: str, name: str, type: Type, range: SourceRange) -> No
 
 
 def _of_collections(type: Type) -> str | None:
-    """The class of ``collections`` that values of the type are in Python, or hold; None where there is none."""
+    """Return the class of ``collections`` that values of the type are in Python, or hold; None where there is none."""
     if isinstance(type, IntType) and type.python_name:
         return type.python_name
     if isinstance(type, ListType) and type.is_tuple:
@@ -161,7 +161,7 @@ It closes a recursion: the text is that of a function of the prelude, which is c
 
 
 def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange) -> Sequence[NamedValue]:
-    """The arguments of an operator that makes a text of them; of those that Python shows otherwise the texts.
+    """Return the arguments of an operator that makes a text of them; of those that Python shows otherwise the texts.
 
     Raises:
         UnsupportedError: one has no text in a program.
@@ -208,10 +208,10 @@ def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
 def convert_set_arguments(
     kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange
 ) -> Sequence[NamedValue]:
-    """The arguments of an operator, with the elements of a set where the operator eats them all.
+    """Return the arguments of an operator, with the elements of a set if the operator consumes them all.
 
     Raises:
-        UnsupportedError: it would tell the order of a set.
+        UnsupportedError: the result would depend on the order of a set.
     """
     types = [item.type for item in args]
     if kind == "aten::len" and types and isinstance(types[0], DictType) and is_python_key(types[0].key):

@@ -71,7 +71,7 @@ _COMPARED: Final = {
 
 
 def new_set(range: SourceRange, graph: Graph, element: Type, python: str = "set") -> Value:
-    """A set without elements.
+    """Return a set without elements.
 
     Raises:
         UnsupportedError: such a type cannot be the key of a dict.
@@ -147,7 +147,7 @@ def _set(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _set_of(emitter: Emitter, range: SourceRange, xs: Value, python: str = "set") -> Value:
-    """The set of the elements of a list."""
+    """Return the set of the elements of a list."""
     assert isinstance(xs.type, ListType)
     made = new_set(range, emitter.graph, unshaped(xs.type.element), python)
     _change(emitter, range, "put_all", made, xs)

@@ -25,7 +25,7 @@ Compare = Callable[[str, Value, Value], Value]
 
 
 def compares_tuples(operator: str, lhs: Value, rhs: Value) -> bool:
-    """Whether ``lhs operator rhs`` compares two tuples that no operator compares as lists."""
+    """Return whether ``lhs operator rhs`` compares two tuples that no operator compares as lists."""
     if operator not in COMPARISONS or not isinstance(lhs.type, TupleType) or not isinstance(rhs.type, TupleType):
         return False
     kinds = {element.kind for type in (lhs.type, rhs.type) for element in type.elements}

@@ -1,6 +1,6 @@
-"""Tuples of a length that only the run knows: ``x.shape``, ``tuple(xs)``, ``outs = outs + (x,)`` in a loop.
+"""Tuples whose length is known at run time only: ``x.shape``, ``tuple(xs)``, ``outs = outs + (x,)`` in a loop.
 
-To the IR they are lists, as in TorchScript; their types tell what Python has in their place.
+In the IR they are lists, as in TorchScript; their types record that they are tuples in Python.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _of_tuples(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: Bi
 
 
 def _beside(emitter: Emitter, value: Value, other: ListType, range: SourceRange) -> Value | None:
-    """One side of an operator as a list beside a tuple of the type ``other``; None where that is no tuple."""
+    """Return one side of an operator as a list beside a tuple of the type ``other``; None where it is not a tuple."""
     if is_open_tuple(value.type):
         return value
     if not isinstance(value.type, TupleType) or value.type.fields is not None:
@@ -132,12 +132,12 @@ FORMS: Final[dict[str, FormHandler]] = {
 
 
 def is_open_tuple(type: Type) -> bool:
-    """Whether Python has a tuple in place of the list that values of the type are."""
+    """Return whether Python has a tuple in place of the list that values of the type are."""
     return isinstance(type, ListType) and type.is_tuple
 
 
 def as_tuple_type(made: Value, python: str = "tuple") -> Value:
-    """A fresh list, of which the type tells from now on that it is a tuple in Python."""
+    """Return a fresh list, whose type now records that it is a tuple in Python."""
     assert isinstance(made.type, ListType)
     return made.set_type(ListType(made.type.element, python))
 

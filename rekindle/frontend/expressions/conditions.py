@@ -1,4 +1,4 @@
-"""Conditions: short circuits, ``is None``, ``isinstance``, and what they tell of types."""
+"""Conditions: short circuits, ``is None``, ``isinstance``, and the type refinements that they imply."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ from rekindle.syntax.views import (
 
 
 def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
-    """``expr`` as a bool, with what it tells of types and whether it is known while compiling."""
+    """Return ``expr`` as a bool, with the type refinements that it implies and its value if known at compile time."""
     kind = expr.tree.kind
     if kind in ("and", "or"):
         return _short_circuit(emitter, BinOp(expr.tree))
@@ -97,7 +97,7 @@ def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
 
 
 def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
-    """Whether ``value``, which is what ``expr`` gives, is true."""
+    """Return whether ``value``, which is what ``expr`` gives, is true."""
     decided = None if expr.tree.kind not in _COMPARISONS else _compared(emitter, BinOp(expr.tree), value)
     if decided is not None:
         return static_condition(emitter, expr.range, decided)
@@ -109,7 +109,8 @@ def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
 
 
 def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
-    """What a comparison gives where the compiler knows both sides, of which one is not written there; else None."""
+    """Return what a comparison gives where the compiler knows both sides, of which one is not written there; else
+    None."""
     compare = _DECIDED.get(found.node.kind)
     if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
         return None
@@ -160,7 +161,7 @@ def _among_keywords(emitter: Emitter, expr: BinOp) -> CondValue | None:
 
 
 def _is_variable(emitter: Emitter, name: str) -> bool:
-    """Whether ``name`` is a variable that holds a value of the graph."""
+    """Return whether ``name`` is a variable that holds a value of the graph."""
     return emitter.environment.frame.find_type(emitter.environment.frame.variable(name)) is not None
 
 
@@ -424,7 +425,7 @@ def _is_function(emitter: Emitter, classes: Expr) -> bool:
 
 
 def is_exception(emitter: Emitter, error: Value, classes: Expr) -> Value:
-    """Whether an exception is of one of the classes that ``classes`` names."""
+    """Return whether an exception is of one of the classes that ``classes`` names."""
     names = exception_classes(emitter, emitter.emit_sugared(classes), classes.range)
     known = emitter.graph.insert_constant(names, ListType(STRING), range=classes.range)
     return emitter.insert("prim::is_exception", classes.range, error, known)
@@ -440,7 +441,7 @@ def exception_classes(emitter: Emitter, named: SugaredValue, range: SourceRange)
 
 
 def _is_module_of(emitter: Emitter, module: SugaredValue, classes: Expr) -> bool:
-    """Whether a module, whose class is known, is an instance of the classes or interfaces that are asked for."""
+    """Return whether a module, whose class is known, is an instance of the classes or interfaces that are asked for."""
     if classes.tree.kind == TupleLiteral.KIND:
         return any(_is_module_of(emitter, module, item) for item in TupleLiteral(classes.tree).items)
     named = emitter.emit_sugared(classes)
@@ -458,7 +459,7 @@ def _is_module_of(emitter: Emitter, module: SugaredValue, classes: Expr) -> bool
 
 
 def class_info(emitter: Emitter, expr: Expr) -> list[Type]:
-    """The types that the second argument of isinstance names."""
+    """Return the types that the second argument of isinstance names."""
     if expr.tree.kind == TupleLiteral.KIND:
         return [type for item in TupleLiteral(expr.tree).items for type in class_info(emitter, item)]
     try:
@@ -483,7 +484,7 @@ def _classes_named(emitter: Emitter, expr: Expr) -> list[Type]:
 
 
 def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
-    """Whether ``expr`` names a class of Python of which no value of a program is an object."""
+    """Return whether ``expr`` names a class of Python of which no value of a program is an object."""
     if expr.tree.kind not in (Var.KIND, Select.KIND):
         return False
     try:
@@ -493,7 +494,7 @@ def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
 
 
 def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] | None:
-    """The types behind a name that stands for a tuple of classes."""
+    """Return the types that a name for a tuple of classes refers to."""
     found = emitter.resolver.resolve_value(name, range, emitter.graph)
     if found is None or isinstance(found, SimpleValue):
         return None
@@ -509,7 +510,7 @@ def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] 
 
 
 def asks(expr: Expr) -> bool:
-    """Whether ``expr`` is a question by its form: a comparison, ``not``, ``isinstance`` …"""
+    """Return whether ``expr`` is a question by its form: a comparison, ``not``, ``isinstance`` …"""
     if expr.tree.kind == Apply.KIND:
         name = dotted_name(Apply(expr.tree).callee)
         return name is not None and name.rpartition(".")[2] in ("isinstance", "hasattr")
@@ -517,12 +518,12 @@ def asks(expr: Expr) -> bool:
 
 
 def compares(expr: Expr) -> bool:
-    """Whether ``expr`` is a comparison, of which operands may be Tensors."""
+    """Return whether ``expr`` is a comparison, of which operands may be Tensors."""
     return expr.tree.kind in _COMPARISONS and expr.tree.kind not in ("in", "not_in", "is", "is_not")
 
 
 def is_chain(tree: Tree) -> bool:
-    """Whether ``tree`` is what the parsers make of ``a < b < c``."""
+    """Return whether ``tree`` is what the parsers make of ``a < b < c``."""
     if tree.kind != "and":
         return False
     before, last = tree.subtree(0), tree.subtree(1)
@@ -535,19 +536,19 @@ _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in
 
 
 def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
-    """What ``lhs and rhs``, or ``lhs or rhs``, says of types."""
+    """Return what ``lhs and rhs``, or ``lhs or rhs``, says of types."""
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
 
 
 def _members(types: list[Type]) -> list[Type]:
-    """The types that isinstance asks for, without unions and in TorchScript's order."""
+    """Return the types that isinstance asks for, without unions and in TorchScript's order."""
     flat = [member for type in types for member in union_members(type)]
     ordered = list(union_members(union(flat)))
     return flat if NUMBER in ordered else ordered
 
 
 def _certainly(part: Type, types: list[Type]) -> bool:
-    """Whether every value of type ``part`` is an instance of one of ``types``. A bool is an int to Python's
+    """Return whether every value of type ``part`` is an instance of one of ``types``. A bool is an int to Python's
     isinstance."""
     if _is_open_tuple(part) or any(_is_open_tuple(type) for type in types):
         return any(_is_tuple_of(part, type) for type in types)
@@ -569,7 +570,7 @@ def _is_open_tuple(type: Type) -> bool:
 
 
 def _is_tuple_of(part: Type, wanted: Type) -> bool:
-    """Whether values of ``part``, of which Python makes a tuple, are of the class that ``wanted`` names."""
+    """Return whether values of ``part``, of which Python makes a tuple, are of the class that ``wanted`` names."""
     if not isinstance(part, ListType):
         return False
     if isinstance(wanted, ListType):
@@ -578,7 +579,7 @@ def _is_tuple_of(part: Type, wanted: Type) -> bool:
 
 
 def _inherits(part: Type, wanted: Type) -> bool:
-    """Whether objects of ``part`` are of a Python class that inherits from the one of ``wanted``."""
+    """Return whether objects of ``part`` are of a Python class that inherits from the one of ``wanted``."""
     if not isinstance(part, ClassType) or not isinstance(wanted, ClassType):
         return False
     own, base = part.python_class, wanted.python_class
@@ -586,7 +587,7 @@ def _inherits(part: Type, wanted: Type) -> bool:
 
 
 def _possibly(part: Type, type: Type) -> bool:
-    """Whether a value of type ``part`` may turn out to be an instance of ``type``."""
+    """Return whether a value of type ``part`` may turn out to be an instance of ``type``."""
     if part == ANY:
         return True
     if part == NONE or type == NONE:
@@ -599,8 +600,8 @@ def _possibly(part: Type, type: Type) -> bool:
 
 
 def constant_of(value: Value) -> object:
-    """What Python object the compiler knows ``value`` to be: a constant, or a list or a tuple of constants; MISSING
-    where it does not know."""
+    """Return what Python object the compiler knows ``value`` to be: a constant, or a list or a tuple of constants;
+    MISSING where it does not know."""
     if value.node.kind == "prim::Constant" and not isinstance(value.type, TensorType):
         return value.node.attributes.get("value")
     if value.node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
@@ -629,7 +630,7 @@ _DECIDED: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 def constant_bool(value: Value) -> bool | None:
-    """The bool that ``value`` is a constant of, or None."""
+    """Return the bool that ``value`` is a constant of, or None."""
     if value.node.kind == "prim::Constant" and value.type == BOOL:
         return bool(value.node.attributes["value"])
     return None

@@ -40,7 +40,7 @@ from rekindle.syntax.views import (
 
 
 def loop_over_generator(loop: For, generator: GeneratorExpr) -> Stmt:
-    """The loops that a loop over a generator expression is."""
+    """Return the loops that a loop over a generator expression is."""
     range = loop.range
     element, generators = _with_own_names(generator)
     body: list[Stmt] = [Assign.create(loop.target.range, [loop.target], element), *loop.body]
@@ -68,7 +68,8 @@ def _loops(range: SourceRange, generators: Sequence[Comprehension], body: list[S
 def flattened(
     generators: Sequence[Comprehension], generator_of: Callable[[Expr], GeneratorExpr | None]
 ) -> list[Comprehension]:
-    """The generators of a comprehension, with those of the generator expressions that it goes over in their place."""
+    """Return the generators of a comprehension, with those of the generator expressions that it goes over in their
+    place."""
     found: list[Comprehension] = []
     for generator in generators:
         within = generator_of(generator.iterable)
@@ -83,7 +84,7 @@ def flattened(
 
 
 def names_read_late(expr: GeneratorExpr) -> set[str]:
-    """The variables around a generator that it reads where its elements are asked for."""
+    """Return the variables around a generator that it reads where its elements are asked for."""
     own = {name for generator in expr.generators for name in target_names(generator.target)}
     late = [expr.element, *(each.iterable for each in expr.generators[1:])]
     late += [condition for each in expr.generators for condition in each.conditions]
@@ -104,7 +105,7 @@ def _with_own_names(expr: GeneratorExpr) -> tuple[Expr, list[Comprehension]]:
 
 
 def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """``expr`` with other names for variables."""
+    """Return ``expr`` with other names for variables."""
     return Expr(_renamed(expr.tree, names))
 
 
@@ -131,8 +132,8 @@ _NAMED: Final = frozenset({Var.KIND, Select.KIND, Lambda.KIND})
 def as_generator(
     expr: Expr, functions: Collection[str], is_builtin: Callable[[str, SourceRange], bool]
 ) -> GeneratorExpr | None:
-    """The generator expression that ``expr`` is: one, or a call of one of the ``functions`` over one iterable, ``map``
-    or ``filter``; None of others."""
+    """Return the generator expression that ``expr`` is: one, or a call of one of the ``functions`` over one iterable,
+    ``map`` or ``filter``; None of others."""
     if expr.tree.kind == GeneratorExpr.KIND:
         return GeneratorExpr(expr.tree)
     if expr.tree.kind != Apply.KIND:

@@ -92,7 +92,7 @@ def joined_list(emitter: Emitter, expr: Expr, items: Sequence[Expr], hint: Type 
 
 
 def emit_item(emitter: Emitter, item: Expr, hint: Type | None) -> None:
-    """Emit an item of a literal with stars, for whoever puts the literal together."""
+    """Emit an item of a literal with stars, before the literal itself is emitted."""
     if item.tree.kind == Starred.KIND:
         emitter.starred[id(item.tree)] = emitter.emit_sugared(Starred(item.tree).value)
     else:
@@ -100,7 +100,7 @@ def emit_item(emitter: Emitter, item: Expr, hint: Type | None) -> None:
 
 
 def is_open_ended(emitter: Emitter, item: Expr) -> bool:
-    """Whether an item of a literal stands for elements whose number is known only when the program runs."""
+    """Return whether an item of a literal stands for elements whose number is known only when the program runs."""
     found = emitter.starred.get(id(item.tree))
     if found is None or item.tree.kind != Starred.KIND:
         return False
@@ -219,7 +219,7 @@ def _check_elements(values: Sequence[Value], items: Sequence[Expr], wanted: Type
 
 
 def _joined_elements(values: Sequence[Value], range: SourceRange) -> Type | None:
-    """The type of the elements of a list or a dict that is made of ``values``; None where there are none.
+    """Return the type of the elements of a list or a dict that is made of ``values``; None where there are none.
 
     Raises:
         UnsupportedError: some are dtypes, layouts or memory formats, and others are not.
@@ -240,7 +240,8 @@ def _joined_elements(values: Sequence[Value], range: SourceRange) -> Type | None
 
 
 def _member_of_kind(hint: Type | None, kind: type[Type]) -> Type | None:
-    """The part of a wanted type that a literal of this kind can have: of ``Optional[List[int]]`` the ``List[int]``."""
+    """Return the part of a wanted type that a literal of this kind can have: of ``Optional[List[int]]`` the
+    ``List[int]``."""
     if hint is None:
         return None
     hint = without_none(hint)

@@ -87,7 +87,7 @@ class _NumberAs(NamedValue):
         return self.assumed
 
     def materialize(self, graph: Graph) -> Value:
-        """Emit the number as one of the assumed type, anew in each branch that uses it."""
+        """Emit the number as one of the assumed type, separately in each branch that uses it."""
         value = self.value
         assert value is not None
         if value.type == self.assumed:

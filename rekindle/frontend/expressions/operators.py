@@ -85,8 +85,8 @@ def _among_members(emitter: Emitter, item: Value, container: Value, range: Sourc
 
 
 def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:
-    """The operands of a concatenation, which makes a new list, or of a comparison, as lists of what the elements of
-    both join to."""
+    """Return the operands of a concatenation, which makes a new list, or of a comparison, as lists of what the elements
+    of both join to."""
     if not isinstance(lhs.type, ListType) or not isinstance(rhs.type, ListType) or lhs.type == rhs.type:
         return lhs, rhs
     element = join_values(lhs.type.element, rhs.type.element)
@@ -99,7 +99,7 @@ def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) ->
 def present_operands(
     emitter: Emitter, operator: str, lhs: Value, rhs: Value, range: SourceRange
 ) -> tuple[Value, Value]:
-    """The operands without None, where an operator wants them so. Objects of classes may take None."""
+    """Return the operands without None, where an operator wants them so. Objects of classes may take None."""
     if operator in ("==", "!=") or not emitter.graph.follows_python:
         return lhs, rhs
     types = without_none(lhs.type), without_none(rhs.type)
@@ -117,7 +117,7 @@ def present_operands(
 
 
 def _complex(emitter: Emitter, value: Value, range: SourceRange) -> Value:
-    """An int or a float as a complex number: a quotient with one would be said to be a float."""
+    """Return an int or a float as a complex number: a quotient with one would be said to be a float."""
     if value.type.kind in ("IntType", "FloatType"):
         return emitter.insert("aten::Complex", range, value, 0)
     return value

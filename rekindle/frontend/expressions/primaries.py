@@ -49,7 +49,7 @@ def emit_walrus(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -
 
 
 def local_function(emitter: Emitter, definition: Def) -> LocalFunction:
-    """What a function means that is defined here: its defaults are computed now, what it reads when it is
+    """Return what a function means that is defined here: its defaults are computed now, what it reads when it is
     called."""
     defaults = {
         param.name.name: emitter.emit_sugared(param.default) for param in definition.params if param.default is not None
@@ -70,7 +70,7 @@ def values_of(emitter: Emitter, found: Sequence[tuple[Expr, SugaredValue]]) -> l
 def emit_sugared_values_of(
     emitter: Emitter, items: Sequence[Expr], hints: Sequence[Type | None]
 ) -> list[tuple[Expr, SugaredValue]]:
-    """What the items mean, each with its place. Those that are to be values are so at once."""
+    """Return what the items mean, each with its place. Those that are to be values are so at once."""
     found: list[tuple[Expr, SugaredValue]] = []
     for index, (item, hint) in enumerate(zip(items, hints, strict=True)):
         try:
@@ -113,7 +113,7 @@ def emit_select(emitter: Emitter, select: Expr, targets: int, hint: Type | None)
 
 
 def attribute_of(emitter: Emitter, base: SugaredValue, expr: Select, name: str) -> SugaredValue:
-    """``base.name``, where ``expr`` is written."""
+    """Return ``base.name``, where ``expr`` is written."""
     for find in emitter.language.attributes:
         found = find(emitter, base, expr, name)
         if found is not None:
@@ -127,7 +127,7 @@ def call_builtin(emitter: Emitter, kind: str, range: SourceRange, *values: Value
 
 
 def join_types(emitter: Emitter, range: SourceRange, true: Value, false: Value, hint: Type | None = None) -> Type:
-    """The type of what two branches compute."""
+    """Return the type of what two branches compute."""
     found = unify(unshaped(true.type), unshaped(false.type), hint=hint)
     if found is None:
         raise TypeMismatchError(
@@ -144,6 +144,6 @@ def _holds_ints(type: Type) -> bool:
 
 
 def from_library(emitter: Emitter, name: str, range: SourceRange, *values: Value) -> Value:
-    """What the function of the library's texts gives for these values."""
+    """Return what the function of the library's texts gives for these values."""
     arguments = [SimpleValue(value) for value in values]
     return library_function(name).call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)

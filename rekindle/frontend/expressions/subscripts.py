@@ -122,10 +122,7 @@ def _with_each_index(emitter: Emitter, trees: Sequence[Tree], range: SourceRange
 
 @contextmanager
 def _evaluated(emitter: Emitter, indices: Sequence[Expr], *, is_complete: bool = False) -> Iterator[list[Tree]]:
-    """Within, the indices have been evaluated, before it is known whether there is anything to index.
-
-    With ``is_complete`` also those that are variables.
-    """
+    """Mark the indices as evaluated within the ``with`` block, before the indexed value is known to exist."""
     parts: list[Expr | None] = []
     for index in indices:
         if index.tree.kind == SliceExpr.KIND:
@@ -176,7 +173,7 @@ def _item_of(
 
 
 def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
-    """The index of a container, or the key of a dict of ints. A bool is the int 0 or 1, as in Python."""
+    """Return the index of a container, or the key of a dict of ints. A bool is the int 0 or 1, as in Python."""
     if index.type != BOOL or (isinstance(base, DictType) and base.key != INT) or isinstance(base, ClassType):
         return index
     known = constant_bool(index)
@@ -186,8 +183,8 @@ def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
 
 
 def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None) -> list[Expr]:
-    """The indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first. Those of a
-    dict are one key, which is a tuple."""
+    """Return the indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first. Those of
+    a dict are one key, which is a tuple."""
     indices = subscript.indices
     if base is not None and isinstance(without_none(base.type), DictType) and len(indices) > 1:
         return [TupleLiteral.create(subscript.range, indices)]
@@ -342,7 +339,7 @@ def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices
 
 
 def _chosen_row(emitter: Emitter, keep: Value, value: Value, range: SourceRange) -> Value:
-    """The indices that ``x[keep]`` takes of a new dimension of size 1: that of its row, or none."""
+    """Return the indices that ``x[keep]`` takes of a new dimension of size 1: that of its row, or none."""
     count = emitter.insert_node(
         "prim::ListConstruct", range, [as_position(emitter, keep, None)], [ListType(INT)]
     ).output
@@ -369,7 +366,7 @@ def _dimensions(emitter: Emitter, indices: Sequence[Expr]) -> list[_Index]:
         is_tensor = index.value is not None and isinstance(index.value.type, (TensorType, OptionalType))
         if (is_tensor and not emitter.graph.follows_python) or (index.value is not None and index.value.type == BOOL):
             what = "a tensor" if is_tensor else "a bool"
-            raise UnsupportedError(f"{what} behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT)
+            raise UnsupportedError(f"{what} after '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT)
         dim -= 0 if index.value is not None and isinstance(index.value.type, NoneType) else 1
         behind.append(index)
     return found + list(reversed(behind))
@@ -467,7 +464,7 @@ def _assign_tensor(emitter: Emitter, range: SourceRange, target: Subscript, base
 
 
 def _scalar_like(emitter: Emitter, value: Value, tensor: Value, range: SourceRange) -> Value:
-    """A number as a tensor of the dtype and device of ``tensor``."""
+    """Return a number as a tensor of the dtype and device of ``tensor``."""
     dtype = emitter.insert("prim::dtype", range, tensor)
     device = emitter.insert("prim::device", range, tensor)
     if is_open_number(value.type):
@@ -487,7 +484,7 @@ _DOTS_HINT = "take the elements of one dimension with x.index_select(dim, index)
 
 
 def check_items_can_change(base: Value, range: SourceRange) -> None:
-    """A tuple would be taken for a list, a copy that nobody sees."""
+    """Reject a write to an item of a tuple: in the IR it is a list, and the write would change a copy."""
     if isinstance(base.type, TupleType):
         raise TypeMismatchError(
             f"the items of a {base.type.annotation} cannot be assigned", range, hint="make a new tuple, or use a list"
@@ -495,7 +492,7 @@ def check_items_can_change(base: Value, range: SourceRange) -> None:
 
 
 def _needs_dim(index: _Index) -> bool:
-    """Whether an operator is called with the dimension as an argument."""
+    """Return whether an operator is called with the dimension as an argument."""
     return index.value is None or isinstance(index.value.type, NoneType) or index.value.type in (INT, BOOL)
 
 

@@ -17,7 +17,7 @@ COMPREHENSIONS: Final = {view.KIND: view for view in (GeneratorExpr, ListComp, S
 
 
 def elements_in_any_order(emitter: Emitter, expr: Expr) -> Value:
-    """The elements of what ``expr`` gives, as a list whose order is not to count."""
+    """Return the elements of what ``expr`` gives, as a list whose order is not to count."""
     if expr.tree.kind in COMPREHENSIONS:
         emitter.order_free.update(iterables_of(expr))
     return elements_of_value(emitter, emitter.emit_sugared(expr), expr.range)
@@ -34,7 +34,7 @@ def elements_of_value(emitter: Emitter, found: SugaredValue, range: SourceRange)
 
 
 def iterables_of(expr: Expr) -> set[int]:
-    """What a comprehension goes over, by the identity of the trees."""
+    """Return what a comprehension goes over, by the identity of the trees."""
     view = COMPREHENSIONS[expr.tree.kind](expr.tree)
     return {id(item.iterable.tree) for item in view.generators}
 
@@ -44,14 +44,14 @@ def has_key(call: Apply) -> bool:
 
 
 def list_from(emitter: Emitter, value: SugaredValue, range: SourceRange) -> Value:
-    """What can be iterated over, as a list."""
+    """Return what can be iterated over, as a list."""
     if isinstance(value, SimpleValue) and isinstance(value.value.type, ListType):
         return value.value
     return list_of(emitter, range, value, None)
 
 
 def unordered_list(emitter: Emitter, call: Apply, source: Expr) -> Value:
-    """The elements of ``source``, as a list, for a call whose answer tells nothing of their order but by its
+    """Return the elements of ``source``, as a list, for a call whose result depends on their order only through its
     ``key``."""
     if has_key(call):  # of elements with equal keys the first counts
         return list_from(emitter, emitter.emit_sugared(source), source.range)

@@ -32,9 +32,9 @@ _COMPUTED: Final[dict[str, Callable[..., Any]]] = {
 
 
 def evaluate_on_current_attributes(value: Value) -> object:
-    """What a value is as long as nobody assigns to attributes of modules; MISSING where that is not known.
+    """Return the value as long as nothing assigns to module attributes; MISSING if it is not known.
 
-    ``self.kind == "a"`` is True where the module that is compiled holds an "a".
+    ``self.kind == "a"`` is True if the attribute of the compiled module is "a".
     """
     node = value.node
     if node.kind == "prim::Constant":

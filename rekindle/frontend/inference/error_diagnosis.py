@@ -1,6 +1,6 @@
-"""What lies behind an error of types: a parameter without an annotation, an Optional that nobody checked.
+"""Diagnosis of type errors: a missing annotation of a parameter, an unchecked Optional.
 
-The emitter finds out by trying: would what failed compile if the variable were of another type?
+The emitter tests a hypothesis: would the failed construct compile if the variable had another type?
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ def recover(
     tree: Tree | None = None,
     retry: Callable[[], object] | None = None,
 ) -> None:
-    """Take note of ``error`` and go on at ``place``. ``retry`` would emit once more what failed, which is
-    ``tree``."""
+    """Record ``error`` and continue at ``place``. ``retry`` emits the failed ``tree`` again."""
     if isinstance(error, CompileError):
         emitter.restore(place)
         if tree is not None and retry is not None:
@@ -65,7 +64,8 @@ def recover(
 
 
 def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = None) -> T | None:
-    """What ``emit`` gives; None where it fails, which is noted. It emits ``tree`` and nothing more, where given."""
+    """Return what ``emit`` gives; None where it fails, which is noted. It emits ``tree`` and nothing more, where
+    given."""
     place = emitter.place
     try:
         return emit()
@@ -75,12 +75,11 @@ def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = Non
 
 
 def emit_for_errors(emitter: Emitter, rest: Sequence[Expr], error: CompileError, failed: Expr) -> NoReturn:
-    """``error`` keeps ``failed``, a part of an expression, from being compiled; find what is wrong in the ``rest``
-    of it as well.
+    """Find errors in the ``rest`` of an expression, whose part ``failed`` did not compile because of ``error``.
 
     Raises:
-        CompileError: ``error`` itself where there is no rest, or nobody is told what is wrong.
-        CascadingError: else.
+        CompileError: ``error`` itself, if there is no rest, or it is not reported.
+        CascadingError: otherwise.
     """
     if not rest or emitter.is_unexpected:
         raise error
@@ -97,7 +96,7 @@ def _emit_part(emitter: Emitter, expr: Expr) -> object:
 
 
 def explain(emitter: Emitter, error: CompileError, tree: Tree, retry: Callable[[], object]) -> None:
-    """Say what lies behind ``error``, if anything does. ``retry`` emits ``tree``, which failed, once more."""
+    """Add the cause of ``error`` to it, if one is found. ``retry`` emits ``tree``, which failed, again."""
     if not _may_be_explained(error) or assigns_attribute(tree) or _asks_for_types(tree):
         return
     names = sorted(names_in(Expr(tree)))
@@ -122,7 +121,7 @@ def _is_assumed(emitter: Emitter, name: str) -> bool:
 
 
 def _works(emitter: Emitter, types: dict[str, Type], retry: Callable[[], object]) -> bool:
-    """Whether what failed compiles if the variables are of these types."""
+    """Return whether what failed compiles if the variables are of these types."""
     with _trying(emitter):
         for name, type in types.items():
             frame = emitter.environment.frame.find(name)
@@ -137,7 +136,7 @@ def _works(emitter: Emitter, types: dict[str, Type], retry: Callable[[], object]
 
 @contextmanager
 def _trying(emitter: Emitter) -> Iterator[None]:
-    """Within, nothing of what the emitter learns is kept. The nodes that it makes are, in a graph that is lost
+    """Discard what the emitter learns within the ``with`` block. Its nodes remain, in a graph that is discarded
     anyway."""
     saved, emitter.diagnostics = emitter.diagnostics, Diagnostics()
     try:
@@ -149,7 +148,7 @@ def _trying(emitter: Emitter) -> Iterator[None]:
 
 @contextmanager
 def keeping_if(emitter: Emitter, is_good: Callable[[], bool]) -> Iterator[None]:
-    """What the emitter learns within is kept if it ``is_good`` at the end."""
+    """Keep what the emitter learns within the ``with`` block if it ``is_good`` at the end."""
     place, returns = emitter.place, emitter.returns
     frames: list[EnvironmentFrame] = []
     frame: EnvironmentFrame | None = place.frame
@@ -180,16 +179,16 @@ def _blame_assumption(emitter: Emitter, error: CompileError, names: list[str], t
     error.hint = f"{listed} {was} no annotation; write, for example, {examples}"
     error.edit = Edit(emitter.assumed[names[0]], f"{names[0]}: {type.annotation}")
     for name in names:
-        emitter.environment.give_up(name)  # else every use of it would be told
+        emitter.environment.give_up(name)  # else every use of it would be reported
 
 
 def _asks_for_types(tree: Tree) -> bool:
-    """Whether other types would decide what is looked at, so that what is wrong may not be seen."""
+    """Return whether other types would decide what is looked at, so that what is wrong may not be seen."""
     return asks_compiler(Expr(tree)) or any(each.kind in ("is", "is_not") for each in tree.walk())
 
 
 def _may_be_explained(error: CompileError) -> bool:
-    """Whether ``error`` is one of the function that is being compiled, and of a kind that types may lie behind."""
+    """Return whether ``error`` is in the function that is being compiled, and of a kind that types may cause."""
     return (
         error.cause in _EXPLAINED
         and error.errors == (error,)

@@ -120,7 +120,7 @@ class NoneCheckInserter:
         return convert.call_with(range, graph, [SimpleValue(value)], {}).as_value(range, graph)
 
     def _variable_that_holds(self, value: Value) -> str | None:
-        """The variable that the value was read from, if it holds it still."""
+        """Return the variable that the value was read from, if it holds it still."""
         load = value.node
         if load.kind != "prim::Load" or load.owning_block is not self.graph.insert_point.owning_block:
             return None

@@ -63,7 +63,7 @@ _TAKES_NONE: Final = frozenset(
 
 
 def takes_none(schema: FunctionSchema, formal: Argument) -> bool:
-    """Whether Python would go on with None as this argument, so that no check may raise."""
+    """Return whether Python accepts None for this argument, so that no check may raise."""
     type = formal.type
     if type.is_optional or isinstance(type, VarType):
         return True
@@ -76,7 +76,7 @@ def takes_none(schema: FunctionSchema, formal: Argument) -> bool:
 
 
 def none_argument(name: str, schema: FunctionSchema, formal: Argument, *, is_method: bool) -> str:
-    """The text of the TypeError of a call of ``name`` that is given None for the parameter ``formal``."""
+    """Return the text of the TypeError of a call of ``name`` that is given None for the parameter ``formal``."""
     kind, basename = schema.name, name.rpartition("::")[2]
     wanted = without_none(formal.type)
     if kind in _OF_BUILTINS:
@@ -102,7 +102,7 @@ def none_argument(name: str, schema: FunctionSchema, formal: Argument, *, is_met
 
 
 def none_operand(operator: str, lhs: Type, rhs: Type, *, lhs_is_none: bool) -> str:
-    """The text of the TypeError of ``lhs operator rhs`` of which one side is None."""
+    """Return the text of the TypeError of ``lhs operator rhs`` of which one side is None."""
     left = "NoneType" if lhs_is_none else class_name(lhs)
     right = class_name(rhs) if lhs_is_none else "NoneType"
     if operator.rstrip("=") in ("<", ">"):
@@ -135,7 +135,7 @@ _CLASS_NAMES: Final = {
 
 
 def class_name(type: Type) -> str:
-    """The name of the Python class of values of ``type``, None left aside."""
+    """Return the name of the Python class of values of ``type``, None left aside."""
     type = without_none(type)
     if isinstance(type, ClassType):
         return type.basename
@@ -148,7 +148,7 @@ _PLURALS: Final[dict[Type, str]] = {INT: "ints", FLOAT: "floats", BOOL: "bools",
 
 
 def python_name(type: Type) -> str:
-    """A type as PyTorch's errors call it: ``tuple of ints``."""
+    """Return a type as PyTorch's errors call it: ``tuple of ints``."""
     if isinstance(type, ListType):
         many = "Tensors" if isinstance(type.element, TensorType) else _PLURALS.get(type.element)
         return f"tuple of {many}" if many else type.annotation

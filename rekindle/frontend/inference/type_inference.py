@@ -1,9 +1,9 @@
-"""Types of variables that their first assignment does not tell: ``xs = []``, ``d = {}``,
-``best = None``.
+"""Type inference by restarts: types of variables whose first assignment does not determine them: ``xs = []``, ``d =
+{}``, ``best = None``.
 
-A function is emitted with what such an assignment alone says. Where a later use shows that something else is meant,
-that is evidence; emission ends with a :class:`RestartEmission` and begins again, with the assignment as if it had been
-annotated so. Programs that need none of it are emitted once and pay nothing.
+A function is emitted with the type that such an assignment alone implies. A later use that implies another type is
+evidence: emission ends with a :class:`RestartEmission` and starts again, as if the assignment had been annotated with
+that type. Programs without such variables are emitted once, at no cost.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ RESULT: Final = "result"  # the list or dict that a function returns, which does
 
 
 class RestartEmission(BaseException):
-    """The type of a variable has turned out to be another one than was assumed. No error: nobody but
-    :func:`with_inference` is to catch it."""
+    """The type of a variable is not the assumed one. This is not an error: only :func:`with_inference` catches it."""
 
 
 @dataclass(slots=True)
@@ -126,38 +125,26 @@ class TypeEvidence:
     is to count when emission begins again."""
 
     def rewrite(self, statement: Stmt, rewrite: Callable[[], Stmt]) -> Stmt:
-        """What ``rewrite`` makes of the statement, the same each time."""
+        """Return what ``rewrite`` makes of the statement, the same each time."""
         key = id(statement.tree)
         if key not in self.rewritten:
             self.rewritten[key] = (statement.tree, rewrite())
         return self.rewritten[key][1]
 
     def watch(self, name: str, tries: Iterable[int]) -> None:
-        """A variable is read that the bodies of the ``try`` statements may have assigned.
-
-        Raises:
-            RestartEmission: what these bodies assign was not kept.
-        """
+        """Record the read of a variable that the bodies of the ``try`` statements may have assigned."""
         wanted = {(statement, name) for statement in tries}
         if not wanted <= self.observed:
             self.observed |= wanted
             raise RestartEmission
 
     def learn_carried(self, loop: Tree, name: str, type: Type) -> NoReturn:
-        """An iteration reads what the ones before it may have assigned to a variable, a ``type``.
-
-        Raises:
-            RestartEmission: always.
-        """
+        """Learn from an iteration that reads a ``type`` that earlier ones may have assigned to a variable."""
         self.carried[id(loop), name] = type
         raise RestartEmission
 
     def learn_result(self, type: Type) -> NoReturn:
-        """The function gives values of ``type``, as it has turned out.
-
-        Raises:
-            RestartEmission: always.
-        """
+        """Learn that the function returns values of ``type``."""
         self.result = unshaped(type)
         raise RestartEmission
 
@@ -173,7 +160,7 @@ class TypeEvidence:
             raise RestartEmission
 
     def type_of(self, origin: FirstAssignment) -> Type | None:
-        """The type that the variable is to have; None where nothing has shown one."""
+        """Return the type that the variable is to have; None where nothing has shown one."""
         type = self._type_of(origin)
         return optional(type) if type is not None and origin.is_optional else type
 
@@ -276,7 +263,7 @@ _EMPTY: Final = frozenset({(LIST, ListType.kind), (DICT, DictType.kind)})
 
 
 def kind_of_origin(value: Expr) -> str | None:
-    """What kind of assignment it is that gives a variable this value; None for one that tells the type."""
+    """Return the kind of assignment that gives a variable this value; None for one that determines the type."""
     kind = value.tree.kind
     if kind == ListLiteral.KIND and not ListLiteral(value.tree).items:
         return LIST
@@ -407,7 +394,7 @@ def _maker_of(value: Expr) -> tuple[str, Type] | None:
 
 
 def origin_of_value(statement: Tree, value: Expr) -> FirstAssignment | None:
-    """How a statement begins a variable with the value, where that does not tell what it is to hold; else None."""
+    """Return the first assignment of a variable by this statement, if it does not determine the type; else None."""
     kind = kind_of_origin(value)
     if value.tree.kind != TernaryIf.KIND or kind is not None:
         return (
@@ -423,11 +410,8 @@ def origin_of_value(statement: Tree, value: Expr) -> FirstAssignment | None:
 
 
 def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expected: Type, actual: Type) -> None:
-    """A variable that was assigned as ``origin`` says, and is ``expected``, is assigned an ``actual`` in a branch or a
-    loop.
-
-    Raises:
-        RestartEmission: it is to have another type.
+    """Learn from the assignment of an ``actual`` type, in a branch or a loop, to a variable with the first
+    assignment ``origin`` that is ``expected`` to have another.
     """
     if origin.kind == TUPLE:
         elements = actual.elements if isinstance(actual, TupleType) else actual.contained
@@ -457,10 +441,8 @@ def _merged(known: Type, shown: Type) -> Type | None:
 def learn_from_branches(
     evidence: TypeEvidence, origins: Sequence[FirstAssignment | None], types: Sequence[Type]
 ) -> None:
-    """A variable is begun in both of two branches as ``origins`` say, and is of another type in one than in the other.
-
-    Raises:
-        RestartEmission: it is to have another type.
+    """Learn from a variable that both branches begin, with the first assignments ``origins``, and with different
+    types.
     """
     for side, origin in enumerate(origins):
         other = origins[1 - side]
@@ -470,7 +452,7 @@ def learn_from_branches(
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[TypeEvidence], T]) -> T:
-    """What ``emit`` gives, which begins again as long as its uses of variables show types."""
+    """Return what ``emit`` gives, which begins again as long as its uses of variables show types."""
     evidence = TypeEvidence()
     reported = list(diagnostics.problems)
     while True:

@@ -1,4 +1,4 @@
-"""What uses tell of variables whose first assignment does not tell what they hold."""
+"""Usage-based inference: types of variables, whose first assignment does not determine them, from later uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rekindle.syntax.views import Apply, Expr, Select, Subscript, Var
 
 
 def infer_element(emitter: Emitter, expr: Expr, added: Value) -> None:
-    """The list that ``expr`` names is to hold what is in the list ``added``."""
+    """Infer the element type of the list ``expr`` from the list ``added``."""
     origin = emitter.environment.origin_of(expr)
     if origin is None and expr.tree.kind == Select.KIND and added.node.kind != "prim::EmptyListLiteral":
         _learn_assumed(emitter, Select(expr.tree), added.type)
@@ -26,8 +26,8 @@ def infer_element(emitter: Emitter, expr: Expr, added: Value) -> None:
 
 
 def learn_numbers(emitter: Emitter, expr: Expr, given: Type) -> None:
-    """The list or dict that ``expr`` means is given an element of the type ``given``: a variable, an attribute, or
-    what stands within one: ``m[i]``."""
+    """Learn from an element of the type ``given`` that is added to the list or dict ``expr``: a variable, an
+    attribute, or an item of one: ``m[i]``."""
     if not emitter.graph.follows_python:
         return
     depth, base = 1, expr
@@ -47,7 +47,7 @@ def learn_numbers(emitter: Emitter, expr: Expr, given: Type) -> None:
 
 
 def _learn_attribute(emitter: Emitter, select: Select, depth: int, given: Type) -> None:
-    """The list or dict in an attribute, or one within it, is given an element."""
+    """Learn from an element that is added to the list or dict in an attribute, or to one within it."""
     value, name = getattr(emitter.emit_sugared(select.value), "value", None), select.selector.name
     if not isinstance(value, Value) or not isinstance(value.type, ClassType):
         return
@@ -61,7 +61,7 @@ def _learn_attribute(emitter: Emitter, select: Select, depth: int, given: Type) 
 
 
 def _learn_assumed(emitter: Emitter, select: Select, given: Type) -> None:
-    """An attribute that was left empty is to be of the type."""
+    """Learn the type of an attribute that was left empty."""
     owner = _owner_of_assumed(emitter, select)
     if owner is not None and owner.attributes[select.selector.name].type.kind == given.kind:
         rely_on(owner, select.selector.name)
@@ -84,7 +84,7 @@ def _owner_of_assumed(emitter: Emitter, select: Select) -> ClassType | None:
 
 
 def infer_item(emitter: Emitter, expr: Expr, key: Value, item: Value | None = None) -> None:
-    """The dict that ``expr`` names is to have such a key, and such a value under it."""
+    """Infer the types of the dict ``expr`` from a key and its value."""
     origin = emitter.environment.origin_of(expr)
     if origin is None and expr.tree.kind == Select.KIND and item is not None:
         if item.node.kind != "prim::EmptyListLiteral":
@@ -132,7 +132,7 @@ def _learn_from_numbers(emitter: Emitter, owner: Expr, method: str, args: Sequen
 
 
 def _learn_from_item(emitter: Emitter, owner: Expr, kind: str, args: Sequence[NamedValue]) -> None:
-    """``d[k].append(x)`` tells what the lists in ``d`` hold."""
+    """Learn the element type of the lists in ``d`` from ``d[k].append(x)``."""
     origin = emitter.environment.origin_of(Subscript(owner.tree).value)
     if origin is not None and origin.kind == DICT and kind == "aten::append":
         added = args[0].materialize(emitter.graph)
@@ -141,7 +141,8 @@ def _learn_from_item(emitter: Emitter, owner: Expr, kind: str, args: Sequence[Na
 
 
 def learn_from_parameters(emitter: Emitter, call: Apply, callee: SugaredValue, args: Sequence[NamedValue]) -> None:
-    """A call did not fit: a list or dict that was empty so far may be meant to be what a parameter takes."""
+    """Learn from a call that fits no signature: an empty list or dict among the arguments may have the type of a
+    parameter."""
     if not isinstance(callee, FunctionValue) or len(callee.functions) != 1:
         return
     formals = callee.functions[0].schema.arguments
@@ -150,7 +151,7 @@ def learn_from_parameters(emitter: Emitter, call: Apply, callee: SugaredValue, a
 
 
 def learn_type(emitter: Emitter, expr: Expr, type: Type) -> None:
-    """The list or dict that ``expr`` names is to be of the type."""
+    """Learn the type of the list or dict ``expr``."""
     origin = emitter.environment.origin_of(expr)
     if origin is None:
         return

@@ -1,4 +1,4 @@
-"""``operator``, and methods of tensors and texts that are no operators."""
+"""Functions of ``operator``, and methods of tensors and strings that are not operators."""
 
 from typing import List
 

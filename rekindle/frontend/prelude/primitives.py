@@ -28,7 +28,7 @@ def removed(items: Any, key: Any) -> Any:
 
 
 def members(items: Any) -> list[Any]:
-    """The elements of a set, or the keys of a dict."""
+    """Return the elements of a set, or the keys of a dict."""
 
 
 def indexed(x: Tensor, indices: list[Tensor | None]) -> Tensor:
@@ -40,7 +40,7 @@ def put_indexed(x: Tensor, indices: list[Tensor | None], values: Tensor) -> Tens
 
 
 def int_of_tensor(x: Tensor) -> int:
-    """The int that a Tensor without dimensions holds."""
+    """Return the int that a Tensor without dimensions holds."""
 
 
 def unchecked_cast(type: Any, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Builtins of Python for which TorchScript has no operator: they are put together of others."""
+"""Builtins of Python for which TorchScript has no operator: they are composed of others."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, ListComp, S
 
 
 def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """A call of one of Python's builtins; None for other calls."""
+    """Return a call of one of Python's builtins; None for other calls."""
     name = call.callee_name
     if name is not None:
         emit = _BUILTINS.get(name)
@@ -133,7 +133,7 @@ def _rounded(emitter: Emitter, call: Apply, written: Expr, number: Value, hint: 
 
 
 def _of_emitted(emitter: Emitter, call: Apply, first: Value) -> SugaredValue:
-    """The call of the builtin, whose first argument has been emitted."""
+    """Return the call of the builtin, whose first argument has been emitted."""
     callee = emitter.emit_sugared(call.callee)
     written, *others = call.inputs
     arguments = [NamedValue(first, range=written.range), *emit_arguments(emitter, others)]
@@ -172,7 +172,7 @@ def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
 
 
 def _may_be_tensor(emitter: Emitter, type: Type) -> bool:
-    """Whether values of a type are Tensors, or Tensors and numbers, in a program of Python's."""
+    """Return whether values of a type are Tensors, or Tensors and numbers, in a program of Python's."""
     return emitter.graph.follows_python and (isinstance(type, TensorType) or bool(number_beside_tensor(type)))
 
 
@@ -355,7 +355,7 @@ def _divmod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | 
 
 
 def _of_operands(emitter: Emitter, call: Apply, *operands: Value) -> SugaredValue:
-    """The call of the builtin, whose arguments have been emitted."""
+    """Return the call of the builtin, whose arguments have been emitted."""
     callee = emitter.emit_sugared(call.callee)
     pairs = zip(operands, call.inputs, strict=True)
     return callee.call(
@@ -452,7 +452,7 @@ def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredVal
 
 
 def _numbered(template: str, positional: int, names: Sequence[str], range: SourceRange) -> str:
-    """The template with numbers for names."""
+    """Return the template with numbers for names."""
     parts: list[str] = []
     count = 0
     for text, field, spec, conversion in Formatter().parse(template):
@@ -500,4 +500,4 @@ _BUILTINS: Final[dict[str, Callable[[Emitter, Apply, Type | None], SugaredValue 
     "all": _all,
     "sorted": _sorted_rows,
 }
-"""Builtins of which some calls are put together of operators."""
+"""Builtins of which some calls are composed of operators."""

@@ -6,8 +6,8 @@ _NAME = re.compile(r"(product|combinations|combinations_with_replacement|permuta
 
 
 def made_of_several(name: str) -> str | None:
-    """The text of ``product2(xs0, xs1)``, ``combinations3(xs)`` and the like: lists of tuples of so many elements; None
-    for other names."""
+    """Return the text of ``product2(xs0, xs1)``, ``combinations3(xs)`` and the like: lists of tuples of so many
+    elements; None for other names."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None

@@ -13,7 +13,7 @@ from rekindle.ir.types import IntType, ListType, OptionalType, Type
 
 
 def text_of(graph: Graph, value: Value, range: SourceRange) -> Value:
-    """The text of such a value; what it is made of is taken apart where the compiler can."""
+    """Return the text of such a value; the compiler formats its parts if it knows them."""
     function = _function_of(value.type)
     if function is not None:
         given = graph.insert("aten::list", [value], range=range) if isinstance(value.type, ListType) else value

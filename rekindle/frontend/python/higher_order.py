@@ -84,7 +84,7 @@ class PartialValue(SugaredFunction):
 
 
 def emit_with_functions(emitter: Emitter, call: Apply) -> SugaredValue | None:
-    """A call that is given functions by name, or ``len``; None for other calls."""
+    """Return a call that is given functions by name, or ``len``; None for other calls."""
     name = call.callee_name
     if name == "len":
         counted = length_known(emitter, call)
@@ -105,7 +105,7 @@ def emit_with_functions(emitter: Emitter, call: Apply) -> SugaredValue | None:
 
 
 def length_known(emitter: Emitter, call: Apply) -> SugaredValue | None:
-    """``len(range(n))``, ``len(args)``, ``len(kwargs)``, which are no values; None for other calls."""
+    """Emit ``len(range(n))``, ``len(args)``, ``len(kwargs)``, whose arguments are not values; None for other calls."""
     item = call.only_argument
     if item is None or emitter.environment.find_local("len") is not None:
         return None
@@ -135,7 +135,7 @@ def _map(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """A list, made where the call stands."""
+    """Return a list, made at the call."""
     function, source = expect_arguments(emitter, call, 2, 2)
     predicate = None if function.tree.kind == "none" else emitter.emit_sugared(function)
     iterator = emitter.emit_sugared(source).iterator(source.range, emitter.graph)
@@ -165,7 +165,7 @@ def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 def keys_and_options(
     emitter: Emitter, call: Apply, options: Sequence[str]
 ) -> tuple[SugaredValue | None, dict[str, Value]]:
-    """The function given as ``key``, and the other keyword arguments."""
+    """Return the function given as ``key``, and the other keyword arguments."""
     key: SugaredValue | None = None
     found: dict[str, Value] = {}
     for item in call.attributes:
@@ -180,7 +180,7 @@ def keys_and_options(
 
 
 def keys_of(emitter: Emitter, xs: Value, key: SugaredValue | None, range: SourceRange) -> Value:
-    """The list of what ``key`` gives for the elements of a list."""
+    """Return the list of what ``key`` gives for the elements of a list."""
     if key is None:
         return xs
     return MappedValue(emitter, key, SimpleValue(xs), spread=False).as_value(range, emitter.graph)
@@ -233,7 +233,7 @@ def _largest(emitter: Emitter, call: Apply) -> SugaredValue:
 
 
 def _first_by(emitter: Emitter, call: Apply, name: str) -> SugaredValue:
-    """``min`` or ``max`` of the elements of one iterable, or of several arguments, by a key."""
+    """Return ``min`` or ``max`` of the elements of one iterable, or of several arguments, by a key."""
     range = call.range
     sources = call.inputs
     for item in call.attributes:
@@ -257,7 +257,7 @@ def _first_by(emitter: Emitter, call: Apply, name: str) -> SugaredValue:
 
 
 def first_by(emitter: Emitter, range: SourceRange, xs: Value, keys: Value, name: str) -> Value:
-    """The first element of a list with the smallest key, or with the largest, as ``name`` says."""
+    """Return the first element of a list with the smallest key, or with the largest, as ``name`` says."""
     what = emitter.graph.insert_constant(_said_of_nothing(name), range=range)
     largest = emitter.graph.insert_constant(name == "max", range=range)
     arguments = [SimpleValue(item) for item in (xs, keys, largest, what)]
@@ -285,7 +285,7 @@ def _reduce(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Whether something is a sequence of so many elements, or of at least so many: what a pattern asks."""
+    """Return whether something is a sequence of so many elements, or of at least so many: what a pattern asks."""
     subject, count, exact = call.inputs
     value = emitter.emit_expression(subject)
     wanted, is_exact = int(count.tree.string(0)), exact.tree.kind == "true"
@@ -298,7 +298,7 @@ def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """What a pattern by position asks an object for."""
+    """Return what a pattern by position asks an object for."""
     subject, cls, index = call.inputs
     python = emitter.emit_sugared(cls).python_class(cls.range)
     names: Sequence[str] = getattr(python, "__match_args__", ())
@@ -312,7 +312,7 @@ def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _without(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """The items of a dict but for those with some keys: ``**rest`` of a pattern."""
+    """Return the items of a dict but for those with some keys: ``**rest`` of a pattern."""
     subject, *keys = [emitter.emit_expression(item) for item in call.inputs]
     copied = call_builtin(emitter, "aten::copy", call.range, subject)
     for key in keys:
@@ -332,7 +332,7 @@ FORMS: Final[dict[str, FormHandler]] = {
 
 
 def _said_of_nothing(name: str) -> str:
-    """What this Python says of ``min([])`` or ``max([])``."""
+    """Return what this Python says of ``min([])`` or ``max([])``."""
     try:
         max([]) if name == "max" else min([])
     except ValueError as error:

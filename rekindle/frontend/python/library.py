@@ -51,7 +51,7 @@ of subscripts."""
 
 @lru_cache(maxsize=1)
 def _sources() -> dict[str, str]:
-    """The text of each function. It is read when it is first asked for."""
+    """Return the text of each function. It is read when it is first asked for."""
     found: dict[str, str] = {}
     for file in _FILES:
         text = PRELUDE.joinpath(f"{file}.py").read_text(encoding="utf-8")

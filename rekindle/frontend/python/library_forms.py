@@ -59,7 +59,7 @@ def _as_list(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Simple
 
 
 def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue]:
-    """What a call of Python's function with these parameters is given, by their names."""
+    """Return what a call of Python's function with these parameters is given, by their names."""
     args, kwargs = emit_sugared_args(emitter, call)
     if len(args) > len(names):
         raise TypeMismatchError(
@@ -74,7 +74,7 @@ def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue
 
 
 def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str) -> int:
-    """The constant that an argument is."""
+    """Return the constant that an argument is."""
     number = None if value is None else constant_int(value.as_value(call.range, emitter.graph))
     if number is None:
         raise UnsupportedError(
@@ -84,12 +84,12 @@ def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str
 
 
 def _if_iterable(emitter: Emitter, item: SugaredValue, range: SourceRange) -> SugaredValue:
-    """What the compiler alone can iterate over, as a list; anything else as it is."""
+    """Return what the compiler alone can iterate over, as a list; anything else as it is."""
     return SimpleValue(list_of(emitter, range, item, None)) if isinstance(item, _LAZY) else item
 
 
 def _library(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """A function of the library whose arguments may be any iterables."""
+    """Return a function of the library whose arguments may be any iterables."""
     name = _form_of(emitter, call)
     args, kwargs = emit_sugared_args(emitter, call)
     lists = [_if_iterable(emitter, item, call.range) for item in args]
@@ -222,7 +222,7 @@ def _zip_longest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _groupby(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """A list of keys, each with the list of its elements."""
+    """Return a list of keys, each with the list of its elements."""
     given = _bound(emitter, call, "iterable", "key")
     xs = list_from(emitter, given["iterable"], call.range)
     key = given.get("key")

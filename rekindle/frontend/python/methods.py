@@ -1,6 +1,6 @@
-"""Methods and attributes of numbers, texts and tensors that are no operators: functions of the library's texts.
+"""Methods and attributes of numbers, strings and tensors that are not operators: functions of the prelude.
 
-Asked where a value has no such attribute otherwise.
+They are looked up if a value has no such attribute otherwise.
 """
 
 from __future__ import annotations

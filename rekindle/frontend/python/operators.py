@@ -1,4 +1,4 @@
-"""Operators of Python for which TorchScript has no operator: they are put together of others."""
+"""Operators of Python for which TorchScript has no operator: they are composed of others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _TYPED_NUMBERS: Final = (INT, FLOAT, COMPLEX)
 REAL_KINDS: Final = frozenset({"BoolType", "IntType", "FloatType", "NumberType"})
 
 _NO_VALUES: Final = frozenset({"starred", "generator", "list_comp", "set_comp"})
-"""Arguments that whoever is called looks at himself."""
+"""Arguments that the callee emits itself."""
 
 
 def joined_element(types: Sequence[Type]) -> Type | None:
@@ -146,8 +146,7 @@ def _number_and_tensor(emitter: Emitter, operator: str, number: Value, tensor: V
 
 
 def _int_power(emitter: Emitter, base: Value, exponent: Value, written: Expr, range: SourceRange) -> Value | None:
-    """The power of two ints as an int; None where it is none: of other types, and where a minus stands in front of
-    the exponent."""
+    """Return the power of two ints as an int; None for other types, and if the exponent has a minus sign."""
     kinds = {part.kind for value in (base, exponent) for part in union_members(value.type)}
     is_open = any(value.type == NUMBER or isinstance(value.type, UnionBase) for value in (base, exponent))
     if is_open and kinds <= REAL_KINDS and emitter.graph.follows_python:
@@ -253,20 +252,20 @@ def is_literal(items: Value) -> bool:
 
 
 def _never_equal(one: Type, other: Type) -> bool:
-    """Whether no values of the two types are equal: a string and a number, None and what cannot be None."""
+    """Return whether no values of the two types are equal: a string and a number, None and what cannot be None."""
     if isinstance(one, NoneType) or isinstance(other, NoneType):
         return not one.is_optional or not other.is_optional
     return STRING in (one, other) and (one.kind in _NUMBERS or other.kind in _NUMBERS)
 
 
 def _compared_by_items(one: Type, other: Type) -> bool:
-    """Whether the types are those of lists, and no operator compares these."""
+    """Return whether the types are those of lists, and no operator compares these."""
     if not isinstance(one, ListType) or not isinstance(other, ListType):
         return False
     return one.element != other.element or isinstance(one.element, (ListType, TupleType, DictType))
 
 
 def _is_optional_plain(type: Type) -> bool:
-    """Whether values may be None, and else compare to a bool."""
+    """Return whether values may be None, and else compare to a bool."""
     inner = without_none(type)
     return isinstance(type, UnionBase) and type.is_optional and not isinstance(inner, (TensorType, UnionBase))

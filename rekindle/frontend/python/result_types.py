@@ -30,8 +30,8 @@ _CLASSES: Final[dict[str, IntType]] = {
 
 
 def as_python_has_it(kind: str, made: Value) -> Value:
-    """What an operator has just made, of which the type tells that Python has a tuple in place of the list, or a dtype
-    or a layout in place of the int."""
+    """Return the new result of an operator, with a type that records that it is a tuple in Python instead of a list,
+    or a dtype or layout instead of an int."""
     if (kind not in _TUPLES and kind not in _CLASSES) or not made.node.graph.follows_python:
         return made
     if kind in _CLASSES and made.type == INT:
@@ -42,7 +42,7 @@ def as_python_has_it(kind: str, made: Value) -> Value:
 
 
 def gives_nothing(kind: str, made: Value, itself: NamedValue | None) -> bool:
-    """Whether Python gives None where the operator gives the list that was changed, or no result."""
+    """Return whether Python gives None where the operator gives the list that was changed, or no result."""
     if itself is None:
         return False
     if made.type == TupleType(()):

@@ -1,4 +1,5 @@
-"""Constants as text. What has no text of its own (tensors, objects, other alphabets) stands in a table beside it."""
+"""Constants as text. A constant without a text form (a tensor, an object, a non-ASCII string) is in a table beside
+it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class ConstantTable:
         self._tensors: dict[tuple[object, ...], list[int]] = {}
 
     def index_of(self, value: object) -> int:
-        """The place of ``value``, which it is given now if it has none."""
+        """Return the place of ``value``, which it is given now if it has none."""
         if isinstance(value, torch.Tensor):
             key = (value.dtype, value.device, value.layout, tuple(value.shape))
             places = self._tensors.setdefault(key, [])
@@ -131,7 +132,7 @@ def _container(value: object, type: Type, spell: Spelling, table: ConstantTable)
 
 
 def _type_of(value: object, type: Type) -> Type:
-    """The type of a container where the declared one says less: it is Any, or a Union."""
+    """Return the type of a container where the declared one says less: it is Any, or a Union."""
     kind = ListType if isinstance(value, list) else TupleType if isinstance(value, tuple) else DictType
     if isinstance(type, kind):
         return type
@@ -146,6 +147,6 @@ def _type_of(value: object, type: Type) -> Type:
 
 
 def is_inferred_from_members(element: Type) -> bool:
-    """Whether the members of a literal tell that it is a list (or dict) of ``element``."""
+    """Return whether the members of a literal determine that it is a list (or dict) of ``element``."""
     wide = ("UnionType", "OptionalType", "NumberType", "AnyType", "InterfaceType")
     return element.kind not in wide

@@ -18,7 +18,7 @@ from typing import Final
 from rekindle.ir.graph import Block, Node, Value
 
 _KEEP_THEIR_INPUTS: Final = frozenset({"prim::fork", "prim::awaitable", "prim::rpc_async", "prim::rpc_sync"})
-"""What stands in their graphs may use an input more than once."""
+"""Kinds whose subgraphs may use an input more than once."""
 
 
 def is_constant(node: Node) -> bool:
@@ -26,8 +26,8 @@ def is_constant(node: Node) -> bool:
 
 
 def inlined_nodes(block: Block) -> set[Node]:
-    """The nodes in ``block`` and in the blocks within it that are part of their user's expression, all constants that
-    are used among them."""
+    """Return the nodes in ``block`` and in the blocks within it that are part of their user's expression, all constants
+    that are used among them."""
     scan = _Scan()
     scan.block(block)
     return scan.inlined
@@ -44,7 +44,7 @@ def _may_be_inlined(value: Value) -> bool:
         return False  # it starts a variable before the condition is computed
     if user.kind in _KEEP_THEIR_INPUTS:
         return False
-    # As the condition of an if it would refine types again; the casts stand in the text already.
+    # As the condition of an if it would refine types again; the casts are in the text already.
     return node.kind != "prim::isinstance"
 
 
@@ -79,7 +79,7 @@ class _Scan:
 
 
 def node_before(node: Node) -> Node:
-    """The node that runs just before ``node``; constants run nowhere in particular."""
+    """Return the node that runs just before ``node``; constants run nowhere in particular."""
     before = node.prev
     while is_constant(before):
         before = before.prev

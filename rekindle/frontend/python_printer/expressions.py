@@ -50,7 +50,7 @@ def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> N
 
 
 def _differs_from_library(node: Node) -> bool:
-    """Whether ``torch.name`` of an archive means something else than this operator of ``aten``."""
+    """Return whether ``torch.name`` of an archive means something else than this operator of ``aten``."""
     return "math" in node.attributes or (node.operator is not None and differs_in_archives(node.operator))
 
 
@@ -60,7 +60,7 @@ _OWN_SPELLINGS: Final = {"aten::backward": "torch.autograd.backward", "aten::gra
 
 
 def operator_name(kind: str) -> str:
-    """``torch.add`` for ``aten::add``; ``ops.prim.abs`` for what stands in another namespace."""
+    """Return ``torch.add`` for ``aten::add``; ``ops.prim.abs`` for a kind in another namespace."""
     namespace, _, name = kind.partition("::")
     if namespace in ("aten", "archive"):
         return _OWN_SPELLINGS.get(kind) or f"torch.{name}"
@@ -89,7 +89,7 @@ def _library_operator(out: TaggedText, node: Node, printer: FunctionPrinter) -> 
 
 
 def _write_unknown(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    """The call of an operator of which nothing is known, and what its place has told of the result."""
+    """Write the call of an unknown operator, annotated with the type of its result."""
     call = TaggedText(node.range).add(operator_name(node.kind))
     call.add_list(_as_written(node, printer), "(", ")")
     if len(node.outputs) == 1 and not isinstance(node.output.type, TensorType):
@@ -99,7 +99,7 @@ def _write_unknown(out: TaggedText, node: Node, printer: FunctionPrinter) -> Non
 
 
 def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """The arguments of an operator of which nothing is known but the call that was read."""
+    """Return the arguments of an operator of which nothing is known but the call that was read."""
     names = node.attributes.get(KEYWORDS, [])
     assert isinstance(names, list)
     uses = printer.uses(node.inputs)
@@ -110,7 +110,7 @@ def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
 
 
 def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """The arguments of the call, without defaults at the end: a later release may have more of them."""
+    """Return the arguments of the call, without defaults at the end: a later release may have more of them."""
     arguments = schema.arguments
     count = len(arguments)
     outs = 0
@@ -141,7 +141,7 @@ def _equal(default: object, actual: object) -> bool:
         return False
     if isinstance(default, (list, tuple)) and isinstance(actual, (list, tuple)):
         return len(default) == len(actual) and all(map(_equal, default, actual))
-    # A tensor is nobody's default.
+    # A tensor is never a default.
     return bool(default == actual) if isinstance(default, (bool, int, float, complex, str, type(None))) else False
 
 
@@ -207,7 +207,7 @@ def _tuple(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _typed_none(value: Value, printer: FunctionPrinter) -> str | None:
-    """A None that is of a wider type, where a reader is to know it: the type of a tuple is that of its items."""
+    """Return a None that is of a wider type, where a reader is to know it: the type of a tuple is that of its items."""
     is_none = value.node.kind == "prim::Constant" and "value" not in value.node.attributes
     if not printer.importable or not is_none or value.type == NONE or isinstance(value.type, FunctionType):
         return None
@@ -299,7 +299,7 @@ def _write_call(out: TaggedText, arguments: list[str | TaggedText]) -> None:
 def _unwrap_optional(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     value = node.input
     if value.node.kind == "prim::Constant" and "value" not in value.node.attributes:
-        # The None alone would not tell of which type it might have been.
+        # A plain None would not record the Optional type.
         inner = f"annotate({printer.type(value.type)}, None)"
         out.add(f"torch._unwrap_optional({inner})")
     else:

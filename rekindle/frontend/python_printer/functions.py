@@ -22,7 +22,7 @@ _LONG_LINE: Final = 40
 class FunctionPrinter:
     """Prints the graph of one function to ``out``.
 
-    ``mention`` is told every type that the text depends on.
+    ``mention`` is called with every type that the text depends on.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class FunctionPrinter:
     # ------------------------------------------------------------------------------------------------------- values
 
     def use(self, value: Value) -> str | TaggedText:
-        """What ``value`` is called where it is used."""
+        """Return what ``value`` is called where it is used."""
         return self._written[value]
 
     def uses(self, values: Sequence[Value]) -> list[str | TaggedText]:
@@ -80,7 +80,7 @@ class FunctionPrinter:
     # --------------------------------------------------------------------------------------------------- statements
 
     def body(self, block: Block) -> None:
-        """A whole function: its constants first, in so far as they are too long for the lines that use them."""
+        """Print a whole function: first the constants that are too long for the lines that use them."""
         self.inlined |= inlined_nodes(block)
         self.level += 1
         for constant in _constants(block):
@@ -163,8 +163,8 @@ class FunctionPrinter:
                     self._define(split.node, self.use(split))
 
     def _expressions_up_to(self, user: Node, offset: int, found: list[Value]) -> None:
-        """The inputs of ``user`` up to ``offset`` that are expressions still, and those before ``user`` in the
-        expression that it is part of, the last first."""
+        """Collect the inlined expressions among the inputs of ``user`` up to ``offset``, and those before ``user``
+        in its enclosing expression, the last first."""
         while True:
             done = self._split_up_to.get(user)
             for index in range(offset, -1 if done is None else done, -1):
@@ -336,14 +336,14 @@ def _is_cast(target: Value, value: Value) -> bool:
 
 
 def _say_their_types(outputs: Sequence[Value]) -> bool:
-    """Whether the types of what an ``if`` assigns have to be told: whoever reads it finds out by himself what is
-    Optional, as long as it stands with others."""
+    """Return whether the types of the variables that an ``if`` assigns have to be written: a reader infers Optional
+    types itself, unless the variable is the only one."""
     union = UnionBase if len(outputs) == 1 else UnionType
     return any(isinstance(output.type, union) for output in outputs)
 
 
 def _constants(block: Block) -> dict[Node, None]:
-    """The constants that the function uses, in the order of their first uses."""
+    """Return the constants that the function uses, in the order of their first uses."""
     found: dict[Node, None] = {}
 
     def collect(block: Block) -> None:
@@ -357,7 +357,7 @@ def _constants(block: Block) -> dict[Node, None]:
 
 
 def _is_for(node: Node) -> bool:
-    """Whether a loop counts (``for``) or asks a condition (``while``).
+    """Return whether a loop counts (``for``) or asks a condition (``while``).
 
     Raises:
         UnsupportedError: it does both: no statement does.

@@ -20,4 +20,5 @@ LIBRARY_OPERATORS: Final[dict[str, tuple[str, str, str]]] = {
     "python::norm": (f"float(torch.linalg_vector_norm({_MANY}", "", ", [0.])])))"),
     "python::casefold": ("torch.lower(", "", ")"),
 }
-"""The text before the first input, between the inputs, and behind the last. What is missing here is refused."""
+"""The text before the first input, between the inputs, and after the last. Operators that are not listed are
+rejected."""

@@ -71,8 +71,8 @@ def _compiles(method: GraphFunction) -> bool:
 
 
 def _named_hooks(owner: ClassType) -> dict[GraphFunction, str]:
-    """The hooks of a class, each once, with names of their own: ``hook``, ``hook_1``. Python tells hooks apart by the
-    functions, and their names may be equal."""
+    """Return the hooks of a class, each once, with unique names: ``hook``, ``hook_1``. Python identifies hooks by
+    the functions, whose names may be equal."""
     found: dict[GraphFunction, str] = {}
     taken = set(owner.methods)
     for hook in (*owner.pre_hooks, *owner.hooks):
@@ -114,7 +114,7 @@ def print_named_tuple(printer: PythonPrinter, type: TupleType, basename: str) ->
 
 
 def print_interface(printer: PythonPrinter, type: InterfaceType, basename: str) -> None:
-    """``class Shape(Interface):`` with methods of which only the signature is told."""
+    """Print ``class Shape(Interface):`` with the signatures of its methods."""
     printer.line(f"class {basename}({'ModuleInterface' if type.is_module else 'Interface'}):")
     with printer.indented():
         for name, schema in type.methods.items():

@@ -33,7 +33,7 @@ TypeNames = Callable[[NamedType], str]
 
 _RESERVED: Final = frozenset(
     {
-        # Names that mean something to whoever reads an archive; ``_`` would look like nothing.
+        # Names that readers of archives reserve; ``_`` would look like an unused value.
         *("_", "as", "aten", "attribute", "CONSTANTS", "fork", "getattr", "inf", "nan", "infj", "nanj", "ops"),
         *("__torch__", "uninitialized", "unchecked_cast"),
         *keyword.kwlist,
@@ -45,18 +45,18 @@ _NOT_IN_IDENTIFIERS = re.compile(r"[^A-Za-z0-9_]")
 
 
 def is_identifier(name: str) -> bool:
-    """Whether ``name`` can be written as a name: Python's keywords can, other alphabets cannot."""
+    """Return whether ``name`` can be written as a name: Python's keywords can, other alphabets cannot."""
     return _IDENTIFIER.fullmatch(name) is not None
 
 
 def as_identifier(name: str) -> str:
-    """``name`` with whatever no identifier may hold replaced."""
+    """Return ``name`` with whatever no identifier may hold replaced."""
     text = _NOT_IN_IDENTIFIERS.sub("_", name)
     return f"_{text}" if not text or text[0].isdigit() else text
 
 
 class Names:
-    """The names that are taken in one function. Numbers behind names go on from function to function."""
+    """The names that are taken in one function. Numeric suffixes continue from function to function."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
@@ -67,7 +67,7 @@ class Names:
         self._used.clear()
 
     def fresh(self, candidate: str) -> str:
-        """``candidate``, or the first ``candidateN`` that is free; it is taken then."""
+        """Return ``candidate``, or the first ``candidateN`` that is free; it is taken then."""
         name = candidate
         while name in self._used or name in _RESERVED:
             name = f"{candidate}{self._next[candidate]}"
@@ -77,14 +77,14 @@ class Names:
 
 
 def as_named(type: Type) -> NamedType | None:
-    """``type`` if it has a definition of its own."""
+    """Return ``type`` if it has a definition of its own."""
     if isinstance(type, (ClassType, InterfaceType, EnumType, FunctionType)):
         return type
     return type if isinstance(type, TupleType) and type.name is not None else None
 
 
 def qualified_name(type: NamedType) -> str:
-    """The name that a type has by itself."""
+    """Return the name that a type has by itself."""
     if isinstance(type, FunctionType):
         return type.function.name
     assert type.name is not None
@@ -92,7 +92,7 @@ def qualified_name(type: NamedType) -> str:
 
 
 def named_types_in(type: Type) -> Iterator[NamedType]:
-    """The named types that ``type`` mentions, itself first. Not the fields of a NamedTuple: they belong to its
+    """Yield the named types that ``type`` mentions, itself first. Not the fields of a NamedTuple: they belong to its
     definition."""
     named = as_named(type)
     if named is not None:
@@ -103,7 +103,7 @@ def named_types_in(type: Type) -> Iterator[NamedType]:
 
 
 def spell(type: Type, name_of: TypeNames) -> str:
-    """``type`` as it is written in source: ``Optional[List[__torch__.m.Net]]``."""
+    """Return ``type`` as it is written in source: ``Optional[List[__torch__.m.Net]]``."""
     named = as_named(type)
     if named is not None:
         return name_of(named)

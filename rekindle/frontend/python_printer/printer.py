@@ -40,11 +40,10 @@ from rekindle.ops.tensor.scalar_operands import scalar_operand
 
 
 class PythonPrinter:
-    """Prints functions and named types, one behind the other, to one text.
+    """Prints functions and named types, one after the other, to one text.
 
-    ``constants`` is where values go that have no text; one table serves all texts of an archive. ``type_name`` says
-    what named types are called where not by their own names. Where ``importable``, what could not be read back is
-    refused.
+    ``constants`` collects values without a text form; one table serves all texts of an archive. ``type_name`` maps
+    named types to other names than their own. With ``importable``, constructs that could not be read back are rejected.
     """
 
     def __init__(
@@ -82,12 +81,12 @@ class PythonPrinter:
             self._dependencies.setdefault(named)
 
     def spell(self, type: Type) -> str:
-        """``type`` as this text writes it."""
+        """Return ``type`` as this text writes it."""
         self.mention(type)
         return spell(type, self._name_of)
 
     def line(self, text: str) -> None:
-        """Append a line that stands in no author's source."""
+        """Append a line that has no source location."""
         self._out.range = UNKNOWN_RANGE
         self._out.add(f"{'  ' * self._level}{text}\n")
 
@@ -102,10 +101,8 @@ class PythonPrinter:
     # -------------------------------------------------------------------------------------------------- named types
 
     def print_named_type(self, type: NamedType) -> None:
-        """The definition of ``type``: a class with its methods, an interface, an enum, a NamedTuple, a function.
-
-        Raises:
-            UnsupportedError: it has what no source can say.
+        """Print the definition of ``type``: a class with its methods, an interface, an enum, a NamedTuple, a
+        function.
         """
         basename = self._name_of(type).rpartition(".")[2]
         if isinstance(type, FunctionType):
@@ -130,11 +127,7 @@ class PythonPrinter:
         self._function(record, basename or record.basename, types_self=True)
 
     def print_method(self, record: GraphFunction) -> None:
-        """The same, with nothing said about the type of ``self``.
-
-        Raises:
-            UnsupportedError: the method has what no source can say.
-        """
+        """Print a method: a function without a type for ``self``."""
         self._function(record, record.basename, types_self=False)
 
     def _function(self, record: GraphFunction, basename: str, types_self: bool) -> None:
@@ -164,9 +157,9 @@ class PythonPrinter:
         self._out.range = UNKNOWN_RANGE
 
     def _needed_behind_defaults(self, record: GraphFunction) -> int:
-        """How many parameters come before the last that must be given, if one before it need not be: no reader knows
-        parameters that are passed by keyword only. Calls in the text pass all; only those of modules are called from
-        outside of it."""
+        """Return how many parameters come before the last that must be given, if one before it need not be: no reader
+        knows parameters that are passed by keyword only. Calls in the text pass all; only those of modules are called
+        from outside of it."""
         arguments = record.schema.arguments
         needed = max((index for index, argument in enumerate(arguments) if not argument.has_default), default=0)
         if not any(argument.has_default for argument in arguments[:needed]):
@@ -187,8 +180,8 @@ class PythonPrinter:
 
 
 def _as_declared(value: object, type: Type, size: int | None = None) -> object:
-    """A default as the type of its parameter has it, which is how readers of archives take it: ``0.`` where a float is
-    declared, ``[0, 0]`` where one number stands for a list of two, the number of a layout."""
+    """Return a default as the type of its parameter has it, which is how readers of archives take it: ``0.`` where a
+    float is declared, ``[0, 0]`` where one number stands for a list of two, the number of a layout."""
     type = without_none(type)
     if value is None:
         return None
@@ -205,8 +198,8 @@ def _as_declared(value: object, type: Type, size: int | None = None) -> object:
 
 
 def without_builtin_calls(graph: Graph) -> Graph:
-    """``graph``, or a copy in which calls of functions that come with this package have given way to what they do: no
-    reader has these functions."""
+    """Return ``graph``, or a copy in which calls of functions that come with this package have given way to what they
+    do: no reader has these functions."""
     if not any(_calls_builtin(node) for node in graph.all_nodes()):
         return graph
     copy = graph.copy()

@@ -98,8 +98,8 @@ class Environment:
         return self.frame
 
     def push_hiding(self, names: Iterable[str], *, is_function: bool) -> EnvironmentFrame:
-        """A frame within which ``names`` are variables of their own. ``is_function``: Python runs what is within as a
-        function."""
+        """Return a frame within which ``names`` are variables of their own. ``is_function``: Python runs what is within
+        as a function."""
         frame = self.push(self.block)
         frame.is_function = is_function
         self._hidden_count += 1
@@ -108,7 +108,7 @@ class Environment:
         return frame
 
     def hidden_variable(self, name: str) -> str:
-        """A variable that no name of the program means."""
+        """Return a variable that no name of the program means."""
         self._hidden_count += 1
         return f"${self._hidden_count}.{name}"
 
@@ -122,7 +122,7 @@ class Environment:
     # ----------------------------------------------------------------------------------------- reading
 
     def lookup(self, name: str, range: SourceRange) -> SugaredValue:
-        """What ``name`` means here.
+        """Return what ``name`` means here.
 
         Raises:
             UndefinedNameError: nothing.
@@ -152,7 +152,7 @@ class Environment:
         raise error
 
     def _variables(self) -> list[str]:
-        """The names that have been assigned so far."""
+        """Return the names that have been assigned so far."""
         found: list[str] = []
         frame: EnvironmentFrame | None = self.frame
         while frame is not None:
@@ -161,7 +161,7 @@ class Environment:
         return found
 
     def is_builtin(self, name: str, range: SourceRange) -> bool:
-        """Whether ``name`` means here what Python itself has under it."""
+        """Return whether ``name`` means here what Python itself has under it."""
         if self.is_own(name):
             return False
         return self.find_local(name) is None and self.resolver.resolve_value(name, range, self.graph) is None
@@ -169,27 +169,27 @@ class Environment:
     # --------------------------------------------------------------------------- what may not be assigned
 
     def is_private(self, variable: str) -> bool:
-        """Whether no other variable holds the container that this one does, and no other container."""
+        """Return whether no other variable holds the container that this one does, and no other container."""
         return variable in self.private_names()
 
     def is_own(self, name: str) -> bool:
-        """Whether ``name`` means a variable of the function, whatever it means around it."""
+        """Return whether ``name`` means a variable of the function, whatever it means around it."""
         return self.graph.follows_python and (self.frame.variable(name) != name or name in self.own_names())
 
     def may_be_unassigned(self, name: str, variable: str) -> bool:
-        """Whether a variable that nothing has surely assigned is one of the function."""
+        """Return whether a variable that nothing has surely assigned is one of the function."""
         if self.frame.find_partial(variable) is not None:
             return True
         return self.graph.follows_python and (variable != name or name in self.own_names())
 
     def _find_guarded(self, name: str, range: SourceRange) -> SugaredValue | None:
-        """The variable ``name``, which may not have been assigned; raises where it has not. None for others."""
+        """Return the variable ``name``, which may not have been assigned; raises where it has not. None for others."""
         variable = self.frame.variable(name)
         partial = self.frame.find_partial(variable)
         return None if partial is None else SimpleValue(self.guard(name, variable, partial, range))
 
     def guard(self, name: str, variable: str, partial: Partial, range: SourceRange) -> Value:
-        """The value of a variable that may not have been assigned. What is emitted raises where it has not."""
+        """Return the value of a variable that may not have been assigned. What is emitted raises where it has not."""
         self.evidence.watch(variable, partial.tries)
         self._carry_across_tries(name, variable, partial)
         self.guarded.add(variable)
@@ -211,7 +211,7 @@ class Environment:
         return value
 
     def _is_free(self, variable: str) -> bool:
-        """Whether Python reads the variable from a function within the one that assigns it."""
+        """Return whether Python reads the variable from a function within the one that assigns it."""
         frame: EnvironmentFrame | None = self.frame
         while frame is not None and not (frame.prefix is not None and variable.startswith(frame.prefix)):
             if frame.is_function:
@@ -221,8 +221,8 @@ class Environment:
 
     @contextmanager
     def in_loop(self, statement: Stmt) -> Iterator[None]:
-        """Within, the body and the condition of a loop are emitted, which may run again after what the loop assigns and
-        deletes."""
+        """Set the scope for the body and the condition of a loop, which may run again after the loop assigns and
+        deletes variables."""
         if not self.graph.follows_python:
             yield
             return
@@ -242,7 +242,7 @@ class Environment:
             self.loops.pop()
 
     def leave_loop(self, body: Block, statement: Stmt) -> None:
-        """Behind a loop, what its body assigns may have been assigned.
+        """Merge the variables that the body of a loop may have assigned, after the loop.
 
         Raises:
             RestartEmission: the types of variables that one iteration assigns for the next have turned out.
@@ -283,11 +283,8 @@ class Environment:
             self.evidence.learn_carried(loop.tree, name, type)
 
     def _carry_across_tries(self, name: str, variable: str, partial: Partial) -> None:
-        """A variable is read after the body of a ``try``, which may have raised before it assigned the variable: then
-        it holds what an earlier iteration of a loop around the ``try`` has assigned.
-
-        Raises:
-            RestartEmission: the loop did not carry it.
+        """Carry a variable around the loop if it is read after a ``try`` whose body may have raised before it
+        assigned the variable: it then has the value of an earlier iteration.
         """
         for loop in self.loops:
             is_within = not loop.tries.get(name, frozenset()).isdisjoint(partial.tries)
@@ -295,7 +292,7 @@ class Environment:
                 self._carry(loop, name, partial.type)
 
     def keep_nonlocals(self, frame: EnvironmentFrame) -> None:
-        """The function has run in place of which ``frame`` was: what it has assigned to variables around it counts."""
+        """Apply the assignments to enclosing variables after an inlined function has run in ``frame``."""
         for name, type in frame.types.items():
             if frame.prefix is not None and not name.startswith(frame.prefix) and self.frame.find(name) is None:
                 self.frame.types[name] = type
@@ -306,7 +303,7 @@ class Environment:
         self.has_flags = True
 
     def begin_function(self, names: Iterable[str], range: SourceRange) -> None:
-        """Here the body of a function begins that runs in place: none of its variables has been assigned."""
+        """Begin the body of an inlined function: none of its variables has been assigned."""
         if not self.graph.follows_python:
             return
         false = self.graph.insert_constant(False, range=range)
@@ -315,26 +312,23 @@ class Environment:
             self.has_flags = True
 
     def _want_of_later_iteration(self, name: str, range: SourceRange) -> None:
-        """A variable that nothing has assigned yet, but that a loop around this place assigns further on.
-
-        Raises:
-            CascadingError: its type is to be found out.
-        """
+        """Request a variable that is unassigned so far, but that an enclosing loop assigns further on."""
         variable = self.frame.variable(name)
         for loop in self.loops:
             if name in loop.names and loop.frame.variable(name) == variable:
                 loop.wanted.setdefault(name, range)
-                raise CascadingError(f"what '{name}' holds is told further on in the loop")
+                raise CascadingError(f"what '{name}' holds is determined further on in the loop")
 
     def make_partial(self, name: str, partial: Partial) -> None:
         self.frame.set_partial(self.frame.variable(name), partial)
 
     def find_local(self, name: str) -> SugaredValue | None:
-        """What an assignment in the program has made of ``name``."""
+        """Return what an assignment in the program has made of ``name``."""
         return self.find_variable(self.frame.variable(name), name)
 
     def find_variable(self, variable: str, name: str) -> SugaredValue | None:
-        """What the variable, which the program calls ``name``, holds here; None where nothing has assigned it."""
+        """Return what the variable, which the program calls ``name``, holds here; None where nothing has assigned
+        it."""
         frame = self.frame.find(variable)
         if frame is None:
             return None
@@ -345,7 +339,7 @@ class Environment:
         return frame.sugared[variable]
 
     def find_static(self, name: str) -> SugaredValue | None:
-        """What an assignment in the program has made of ``name``, where that is no value of the graph."""
+        """Return the sugared value that the program assigned to ``name``, if it is not a value of the graph."""
         variable = self.frame.variable(name)
         frame = self.frame.find(variable)
         return None if frame is None else frame.sugared.get(variable)
@@ -406,7 +400,7 @@ class Environment:
             self.tried.note(self.graph, name, simple, type, range)
 
     def _is_interface(self, name: str, annotated: Type | None) -> bool:
-        """Whether the variable is declared as an interface, here or where it was assigned before."""
+        """Return whether the variable is declared as an interface, here or where it was assigned before."""
         type = annotated or self.frame.find_type(self.frame.variable(name))
         return type is not None and isinstance(without_none(type), InterfaceType)
 
@@ -419,8 +413,8 @@ class Environment:
         annotated: Type | None,
         outer: EnvironmentFrame,
     ) -> Value:
-        """An assignment within a branch or a loop to a variable from outside: the type must stay, or the two must have
-        one in common."""
+        """Check an assignment within a branch or a loop to a variable from outside: the types must be equal, or have
+        a common supertype."""
         expected = outer.types.get(name)
         spelled = name.rpartition(".")[2]  # of a hidden variable, what the program calls it
         if simple is None or expected is None:
@@ -523,7 +517,7 @@ class Environment:
         ).output
 
     def find_origin(self, variable: str) -> FirstAssignment | None:
-        """How the variable was first assigned, where that does not tell what it is to hold."""
+        """Return the first assignment of the variable, if it does not determine the type."""
         frame: EnvironmentFrame | None = self.frame
         found: FirstAssignment | None = None
         while frame is not None:
@@ -532,7 +526,8 @@ class Environment:
         return found
 
     def origin_of(self, expr: Expr) -> FirstAssignment | None:
-        """How the variable was first assigned that ``expr`` names, if it names one, and if that does not tell all."""
+        """Return the first assignment of the variable that ``expr`` names, if it names one and the assignment does
+        not determine the type."""
         if expr.tree.kind != Var.KIND:
             return None
         return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
@@ -551,7 +546,7 @@ class Environment:
                 self.frame.origins[name] = known
 
     def _is_lenient(self, outer: EnvironmentFrame) -> bool:
-        """Whether a block that was not understood stands around this place, within ``outer``."""
+        """Return whether a block with errors encloses this place, within ``outer``."""
         frame: EnvironmentFrame | None = self.frame
         while frame is not None and frame is not outer:
             if frame.allows_any_type:
@@ -560,11 +555,11 @@ class Environment:
         return False
 
     def _may_widen(self, name: str, type: Type) -> bool:
-        """Whether a variable that had a narrower type so far may get a value of ``type`` in a branch: behind the branch
-        it has the type that both have in common.
+        """Return whether a variable that had a narrower type so far may get a value of ``type`` in a branch: after the
+        branch it has the common supertype.
 
-        Around a loop nothing may change, because the loop has been entered with what was known there: within
-        ``while x is not None`` x may become None again where it is Optional outside.
+        Across a loop nothing may widen, because the loop was entered with the narrower type: within ``while x is not
+        None`` x may become None again if it is Optional outside.
         """
         frame = self.frame
         near: Type | None = None
@@ -597,7 +592,7 @@ class Environment:
         return self.frame.knows_none(variable)
 
     def narrow(self, variable: str, range: SourceRange, value: Value) -> None:
-        """From here on the variable is known to hold ``value``, which is what it held before and not None."""
+        """Narrow the variable to ``value``, which is its previous value known not to be None."""
         before = self.frame.find_type(variable)
         if before is None:
             return
@@ -608,7 +603,7 @@ class Environment:
         self.narrowed.setdefault(variable, before)
 
     def forget_checks(self, names: Iterable[str], range: SourceRange) -> None:
-        """The variables may be None again, as they were before checks: a loop may assign None to them."""
+        """Undo the narrowing of variables by None checks: a loop may assign None to them."""
         for name in sorted(names):
             variable = self.frame.variable(name)
             before = self.narrowed.pop(variable, None)
@@ -624,7 +619,7 @@ class Environment:
         self.assign(name, range, SimpleValue(value))
 
     def give_up(self, name: str) -> None:
-        """``name`` was to be given a meaning by what could not be compiled."""
+        """Mark ``name`` as unknown: the construct that was to assign it could not be compiled."""
         name = self.frame.variable(name)
         self.frame.types.pop(name, None)
         self.frame.sugared[name] = ERROR_VALUE
@@ -700,13 +695,13 @@ def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:
 
 
 def _is_assumed_list(expected: Type, actual: Type) -> bool:
-    """Whether a list was probably made empty, without an annotation, to hold something else."""
+    """Return whether a list was probably made empty, without an annotation, to hold something else."""
     return isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType)
 
 
 def is_meaningful(name: str) -> bool:
-    """Whether a value may be named so: not a temporary of the compiler, not ``_`` or ``_1``, which mean nothing to a
-    reader."""
+    """Return whether a value may be named so: not a temporary of the compiler, not ``_`` or ``_1``, which mean nothing
+    to a reader."""
     if not name or name[0] == "$":
         return False
     if name == "_":

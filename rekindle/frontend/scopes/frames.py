@@ -46,7 +46,7 @@ class EnvironmentFrame:
     prefix: str | None = None
     """How the variables begin that are the frame's own."""
     origins: dict[str, FirstAssignment] = field(default_factory=dict)
-    """The variables whose first assignment, here, does not tell what they are to hold."""
+    """Variables whose first assignment, here, does not determine their types."""
     allows_any_type: bool = False
     """Whether variables from outside may become anything: what the block is was not understood."""
     known_none: set[str] = field(default_factory=set)
@@ -59,7 +59,7 @@ class EnvironmentFrame:
     """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
     def find(self, name: str) -> EnvironmentFrame | None:
-        """The innermost frame that knows ``name``; None where it may not have been assigned."""
+        """Return the innermost frame that knows ``name``; None where it may not have been assigned."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
@@ -70,7 +70,7 @@ class EnvironmentFrame:
         return None
 
     def find_partial(self, name: str) -> Partial | None:
-        """What is known of a variable that may not have been assigned; None for others."""
+        """Return what is known of a variable that may not have been assigned; None for others."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
@@ -83,7 +83,7 @@ class EnvironmentFrame:
         return None
 
     def set_partial(self, name: str, partial: Partial) -> None:
-        """From here on ``name`` may not have been assigned."""
+        """Mark ``name`` as possibly unassigned from here on."""
         self.types.pop(name, None)
         self.sugared.pop(name, None)
         self.undefined_reason.pop(name, None)
@@ -91,17 +91,17 @@ class EnvironmentFrame:
         self.partial[name] = partial
 
     def find_type(self, name: str) -> Type | None:
-        """The type of the variable ``name``, if it is one that holds a value of the graph."""
+        """Return the type of the variable ``name``, if it is one that holds a value of the graph."""
         frame = self.find(name)
         return None if frame is None else frame.types.get(name)
 
     def has_given_up(self, name: str) -> bool:
-        """Whether the statement that gave ``name`` its meaning here could not be compiled."""
+        """Return whether the statement that gave ``name`` its meaning here could not be compiled."""
         frame = self.find(name)
         return frame is not None and frame.sugared.get(name) is ERROR_VALUE
 
     def knows_none(self, name: str) -> bool:
-        """Whether the variable ``name`` is known to be None."""
+        """Return whether the variable ``name`` is known to be None."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.known_none:
@@ -137,7 +137,7 @@ class EnvironmentFrame:
         return None
 
     def variable(self, name: str) -> str:
-        """The variable that ``name`` means here: itself, unless a comprehension has one of its own."""
+        """Return the variable that ``name`` means here: itself, unless a comprehension has one of its own."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.hidden:
@@ -155,7 +155,7 @@ class EnvironmentFrame:
 
 
 class LoopKind(Enum):
-    """What kind of loop a statement stands in."""
+    """Kind of the loop that contains a statement."""
 
     NONE = 0
     LOOP = 1

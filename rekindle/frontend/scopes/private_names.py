@@ -1,7 +1,7 @@
-"""Variables that alone hold their containers: what changes another container changes none of theirs.
+"""Ownership of containers: find variables that never share their container with another variable.
 
-Found by the text of the function: such a variable is assigned nothing but new containers, and stands nowhere that could
-pass its container on.
+The analysis reads the source of the function: such a variable is assigned only new containers, and never used where its
+container could escape.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TRANSPARENT: Final = frozenset({"if", "while", "expression_statement", "assert"
 
 
 def private_names(definition: Def) -> frozenset[str]:
-    """The variables of the function that alone hold the containers that they hold."""
+    """Return the variables of the function that alone hold the containers that they hold."""
     assigned: set[str] = set()
     shared = {param.name.name for param in definition.params}
     for statement in definition.body:
@@ -46,7 +46,8 @@ def private_names(definition: Def) -> frozenset[str]:
 
 
 def _visit(tree: Tree, assigned: set[str], shared: set[str], *, passes: bool) -> None:
-    """Note what ``tree`` does to the names in it. ``passes``: where it stands, a container is looked at alone."""
+    """Record the uses of names in ``tree``. ``passes``: a container at this position is only read, and does not
+    escape."""
     kind = tree.kind
     if kind == Var.KIND:
         if not passes:
@@ -87,7 +88,7 @@ def _is_new(value: Expr) -> bool:
 
 
 def _looked_at(tree: Tree) -> list[Tree]:
-    """The parts of ``tree`` that it does not pass on."""
+    """Return the parts of ``tree`` that it does not pass on."""
     match tree.kind:
         case Select.KIND:
             return [Select(tree).value.tree]

@@ -23,7 +23,7 @@ class RefinementSet:
         return RefinementSet(self.if_false, self.if_true)
 
     def and_(self, other: RefinementSet) -> RefinementSet:
-        """Of ``a and b``: all that either says holds if true; what both say holds if false."""
+        """Return the refinements of ``a and b``: those of both if true; those that both have in common if false."""
         return RefinementSet({**self.if_true, **other.if_true}, _either(self.if_false, other.if_false))
 
     def or_(self, other: RefinementSet) -> RefinementSet:
@@ -31,7 +31,7 @@ class RefinementSet:
 
 
 def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
-    """What is true of a variable if one of two facts holds and it is not known which."""
+    """Return what is true of a variable if one of two facts holds and it is not known which."""
     both = [name for name in a if name in b and (a[name] == KNOWN_NONE) == (b[name] == KNOWN_NONE)]
     return {name: unify(a[name], b[name]) or union((a[name], b[name])) for name in both}
 

@@ -1,6 +1,6 @@
 """Definite assignment: which variables have a value where they are read.
 
-A variable that only some paths assign is *partial* behind them. Reading it emits a guard, which asks a flag:
+A variable that only some paths assign is *partial* after them. A read of it emits a guard, which tests a flag:
 
 .. code-block:: text
 
@@ -13,8 +13,8 @@ A variable that only some paths assign is *partial* behind them. Reading it emit
                                        -> ()
                                    %y : int = prim::Load[name="y"]()
 
-:func:`settle_guards` then removes the guards of reads that every path leads to with an assignment, and lets the
-assignments of the other variables set their flags.
+:func:`settle_guards` then removes guards of reads that an assignment precedes on every path, and inserts the updates of
+the remaining flags.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Partial:
 
 
 def join(a: Type, b: Type) -> Type:
-    """The type of a variable that holds the one or the other."""
+    """Return the type of a variable that holds the one or the other."""
     found = unify(a, b, default_to_union=True)
     if found is None:
         raise InternalError(f"{a} and {b} have no type in common")
@@ -56,8 +56,8 @@ def join(a: Type, b: Type) -> Type:
 
 
 def unassigned_text(name: str, *, is_free: bool) -> tuple[str, str]:
-    """The text and the class of the error that Python raises where ``name`` is read and has no value. ``is_free``: a
-    function within the one that assigns it reads it."""
+    """Return the text and the class of the error that Python raises where ``name`` is read and has no value.
+    ``is_free``: a function within the one that assigns it reads it."""
     if is_free:
         text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
         if sys.version_info < (3, 11):
@@ -70,7 +70,7 @@ def unassigned_text(name: str, *, is_free: bool) -> tuple[str, str]:
 
 
 def stored_types(block: Block) -> dict[str, Type]:
-    """What the variables are that ``block`` assigns, the blocks within it included."""
+    """Return what the variables are that ``block`` assigns, the blocks within it included."""
     found: dict[str, Type] = {}
     for node in block.all_nodes():
         if node.kind == "prim::Store":
@@ -86,9 +86,9 @@ def stored_types(block: Block) -> dict[str, Type]:
 def settle_guards(graph: Graph, guarded: set[str]) -> None:
     """Decide the guards of the variables ``guarded``, in a graph of loads and stores.
 
-    Before: guards that read flags which nothing sets, and flags that ``del`` clears. After: no guard stands where the
-    variable is certainly assigned; the flag of each variable that has a guard left is false at the start of the graph,
-    and true after each assignment.
+    Before: guards read flags that nothing sets, and ``del`` clears flags. After: there is no guard where the variable
+    is definitely assigned. The flag of each variable with a remaining guard is false at the start of the graph, and
+    true after each assignment.
     """
     loads = [node for node in graph.find_nodes("prim::Load") if node.get_string("name").startswith(FLAG)]
     guards: dict[Node, bool] = {}
@@ -109,7 +109,7 @@ def settle_guards(graph: Graph, guarded: set[str]) -> None:
 
 
 def _is_guard(load: Node) -> bool:
-    """Whether a flag is read to guard a read of the variable, and not to be kept."""
+    """Return whether a flag is read to guard a read of the variable, and not to be kept."""
     uses = load.output.uses
     return len(uses) == 1 and uses[0].user.kind == "prim::If"
 

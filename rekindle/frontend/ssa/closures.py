@@ -21,7 +21,7 @@ CLOSURES: Final = ("prim::fork", "prim::awaitable", "prim::Try")
 """The kinds of nodes that run a graph of their own: later, or to catch what it raises."""
 
 _REPEATABLE: Final = ("prim::Constant", "prim::Uninitialized")
-"""The kinds of nodes that may as well stand in another graph, too."""
+"""Kinds of nodes that may be copied into another graph."""
 
 
 def lift_closures(graph: Graph) -> None:
@@ -38,8 +38,8 @@ def _lift_within(block: Block) -> None:
 
 
 def _lift(node: Node) -> None:
-    """The captured values are inputs in the order in which they are first used. Constants of what is tried are its
-    own: it has no need to show what TorchScript shows."""
+    """Lift a closure: captured values become inputs in the order of their first uses. The body of a ``try`` has its
+    own constants, since it need not match TorchScript's form."""
     subgraph = Graph()
     captured: dict[Value, Value] = {}
     own: dict[Value, Value] = {}

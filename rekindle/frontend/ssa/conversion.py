@@ -61,7 +61,7 @@ class _Scope:
     leaves: bool = False
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """Each of ``names`` once, by name as in TorchScript: a graph is to look the same each time."""
+        """Return each of ``names`` once, by name as in TorchScript: a graph is to look the same each time."""
         found = dict.fromkeys(names)
         return list(found) if self.as_printed else sorted(found)
 
@@ -136,7 +136,7 @@ def _visit_if(node: Node, scope: _Scope) -> None:
 
 
 def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) -> Value:
-    """What a variable is at the end of a branch of ``node``, which no one may get to.
+    """Return what a variable is at the end of a branch of ``node``, which no one may get to.
 
     Under ``forget`` the value does not count, though the branch may know one.
     """
@@ -150,10 +150,10 @@ def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) 
 
 
 def _joined_type(name: str, branches: list[_Scope], *, is_partial: bool) -> Type | None:
-    """The type that a variable has behind an ``if``; None where it is not defined there.
+    """Return the type of a variable after an ``if``; None if it is not defined there.
 
-    A branch that exits does not count, unless both do: then no one gets behind the ``if``, but a loop around it must
-    know that a variable of its own was assigned before the jump.
+    A branch that exits does not count, unless both do: then nothing after the ``if`` is reachable, but a loop around it
+    must know that its variable was assigned before the jump.
     """
     counting = [branch for branch in branches if not branch.exits]
     counting = counting or [branch for branch in branches if not branch.leaves] or branches
@@ -177,7 +177,7 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
     for name in scope.in_order(assigned.types):
         type = scope.find(name)
         if type is None:
-            # The loop may not run at all, so that the variable is not there behind it.
+            # The loop may run zero times, so that the variable is undefined after it.
             continue
         # The body may run any number of times: what it starts from is of the first type or of the body's.
         joined = entered.types.get(name) or _joined(type, assigned.types[name]) or type
@@ -210,8 +210,8 @@ def _begin_partial(loop: Node, body: Block, scope: _Scope) -> None:
 
 
 def _widened(body: Block, scope: _Scope) -> dict[str, Type]:
-    """The variables of ``scope`` that are of a wider type in the loop's body than before the loop: whatever is assigned
-    at any place of it may be there when the body runs again, or behind the loop, by way of ``break``."""
+    """Return the variables of ``scope`` with a wider type in the loop's body than before the loop. A value assigned
+    anywhere in the body may be present in the next iteration, or after the loop through ``break``."""
     found: dict[str, Type] = {}
     _widen(body, scope, found)
     return found
@@ -235,7 +235,8 @@ def _joined(one: Type, other: Type) -> Type | None:
 
 
 def is_meaningful_name(name: str) -> bool:
-    """Whether values are named after the variable: not for the emitter's own (``$x``) nor for ``_`` and ``_1``."""
+    """Return whether values are named after the variable: not for the emitter's own (``$x``) nor for ``_`` and
+    ``_1``."""
     if not name or name.startswith("$"):
         return False
     return not (name.startswith("_") and (len(name) == 1 or name[1:].isdigit()))
@@ -260,7 +261,7 @@ def _add_stored_output(node: Node, name: str, type: Type) -> None:
 
 
 def add_loop_continuations(graph: Graph) -> None:
-    """Replace ``break`` and ``continue`` by ``prim::LoopContinuation``: whether to go on, and the carried variables.
+    """Replace ``break`` and ``continue`` by ``prim::LoopContinuation``: whether to continue, and the carried variables.
 
     .. code-block:: text
 
@@ -285,7 +286,7 @@ def _continue_block(block: Block, loop: Node | None) -> None:
                     _continue_block(inner, None)
             case "prim::BreakStmt" | "prim::ContinueStmt":
                 if loop is None:
-                    raise InternalError(f"{node.kind} stands in no loop")
+                    raise InternalError(f"{node.kind} is not in a loop")
                 _replace_jump(node, loop)
             case _:
                 for inner in node.blocks:
@@ -299,7 +300,7 @@ def _replace_jump(jump: Node, loop: Node) -> None:
         # At the top: were it here, the exit transform would see something to guard.
         condition = graph.block.prepend(graph.create_constant(False, range=jump.range)).output
     else:
-        # What the condition finds out of variables is for the next iteration, not for what stands behind the jump.
+        # Refinements by the condition hold for the next iteration, not for code after the jump.
         for node in loop.blocks[1].nodes:
             if node.kind == "prim::Store":
                 load = _load(jump, node.get_string("name"), node.input.type).insert_before(jump)

@@ -1,7 +1,7 @@
-"""The exit transform: ``prim::LoopContinuation`` and ``prim::ReturnStmt`` become outputs of blocks.
+"""Exit transform: convert ``prim::LoopContinuation`` and ``prim::ReturnStmt`` to outputs of blocks.
 
-A loop continuation ends the innermost loop's body, a return the graph or the closure. A block that has certainly exited
-drops the nodes behind; where it may have exited, a bool tells, and the rest of the block runs only if it has not:
+A loop continuation ends the innermost loop's body, a return the graph or the closure. Nodes after a definite exit are
+deleted. After a possible exit, the rest of the block runs only if a bool reports that it was not taken:
 
 .. code-block:: text
 
@@ -14,7 +14,8 @@ drops the nodes behind; where it may have exited, a bool tells, and the rest of 
     %b : int = aten::neg(%a)                      return (%y)
     = prim::ReturnStmt(%b)
 
-Values that no one will read, because control has left, are ``prim::Uninitialized``; they stand at the top of the graph.
+Values that are never read, because control has left, are ``prim::Uninitialized``; these nodes are at the start of the
+graph.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class _ExitTransform:
         return owner is None or owner.kind in CLOSURES
 
     def _transform_nodes(self, block: Block) -> _Exit:
-        """Transform what ``block`` holds. What stands behind a possible exit is guarded, from the end on."""
+        """Transform the nodes of ``block``. Nodes after a possible exit are guarded, from the end on."""
         possible: list[tuple[_Exit, Node]] = []
         exit = self._wont()
         node = block.return_node.next
@@ -150,7 +151,7 @@ class _ExitTransform:
         return self._wont()
 
     def _deliver(self, block: Block, exit: _Exit) -> _Exit:
-        """Hand the exit's values to its target, where exits end; exceptions go on."""
+        """Pass the exit's values to its target, where the exit ends; exceptions continue outwards."""
         if exit.status is _Status.WILL:
             _set_outputs(block, exit.values)
         elif exit.status is _Status.MIGHT:
@@ -162,7 +163,7 @@ class _ExitTransform:
         return exit if exit.status is _Status.THROWS else self._wont()
 
     def _delete_from(self, block: Block, first: Node) -> None:
-        """Delete ``first`` and what stands behind it, which never runs."""
+        """Delete ``first`` and the nodes after it, which are unreachable."""
         while first is not block.return_node:
             last = block.return_node.prev
             for value in [*last.outputs, *(value for inner in last.blocks for value in _visible_values(inner))]:
@@ -174,9 +175,9 @@ class _ExitTransform:
                 return
 
     def _guard_rest(self, block: Block, exit: _Exit, place: Node, rest: _Exit) -> _Exit:
-        """Run what stands behind ``place`` only if control has not left by ``exit``.
+        """Run the nodes after ``place`` only if control has not left by ``exit``.
 
-        ``rest`` is how control leaves from there on; returns how it leaves in all.
+        ``rest`` is how control leaves from there on; return how it leaves in total.
         """
         guard = self._new_if(exit.flag).insert_after(place)
         stayed = guard.blocks[1]
@@ -189,7 +190,7 @@ class _ExitTransform:
         return self._join(guard, _Exit(_Status.WILL, self.true, exit.values), rest)
 
     def _pass_on_escaping(self, guard: Node) -> None:
-        """Let ``guard`` return what is used outside of it: the values of a ``with`` body are known behind it."""
+        """Let ``guard`` return values that are used outside of it: those of a ``with`` body are visible after it."""
         stayed = guard.blocks[1]
         for value in list(_visible_values(stayed)):
             outside = [use for use in value.uses if not stayed.contains(use.user)]
@@ -206,7 +207,7 @@ class _ExitTransform:
         return self._join(node, then_exit, self.transform_block(else_block))
 
     def _join(self, node: Node, then_exit: _Exit, else_exit: _Exit) -> _Exit:
-        """How control leaves an ``if`` by the exits of its branches, told by new outputs."""
+        """Return how control leaves an ``if``, given the exits of its branches; new outputs report it."""
         status = _joined_status(then_exit.status, else_exit.status)
         if status is _Status.THROWS:
             return _Exit(status, self.thrown, [])
@@ -227,7 +228,7 @@ class _ExitTransform:
         if exit.leaves_nothing:
             # The body may not run at all, so that a loop never surely throws.
             return self._wont()
-        # Leaving the function leaves the loop: it goes on only if control has not left.
+        # Leaving the function leaves the loop: it continues only if control has not left.
         choice = body.append(self._new_if(exit.flag))
         (condition,) = _add_if_outputs(choice, [self.false], [body.outputs[0]])
         body.replace_output(0, condition)
@@ -264,7 +265,7 @@ class _ExitTransform:
 
 
 def _visible_values(block: Block) -> Iterator[Value]:
-    """The values of ``block``, and of the ``with`` bodies in it."""
+    """Yield the values of ``block``, and of the ``with`` bodies in it."""
     for node in block.nodes:
         yield from node.outputs
         if node.kind == "prim::With":
@@ -273,7 +274,7 @@ def _visible_values(block: Block) -> Iterator[Value]:
 
 
 def _joined_status(then: _Status, otherwise: _Status) -> _Status:
-    """The status of an ``if``. A branch that throws does as the other one does: no one sees the difference."""
+    """Return the status of an ``if``. A branch that throws does as the other one does: no one sees the difference."""
     if then is _Status.THROWS:
         return otherwise
     if otherwise is _Status.THROWS or then is otherwise:
@@ -380,9 +381,9 @@ def _constant_bool(value: Value) -> bool | None:
 
 
 def wrap_with_bodies(block: Block) -> None:
-    """Move what stands between ``prim::Enter`` and ``prim::Exit`` into a ``prim::With``.
+    """Move the nodes between ``prim::Enter`` and ``prim::Exit`` into a ``prim::With``.
 
-    So an exit within runs the ``prim::Exit`` all the same.
+    So an exit within still runs the ``prim::Exit``.
 
     .. code-block:: text
 
@@ -405,11 +406,11 @@ def wrap_with_bodies(block: Block) -> None:
             entered.append(node)
         elif node.kind == "prim::Exit":
             if not entered:
-                raise InternalError("prim::Exit stands without prim::Enter")
+                raise InternalError("prim::Exit has no prim::Enter")
             _wrap(entered.pop(), node)
         node = following
     if entered:
-        raise InternalError("prim::Enter stands without prim::Exit")
+        raise InternalError("prim::Enter has no prim::Exit")
 
 
 def _wrap(enter: Node, exit: Node) -> None:

@@ -139,7 +139,7 @@ def _assign_to_each(emitter: Emitter, targets: Sequence[Expr], value: Expr) -> N
 
 
 def _declared(emitter: Emitter, annotation: Expr) -> Type | None:
-    """The type that the annotation of a variable means; None where it means what only Python has."""
+    """Return the type that the annotation of a variable means; None where it means what only Python has."""
     try:
         return parse_type_expression(annotation, emitter.resolver)
     except UndefinedNameError:
@@ -153,7 +153,7 @@ def _is_known(emitter: Emitter, name: str, range: SourceRange) -> bool:
 
 
 def _assign_first(emitter: Emitter, origin: FirstAssignment, target: Expr, value: Expr) -> None:
-    """An assignment that may not tell all that the variable is to hold; uses of it may have told."""
+    """Emit an assignment that may not determine the type of the variable; later uses may already have determined it."""
     type = _first_type(emitter, origin, target, value)
     if type is None or origin.kind == NUMBERS:
         assign(emitter, target, emitter.emit_sugared(value, 1, type), value.range)
@@ -176,8 +176,7 @@ def _assign_side_by_side(emitter: Emitter, targets: Sequence[Expr], values: Sequ
 
 
 def _first_type(emitter: Emitter, origin: FirstAssignment, target: Expr, value: Expr) -> Type | None:
-    """The type that a variable is to have of which this assignment does not tell all; None where nothing else has
-    told."""
+    """Return the inferred type of a variable whose assignment does not determine it; None if it was not inferred."""
     frame = emitter.environment.frame
     variable = frame.variable(Var(target.tree).name.name)
     around = None if frame.parent is None else frame.parent.find_type(variable)
@@ -222,7 +221,7 @@ def _assign_annotated(emitter: Emitter, target: Expr, value: Expr, type: Type) -
 
 
 def _assign_as(emitter: Emitter, target: Expr, found: SugaredValue, type: Type | None, range: SourceRange) -> None:
-    """Assign to a target that is to be of the type, where one is told; ``range`` is the place of the value."""
+    """Assign to a target, as a value of ``type`` if one is given; ``range`` is the location of the value."""
     if isinstance(type, (DictType, ListType)) and isinstance(found, SimpleValue):
         known = found.value.type
         if known.is_subtype_of(type):
@@ -283,7 +282,7 @@ def _assign_new(
 
 
 def _kept(emitter: Emitter, target: Expr, value: Expr) -> SugaredValue | None:
-    """The generator, or another iterator, that a variable is to hold; None for other values."""
+    """Return the generator, or another iterator, that a variable is to hold; None for other values."""
     if target.tree.kind != Var.KIND or not emitter.graph.follows_python:
         return None
     name = Var(target.tree).name.name
@@ -315,7 +314,7 @@ def _kept_call(emitter: Emitter, name: str, call: Apply) -> SugaredValue | None:
 
 
 def _evaluated_now(emitter: Emitter, expr: Expr) -> Expr:
-    """An argument of a call that is made later, evaluated now: the variable that holds it."""
+    """Return an argument of a call that is made later, evaluated now: the variable that holds it."""
     is_empty = expr.tree.kind == ListLiteral.KIND and not ListLiteral(expr.tree).items
     if is_empty or expr.tree.kind in _SAME_LATER:
         return expr
@@ -416,7 +415,7 @@ def _assign_rest(emitter: Emitter, starred: Starred, rest: Value, range: SourceR
 
 
 def _starred_list(emitter: Emitter, values: Sequence[Value], range: SourceRange) -> Value:
-    """What a starred target holds: a list, as in Python; for TorchScript a tuple where the types differ."""
+    """Return what a starred target holds: a list, as in Python; for TorchScript a tuple where the types differ."""
     if not values:
         return emitter.insert_node("prim::EmptyListLiteral", range, [], [ListType(TENSOR)]).output
     types = [unshaped(value.type) for value in values]
@@ -449,7 +448,7 @@ def emit_aug_assign(emitter: Emitter, statement: AugAssign) -> None:
 
 
 def _augment(emitter: Emitter, statement: AugAssign, current: Value) -> Value:
-    """The new value of the target: a tensor or a list changed in place, else a fresh value."""
+    """Return the new value of the target: a tensor or a list changed in place, else a fresh value."""
     rhs = emitter.emit_expression(statement.value, _wanted(current))
     return _apply(emitter, statement, current, rhs)
 
@@ -550,12 +549,12 @@ def _augment_slice(emitter: Emitter, statement: AugAssign, slice: SliceExpr, bas
 
 
 def _wanted(current: Value) -> Type | None:
-    """The type that a literal is to have where it is added to ``current``."""
+    """Return the type that a literal is to have where it is added to ``current``."""
     return current.type if isinstance(current.type, ListType) else None
 
 
 _SAME_LATER: Final = frozenset({"const", "true", "false", "none", StringLiteral.KIND, Lambda.KIND})
-"""Expressions that mean the same wherever they stand."""
+"""Expressions with the same value wherever they occur."""
 
 
 def _is_variable(target: Expr) -> bool:
@@ -576,7 +575,8 @@ def _is_new_container(found: SugaredValue) -> bool:
 
 
 def _is_emptied(origin: FirstAssignment, around: Type) -> bool:
-    """Whether a branch or a loop empties a list or dict that was made ``around`` it, which tells what it holds."""
+    """Return whether a branch or a loop empties a list or dict that was made ``around`` it, which determines the
+    element type."""
     known = without_none(around)
     if isinstance(known, ListType):
         return origin.kind == (TUPLE if known.is_tuple else LIST)
@@ -592,7 +592,7 @@ def _items(target: Expr) -> list[Expr]:
 
 
 def _check_targets(targets: Sequence[Expr], range: SourceRange) -> int:
-    """The number of starred targets, at most one."""
+    """Return the number of starred targets, at most one."""
     starred = sum(target.tree.kind == Starred.KIND for target in targets)
     if starred > 1:
         raise UnsupportedError("only one target can be starred", range)

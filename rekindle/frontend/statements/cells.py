@@ -55,7 +55,7 @@ class TryBody:
     outer: EnvironmentFrame
     """What is known around it."""
     loop: LoopKind
-    """The loop around it, which its jumps leave or go on with."""
+    """The enclosing loop, which its jumps leave or continue."""
     cells: dict[str, VariableCell] = field(default_factory=dict)
     """Those of variables from around it, and of others that are there at its end."""
     returned: VariableCell | None = None
@@ -113,7 +113,7 @@ class TryBody:
         self.set_flag(graph, name, graph.insert_constant(True, range=range) if assigned is None else assigned, range)
 
     def set_flag(self, graph: Graph, name: str, assigned: Value, range: SourceRange) -> None:
-        """From here on the variable is ``assigned``, or not."""
+        """Set the flag that the variable is ``assigned``, or not."""
         if name in self.flags:
             self.flags[name].write(graph, assigned, BOOL, range)
 

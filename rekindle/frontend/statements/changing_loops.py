@@ -38,7 +38,8 @@ _LOOKS: Final = frozenset({"len", "__getitem__", "Loop"})
 
 
 def _name(node: Node) -> str:
-    """The name of an operator, which is ``python::keys`` in place of ``aten::keys`` for keys of several types."""
+    """Return the name of an operator, which is ``python::keys`` in place of ``aten::keys`` for keys of several
+    types."""
     return node.kind.partition("::")[2]
 
 
@@ -48,7 +49,7 @@ def library_of_keys(type: Type) -> str:
 
 
 def underlying_dict(value: Value) -> Value | None:
-    """The dict of whose keys, values or items a loop goes over the list ``value``; None for other lists."""
+    """Return the dict of whose keys, values or items a loop goes over the list ``value``; None for other lists."""
     if _name(value.node) not in _VIEWS:
         return None
     container, *_ = value.node.inputs
@@ -88,7 +89,8 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
 
 
 def error_of(type: Type) -> tuple[str, str]:
-    """What Python says where a container of the type has been changed within a loop over it, and the class of that."""
+    """Return what Python says where a container of the type has been changed within a loop over it, and the class of
+    that."""
     python = type.python.partition(":")[0] if isinstance(type, (DictType, ListType)) else ""
     said = {
         "deque": "deque mutated during iteration",
@@ -100,12 +102,13 @@ def error_of(type: Type) -> tuple[str, str]:
 
 
 def may_change_length(block: Block, value: Value, is_private: Private) -> bool:
-    """Whether running ``block`` may make the container ``value`` longer or shorter."""
+    """Return whether running ``block`` may make the container ``value`` longer or shorter."""
     return any(_changes(node, value, block, is_private) for node in block.all_nodes())
 
 
 def may_delete(block: Block, value: Value, is_private: Private) -> bool:
-    """Whether running ``block`` may take something out of the container ``value``, if it may change its length."""
+    """Return whether running ``block`` may take something out of the container ``value``, if it may change its
+    length."""
     nodes = (node for node in block.all_nodes() if _name(node) not in _ONLY_ADDS)
     return any(_changes(node, value, block, is_private) for node in nodes)
 
@@ -124,7 +127,7 @@ def _changes(node: Node, value: Value, body: Block, is_private: Private) -> bool
 
 
 def _lengths_changed(node: Node) -> Iterator[Value]:
-    """The containers that ``node`` may make longer or shorter."""
+    """Yield the containers that ``node`` may make longer or shorter."""
     schema = node.schema
     if schema is None or not schema.is_mutable or _name(node) in _KEEPS_LENGTH:
         return
@@ -136,7 +139,8 @@ def _lengths_changed(node: Node) -> Iterator[Value]:
 
 
 def _callee_changes(node: Node, type: Type, seen: set[int]) -> bool:
-    """Whether a function that is called may change the length of a container of the type, which it was not given."""
+    """Return whether a function that is called may change the length of a container of the type, which it was not
+    given."""
     record = called_function(node)
     if record is None or not record.is_defined:
         return True
@@ -179,7 +183,7 @@ def _same(a: Value, b: Value) -> bool:
 
 
 def _are_apart(a: Value, b: Value, is_private: Private) -> bool:
-    """Whether two values that are not the same variable are certainly two containers."""
+    """Return whether two values that are not the same variable are certainly two containers."""
     return _is_alone(a, is_private) or _is_alone(b, is_private)
 
 
@@ -189,7 +193,7 @@ def _is_alone(value: Value, is_private: Private) -> bool:
 
 
 def _is_made(node: Node) -> bool:
-    """Whether ``node`` makes a container that was not there before."""
+    """Return whether ``node`` makes a container that was not there before."""
     if node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral", "prim::DictConstruct"):
         return True
     operator = node.operator
@@ -200,7 +204,7 @@ def _is_made(node: Node) -> bool:
 
 
 def _is_made_within(value: Value, body: Block) -> bool:
-    """Whether ``value`` is a container that the same iteration has made, so that it is not the one gone over."""
+    """Return whether ``value`` is a container that the same iteration has made, so that it is not the one gone over."""
     node: Node | None = _source(value).node
     if node is None or node.kind != "prim::Load":
         return node is not None and body.contains(node) and _is_made(node)
@@ -218,7 +222,7 @@ def _is_made_within(value: Value, body: Block) -> bool:
 
 
 def _is_new(value: Value) -> bool:
-    """Whether ``value`` was made where it stands, and is nowhere else."""
+    """Return whether ``value`` is a new object, made here, without another reference."""
     return _is_made(_source(value).node) and all(
         _name(use.user) in _LOOKS or _is_changed_by(use.user, value) for use in value.uses
     )

@@ -1,4 +1,4 @@
-"""What is to be known of a statement that could not be compiled, so that the emitter can go on behind it."""
+"""Error recovery: the effects of a statement that could not be compiled, so that the emitter can continue after it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rekindle.syntax.views import (
 
 
 def target_names(target: Expr) -> set[str]:
-    """The names that assigning to ``target`` gives a meaning."""
+    """Return the names that an assignment to ``target`` binds."""
     if target.tree.kind == Var.KIND:
         return {Var(target.tree).name.name}
     if target.tree.kind == Starred.KIND:
@@ -45,12 +45,12 @@ def target_names(target: Expr) -> set[str]:
 
 
 def assigned_names(statements: Iterable[Stmt | Expr]) -> set[str]:
-    """The names that the statements (or expressions), and those within them, give a meaning."""
+    """Return the names that the statements (or expressions), and those within them, bind."""
     return names_given_by(tree for statement in statements for tree in walk_scope(statement.tree))
 
 
 def names_given_by(trees: Iterable[Tree]) -> set[str]:
-    """The names that the trees themselves give a meaning."""
+    """Return the names that the trees themselves bind."""
     names: set[str] = set()
     for tree in trees:
         if tree.kind in _NAMING:
@@ -61,13 +61,14 @@ def names_given_by(trees: Iterable[Tree]) -> set[str]:
 
 
 def deleted_names(statement: Stmt) -> set[str]:
-    """The variables that the statement, and those within it, delete."""
+    """Return the variables that the statement, and those within it, delete."""
     deletions = [Delete(tree) for tree in walk_scope(statement.tree) if tree.kind == Delete.KIND]
     return {name for each in deletions for target in each.targets for name in target_names(target)}
 
 
 def tries_that_assign(statement: Stmt) -> dict[str, frozenset[int]]:
-    """The ``try`` statements within the statement, by the identity of their trees, for each name that they assign."""
+    """Return the ``try`` statements within the statement, by the identity of their trees, for each name that they
+    assign."""
     found: dict[str, frozenset[int]] = {}
     for tree in walk_scope(statement.tree):
         if tree.kind == Try.KIND:
@@ -95,7 +96,7 @@ _NAMING: Final[dict[str, Callable[[Tree], Iterable[str]]]] = {
     LocalImport.KIND: lambda tree: [LocalImport(tree).name],
     Handler.KIND: lambda tree: filter(None, [Handler(tree).name]),
 }
-"""The names that a tree of a kind gives a meaning, other than by targets."""
+"""The names that a tree of a kind binds, other than by targets."""
 
 _ASSIGNING: Final[dict[str, Callable[[Tree], Iterable[Expr]]]] = {
     Assign.KIND: lambda tree: Assign(tree).targets,
@@ -108,7 +109,7 @@ _ASSIGNING: Final[dict[str, Callable[[Tree], Iterable[Expr]]]] = {
 
 
 def assigns_attribute(tree: Tree) -> bool:
-    """Whether the statement assigns to an attribute, so that emitting it may leave traces in a class."""
+    """Return whether the statement assigns to an attribute, so that emitting it may leave traces in a class."""
     return any(
         target.tree.kind == Select.KIND
         for each in tree.walk()
@@ -118,14 +119,14 @@ def assigns_attribute(tree: Tree) -> bool:
 
 
 def may_leave(statements: Iterable[Stmt]) -> bool:
-    """Whether the function may end within the statements."""
+    """Return whether the function may end within the statements."""
     return any(
         tree.kind in (Return.KIND, Raise.KIND) for statement in statements for tree in walk_scope(statement.tree)
     )
 
 
 def names_in(expr: Expr) -> set[str]:
-    """The variables that ``expr`` names."""
+    """Return the variables that ``expr`` names."""
     return {Var(tree).name.name for tree in expr.tree.walk() if tree.kind == Var.KIND}
 
 
@@ -133,7 +134,7 @@ _STATIC: Final = frozenset({"hasattr", "isinstance", "is_scripting", "is_tracing
 
 
 def asks_compiler(expr: Expr) -> bool:
-    """Whether ``expr`` calls what the compiler answers, so that a branch may be meant for it not to see."""
+    """Return whether ``expr`` calls what the compiler answers, so that a branch may be meant for it not to see."""
     for tree in expr.tree.walk():
         if tree.kind == Apply.KIND:
             callee = Apply(tree).callee

@@ -52,7 +52,7 @@ def begun(emitter: Emitter, expr: Expr, later: Expr) -> Expr:
 
 
 def begun_generator(emitter: Emitter, generator: GeneratorExpr) -> GeneratorExpr:
-    """The generator with its first iterable evaluated."""
+    """Return the generator with its first iterable evaluated."""
     first, *others = generator.generators
     begun = Comprehension.create(first.range, first.target, _kept_source(emitter, first.iterable), first.conditions)
     return GeneratorExpr(GeneratorExpr.create(generator.range, generator.element, [begun, *others]).tree)
@@ -65,7 +65,7 @@ def _kept_source(emitter: Emitter, iterable: Expr) -> Expr:
 
 
 def elements_of(emitter: Emitter, expr: Expr) -> SugaredValue:
-    """What ``expr`` iterates over, beside others. Elements of generators are computed where their turn comes.
+    """Return what ``expr`` iterates over, beside others. Elements of generators are computed where their turn comes.
 
     Raises:
         UnsupportedError: they have effects, and could only be computed beforehand.
@@ -101,7 +101,7 @@ def element_of(emitter: Emitter, element: Expr, target: Expr, item: SugaredValue
 
 
 def until_true(emitter: Emitter, expr: GeneratorExpr, condition: Callable[[], Value]) -> Value:
-    """Whether ``condition``, which is emitted for each element, holds for one. The first one ends it."""
+    """Return whether ``condition``, which is emitted for each element, holds for one. The first one ends it."""
     range = expr.range
     found = emitter.environment.hidden_variable("found")
     emitter.environment.store(found, range, emitter.graph.insert_constant(False, range=range), BOOL)
@@ -115,7 +115,7 @@ def until_true(emitter: Emitter, expr: GeneratorExpr, condition: Callable[[], Va
 
 
 def first_of(emitter: Emitter, expr: GeneratorExpr, other: Value | None) -> Value:
-    """The first element. Where there is none, ``other``; it raises where that is None."""
+    """Return the first element. Where there is none, ``other``; it raises where that is None."""
     range, environment = expr.range, emitter.environment
     found, first = environment.hidden_variable("found"), environment.hidden_variable("first")
     environment.store(found, range, emitter.graph.insert_constant(False, range=range), BOOL)
@@ -157,8 +157,8 @@ def among_generated(emitter: Emitter, expr: BinOp, generator: GeneratorExpr) -> 
 
 
 def has_effects(node: Node, result: Value) -> bool:
-    """Whether a node does more than compute values, as far as is known. Writing to ``result`` does not count, and a
-    warning may come early."""
+    """Return whether a node does more than compute values, as far as is known. Writing to ``result`` does not count,
+    and a warning may come early."""
     operator = node.operator
     if node.kind == "prim::CallMethod" or (operator and operator.has_side_effects and node.kind != "aten::warn"):
         return True

@@ -1,4 +1,4 @@
-"""Branches: of two blocks one runs, and what they assign is known behind."""
+"""Emit ``if`` statements, and merge the variables that both blocks define after the ``if``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rekindle.ir.types import ANY, Type, UnionBase, join_values, unify, union
 
 @dataclass(slots=True, frozen=True)
 class BranchBody:
-    """What a branch does: ``emit`` emits it. ``range`` is where it stands."""
+    """Body of a branch: ``emit`` emits it, and ``range`` is its location."""
 
     emit: Callable[[], object]
     range: SourceRange
@@ -27,7 +27,7 @@ class BranchBody:
 def emit_if_else(
     emitter: Emitter, range: SourceRange, condition: CondValue, if_true: BranchBody, if_false: BranchBody
 ) -> None:
-    """One of the two branches; only that one is compiled where the compiler knows which."""
+    """Emit both branches, or only one if the compiler knows which is taken."""
     refinements = condition.refinements
     if condition.static is not None:
         emitter.refine(refinements.if_true if condition.static else refinements.if_false, range)
@@ -53,9 +53,9 @@ def emit_if_else(
 def _merge_branches(
     emitter: Emitter, range: SourceRange, node: Node, frames: list[EnvironmentFrame], exits: tuple[bool, bool]
 ) -> None:
-    """What the names that the branches assign mean behind the ``if``.
+    """Merge the names that the branches assign, after the ``if``.
 
-    A name is defined if both branches define it, or knew it before; a branch that exits does not count.
+    A name is defined if both branches define it, or it was defined before; a branch that exits does not count.
     """
     words = ("if the condition holds", "if the condition does not hold")
     emitter.environment.keep_origins([frame for frame, exited in zip(frames, exits, strict=True) if not exited])
@@ -128,7 +128,7 @@ def _merge_numbers(emitter: Emitter, name: str, types: Sequence[Type], joined: T
 
 
 def _merge_partial(emitter: Emitter, name: str, frames: Sequence[EnvironmentFrame]) -> None:
-    """A name that only one of the branches has surely assigned."""
+    """Merge a name that only one of the branches definitely assigns."""
     found: Partial | None = None
     for frame in frames:
         type = frame.find_type(name)
@@ -142,7 +142,7 @@ def _merge_partial(emitter: Emitter, name: str, frames: Sequence[EnvironmentFram
 
 
 def _merge_with_exit(emitter: Emitter, name: str, frame: EnvironmentFrame) -> None:
-    """A name behind an ``if`` of which one branch exits, and the other one ends with ``frame``."""
+    """Merge a name after an ``if`` of which one branch exits, and the other one ends with ``frame``."""
     type = frame.find_type(name)
     partial = frame.find_partial(name)
     if type is not None:

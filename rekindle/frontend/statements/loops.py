@@ -64,12 +64,12 @@ from rekindle.syntax.views import (
 )
 
 _COMPREHENSIONS_ARE_INLINED: Final = sys.version_info >= (3, 12)
-"""Whether Python runs comprehensions where they stand, and generators alone as functions."""
+"""Whether Python runs comprehensions inline, and only generators as functions."""
 
 
 def give_up_condition(emitter: Emitter, condition: Expr) -> None:
-    """What a condition that could not be compiled says of variables is not known: those that it can have narrowed
-    are given up, and those that it was to assign."""
+    """Discard the facts of a condition that could not be compiled: variables that it may narrow or assign become
+    unknown."""
     for name in assigned_names([condition]):
         emitter.environment.give_up(name)
     for name in names_in(condition):
@@ -79,13 +79,13 @@ def give_up_condition(emitter: Emitter, condition: Expr) -> None:
 
 
 def _forget_checks(emitter: Emitter, statement: While | For) -> None:
-    """What checks have shown of variables holds in the first turn only, where the loop assigns them."""
+    """Undo refinements of variables that the loop assigns: they hold in the first iteration only."""
     if emitter.environment.narrowed:
         emitter.environment.forget_checks(assigned_names([statement]), statement.range)
 
 
 def emit_while(emitter: Emitter, statement: While) -> None:
-    """A condition that assigns does so in the body: ``while True: if not …: break``."""
+    """Emit a while loop. A condition that assigns is moved into the body: ``while True: if not …: break``."""
     _forget_checks(emitter, statement)
     condition = statement.condition
     if any(tree.kind == Walrus.KIND for tree in walk_scope(condition.tree)):
@@ -97,7 +97,7 @@ def emit_while(emitter: Emitter, statement: While) -> None:
 
 
 def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("filter",)) -> GeneratorExpr | None:
-    """The generator expression that ``expr`` is, or that a call of one of the ``functions`` is: ``map``,
+    """Return the generator expression that ``expr`` is, or that a call of one of the ``functions`` is: ``map``,
     ``filter``."""
     if not emitter.graph.follows_python:
         return None
@@ -108,7 +108,7 @@ def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("fi
 
 
 def _generator_apart(emitter: Emitter, expr: Expr, names: set[str]) -> GeneratorExpr | None:
-    """A generator that a comprehension goes over whose targets are called ``names``; None where it reads other
+    """Return a generator that a comprehension goes over whose targets are called ``names``; None where it reads other
     variables that are called so."""
     generator = generator_of(emitter, expr)
     return None if generator is None or names & names_read_late(generator) else generator
@@ -226,7 +226,7 @@ def _emit_loop(
     target: Expr | None = None,
     condition: Expr | None = None,
 ) -> None:
-    """A loop that is a statement, so that what it assigns is known after it."""
+    """Emit a loop statement; variables that it assigns are merged after it."""
     with emitter.environment.in_loop(statement):
         frame = _run_loop(emitter, statement.range, body, iterator=iterator, target=target, condition=condition)
         _leave_loop(emitter, frame, statement)
@@ -348,7 +348,7 @@ def _ask_length_again(emitter: Emitter, node: Node, iterator: SugaredValue, rang
 
 
 def _leave_loop(emitter: Emitter, frame: EnvironmentFrame, statement: For | While) -> None:
-    """What the names that the body has assigned mean behind the loop."""
+    """Merge the names that the body has assigned, after the loop."""
     outer, range = emitter.environment.frame, statement.range
     for name, value in frame.sugared.items():
         if value is ERROR_VALUE and outer.find(name) is not None:
@@ -370,7 +370,7 @@ def _leave_loop(emitter: Emitter, frame: EnvironmentFrame, statement: For | Whil
 def emit_comprehension(emitter: Emitter, expr: Expr, hint: Type | None) -> Value:
     if expr.tree.kind == DictComp.KIND:
         return _dict_comprehension(emitter, DictComp(expr.tree), hint)
-    # A generator is eaten where it stands, so that the list of what it gives serves as well.
+    # A generator is consumed right here, so that the list of its elements is equivalent.
     view = GeneratorExpr if expr.tree.kind == GeneratorExpr.KIND else ListComp
     return list_comprehension(emitter, view(expr.tree), hint)
 
@@ -561,10 +561,10 @@ def each(emitter: Emitter, range: SourceRange, iterator: SugaredValue, body: Cal
 def check_jump(emitter: Emitter, word: str, range: SourceRange) -> None:
     """Refuse ``break`` and ``continue`` where they have no loop, or one that is unrolled."""
     if emitter.loop is LoopKind.NONE:
-        raise UnsupportedError(f"'{word}' stands outside of a loop", range)
+        raise UnsupportedError(f"'{word}' is outside of a loop", range)
     if emitter.loop is LoopKind.UNROLLED:
         raise UnsupportedError(
-            f"'{word}' cannot stand in a loop over modules or a tuple: such a loop is unrolled",
+            f"'{word}' is not supported in a loop over modules or a tuple: such a loop is unrolled",
             range,
             hint="put the rest of the body under an if",
         )

@@ -25,7 +25,7 @@ from rekindle.syntax.views import Return
 
 
 def as_declared(emitter: Emitter, value: Value, declared: Type, statement: Return) -> Value:
-    """What is returned, as the function declares it."""
+    """Return what is returned, as the function declares it."""
     if number_beside_tensor(value.type) is not None and without_none(declared) == TENSOR:
         value = emitter.present(value, statement.range, _other_result(value.type, declared))
     value = as_declared_bool(emitter.graph, value, declared, statement.range)
@@ -63,7 +63,8 @@ def _no_result(declared: Type) -> str:
 def with_present_items(
     emitter: Emitter, value: Value, declared: TupleType, range: SourceRange, message: Callable[[Type], str]
 ) -> Value:
-    """A tuple that is returned, of which items may be None, or numbers for Tensors, that are declared not to be."""
+    """Return a tuple that is returned, of which items may be None, or numbers for Tensors, that are declared not to
+    be."""
     items = list(value.node.inputs)
     if len(items) != len(declared.elements) or value.type.is_subtype_of(declared):
         return value

@@ -120,7 +120,7 @@ class _AssertionFailure(Expr):
 
 
 _COMPOUND: Final = frozenset({"if", "while", "for", "with", "try", "given_up"})
-"""Statements that hold others. What stands in their heads is tried of itself."""
+"""Compound statements. The emission of their heads recovers from errors itself."""
 
 
 def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
@@ -140,7 +140,8 @@ def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
 
 
 def _give_up_statement(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> None:
-    """Go on after a statement that could not be compiled. What it was to assign is given up, too."""
+    """Continue after a statement that could not be compiled. The names that it was to assign are unknown from then
+    on."""
     if _raises_as_python(emitter, statement, error, place):
         return
     if is_bug(error) and not emitter.diagnostics.has_failed:
@@ -168,7 +169,7 @@ def _emit_expression_statement(emitter: Emitter, tree: Tree) -> None:
     if expr.tree.kind in (StringLiteral.KIND, "dots"):
         return  # a docstring, or a body that is left out
     generator = generator_of(emitter, expr, ())
-    if generator is not None:  # nobody asks for its elements
+    if generator is not None:  # its elements are not used
         emitter.emit_sugared(generator.generators[0].iterable)
         return
     emitter.emit_sugared(expr, 0)
@@ -368,18 +369,14 @@ def emit_return(emitter: Emitter, statement: Return) -> None:
 
 
 def _differs_in_length(type: Type, declared: Type) -> bool:
-    """Whether a tuple is declared to have another number of elements than it has."""
+    """Return whether a tuple is declared to have another number of elements than it has."""
     if not isinstance(type, TupleType) or not isinstance(declared, TupleType):
         return False
     return len(type.elements) != len(declared.elements) and type.fields is None and declared.fields is None
 
 
 def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> None:
-    """A ``type`` is returned, and callers want to put into it what a ``wanted`` holds.
-
-    Raises:
-        RestartEmission: what is returned is to be of that type, or cannot be.
-    """
+    """Learn from callers that add elements of a ``wanted`` type to a returned value of ``type``."""
     if wanted != wanted_result():
         return
     origin = emitter.environment.origin_of(expr)
@@ -391,7 +388,7 @@ def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> Non
 
 
 def _raises_as_python(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> bool:
-    """Whether ``statement`` reads a name that has no value, in a branch into which no attribute of the module
+    """Return whether ``statement`` reads a name that has no value, in a branch into which no attribute of the module
     leads; then it is emitted as what Python raises."""
     missing = error.missing if isinstance(error, UndefinedNameError) else None
     if not emitter.is_unexpected or missing is None or statement.tree.kind in _COMPOUND:
@@ -414,7 +411,7 @@ def _emit_if(emitter: Emitter, tree: Tree) -> None:
 
 
 def _emit_expected(emitter: Emitter, statement: If, condition: CondValue) -> None:
-    """The branches; of the one into which the module's attributes do not lead, what can be compiled."""
+    """Emit the branches; of one that the module's attributes do not select, the part that can be compiled."""
     branches = [_branch(emitter, statement.range, body) for body in (statement.true_branch, statement.false_branch)]
     if condition.static is None and emitter.graph.follows_python:
         taken = evaluate_on_current_attributes(condition.value)
@@ -452,8 +449,8 @@ def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
 
 
 def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
-    """A condition to go on with where that of ``statement`` could not be compiled; None if a branch may be one that
-    would not be compiled either."""
+    """Return a placeholder for the condition of ``statement``, which could not be compiled; None if a branch may be
+    one that must not be compiled."""
     branches = [*statement.true_branch, *statement.false_branch]
     if _may_be_static(emitter, statement.condition):
         for name in assigned_names([statement.condition, *branches]):
@@ -465,7 +462,7 @@ def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
 
 
 def _may_be_static(emitter: Emitter, expr: Expr) -> bool:
-    """Whether a part of a condition that could not be compiled may decide it for the compiler."""
+    """Return whether a part of a condition that could not be compiled may decide it for the compiler."""
     if expr.tree.kind in ("and", "or", "not"):
         return any(_may_be_static(emitter, Expr(part)) for part in expr.tree.subtrees())
     saved, emitter.diagnostics = emitter.diagnostics, Diagnostics()
@@ -487,8 +484,8 @@ def _branch(emitter: Emitter, range: SourceRange, statements: list[Stmt]) -> Bra
 
 
 def _emit_given_up(emitter: Emitter, tree: Tree) -> None:
-    """What is not supported, and has been told: look into the blocks within it. When and whether they run is not
-    known, and so nothing of the variables that they assign but in the first."""
+    """Emit the blocks within an unsupported statement that is reported already. Whether and when they run is
+    unknown, and so are the variables that they assign, except within the first."""
     statement = ErrorStmt(tree)
     names = {*statement.names, *assigned_names([statement])}
     lost = names - {name for block in statement.blocks for name in assigned_names(block)}
@@ -513,7 +510,7 @@ def _emit_with(emitter: Emitter, tree: Tree) -> None:
                 emitter.environment.give_up(name)
     emitter.emit_statements(statement.body)
     for context, range in reversed(entered):
-        # TorchScript says Tensor, whatever __exit__ gives; nobody reads it.
+        # TorchScript declares a Tensor, whatever __exit__ returns; it is never read.
         emitter.insert_node("prim::Exit", range, [context], [TENSOR])
 
 

@@ -54,14 +54,14 @@ _JUMPS: Final = {"break": 2, "continue": 3}
 
 
 def caught_exception(caught: Sequence[Value], range: SourceRange) -> Value:
-    """The exception that ``raise`` alone raises again.
+    """Return the exception that ``raise`` alone raises again.
 
     Raises:
         UnsupportedError: none is being handled.
     """
     if not caught:
         raise UnsupportedError(
-            "'raise' without an exception stands outside of a handler",
+            "'raise' without an exception is outside of a handler",
             range,
             hint='say what is raised: raise RuntimeError("…")',
         )
@@ -114,7 +114,7 @@ def raise_again(emitter: Emitter, error: Value, range: SourceRange) -> None:
 
 
 def emit_import(emitter: Emitter, tree: Tree) -> None:
-    """An import within the function, which is made when the function is compiled."""
+    """Emit an import within the function, which is executed when the function is compiled."""
     statement = LocalImport(tree)
     found = emitter.resolver.import_object(statement, emitter.graph)
     if found is None:
@@ -133,7 +133,7 @@ def emit_try(emitter: Emitter, statement: Try) -> None:
 
 
 def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
-    """What is left to do of a ``try`` that begins with imports: the compiler makes them, and knows whether a
+    """Return what is left to do of a ``try`` that begins with imports: the compiler makes them, and knows whether a
     handler runs. None where it begins otherwise."""
     imports = list(takewhile(lambda each: each.tree.kind == LocalImport.KIND, statement.body))
     if not imports:
@@ -153,7 +153,7 @@ def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
 
 
 def _handler_of(emitter: Emitter, error: BaseException | None, handlers: Sequence[Handler]) -> Handler | None:
-    """The handler that takes an import's error."""
+    """Return the handler that takes an import's error."""
     if not isinstance(error, ImportError):
         return None
     raised = {f"builtins.{cls.__name__}" for cls in type(error).__mro__}
@@ -193,7 +193,7 @@ def _emit_handled(emitter: Emitter, statement: Try) -> None:
 
 
 def _emit_final(emitter: Emitter, statement: Try) -> None:
-    """``finally``, which stands once and runs however what is before it was left."""
+    """Emit ``finally``: one copy, which runs however control leaves the preceding blocks."""
     range = statement.range
 
     def tried() -> None:
@@ -221,7 +221,7 @@ def _emit_final(emitter: Emitter, statement: Try) -> None:
 
 
 def _emit_handlers(emitter: Emitter, handlers: Sequence[Handler], error: Value, range: SourceRange) -> None:
-    """The first handler that takes the exception; where none does, it is raised again."""
+    """Emit the handlers: the first that matches the exception runs; without one, it is raised again."""
     if not handlers:
         raise_again(emitter, error, range)
         return
@@ -252,7 +252,7 @@ def _emit_handler(emitter: Emitter, handler: Handler, error: Value) -> None:
 
 
 def _lose_outer(emitter: Emitter, handler: Handler) -> None:
-    """At its end a handler deletes the name of its exception, also where a handler around it has given it."""
+    """Delete the exception's name at the end of a handler, also if an enclosing handler has assigned it."""
     frame = emitter.environment.frame.find(handler.name)
     if frame is not None and isinstance(frame.sugared.get(handler.name), CaughtException):
         del frame.sugared[handler.name]
@@ -263,7 +263,7 @@ def _lose_outer(emitter: Emitter, handler: Handler) -> None:
 
 
 def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
-    """What ``emit`` emits, tried: a part of the statement."""
+    """Return what ``emit`` emits, tried: a part of the statement."""
     environment, range = emitter.environment, statement.range
     node = emitter.insert_node("prim::Try", range, [], [INT, ANY])
     block = node.add_block()
@@ -304,7 +304,7 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
 
 
 def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range: SourceRange) -> None:
-    """At the end of the body: what it has assigned for the first time, and anew, also in loops within it."""
+    """Record at the end of the body what it has assigned for the first time, and reassigned, including in its loops."""
     assigned = {name: type for name in attempt.cells if (type := attempt.outer.find_type(name)) is not None}
     for name, type in (assigned | frame.types).items():
         if name in attempt.cells:
@@ -317,7 +317,7 @@ def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range
 
 
 def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Block) -> None:
-    """What the body has assigned that may not be known around it."""
+    """Record names that the body has assigned and that may be undefined around it."""
     stored = stored_types(block)
     for name in sorted(assigned_names([statement])):
         variable = emitter.environment.frame.variable(name)
@@ -325,7 +325,7 @@ def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Bl
             attempt.assigned[variable] = stored[variable]
 
 
-# ------------------------------------------------------------------------------------- and behind it
+# ------------------------------------------------------------------------------------- and after it
 
 
 def _restore(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:

@@ -9,10 +9,10 @@ from rekindle.syntax.views import Expr
 
 
 def enter(emitter: Emitter, context: Value, expr: Expr) -> Value:
-    """``__enter__`` of the object of a with statement.
+    """Emit ``__enter__`` of the object of a with statement.
 
     Raises:
-        TypeMismatchError: it is no context manager.
+        TypeMismatchError: it is not a context manager.
     """
     methods = getattr(context.type, "methods", None)
     if not isinstance(methods, dict) or "__enter__" not in methods or "__exit__" not in methods:

@@ -68,7 +68,7 @@ def _class_of(given: Type) -> type | None:
 
 
 def missing_attribute(range: SourceRange, type: Type, name: str) -> UndefinedNameError:
-    """The error of ``x.name``, where ``x`` is of a type that has no such attribute."""
+    """Return the error of ``x.name``, where ``x`` is of a type that has no such attribute."""
     if isinstance(type, ClassType) and not type.is_module:
         hint = f"give it a value in __init__: self.{name} = …"
         if name.startswith("__"):

@@ -1,10 +1,8 @@
-"""Sugared values: what names and expressions can mean while a program is compiled.
+"""Sugared values: compile-time values of names and expressions.
 
 Most are values of the graph (:class:`SimpleValue`). Others exist in the compiler only: a module, a builtin function,
-``range(n)``. The emitter
-asks a sugared value to take an attribute, to be called, to be iterated; each answers by emitting nodes, or refuses
-with an
-error at the place of the request.
+``range(n)``. The emitter requests an attribute, a call or an iteration of a sugared value. The sugared value emits
+nodes, or raises an error located at the request.
 
 The files beside this one hold the kinds: :mod:`values` (of the graph), :mod:`special_forms` (operators, casts, special
 forms), :mod:`iterables`. Those that know Python objects are in :mod:`rekindle.scripting`.
@@ -27,11 +25,10 @@ Keywords: TypeAlias = "Mapping[str, SugaredValue]"
 
 @dataclass(slots=True, frozen=True)
 class FlattenedValue:
-    """A meaning taken apart, so that another function can be given it: values of the graph, which become parameters
-    there, and what the compiler knows of them.
+    """A sugared value flattened into values of the graph, which become parameters of another function, and static data.
 
-    Where two have equal keys, one compiled function serves both. ``unflatten`` puts the meaning together again, out of
-    the parameters and in the emitter of the other function.
+    One compiled function serves all that have equal keys. ``unflatten`` rebuilds the sugared value from the parameters,
+    in the emitter of the other function.
     """
 
     key: Hashable
@@ -41,8 +38,8 @@ class FlattenedValue:
 
 @dataclass(slots=True, frozen=True)
 class CallSite:
-    """A call while a program is compiled: where it stands, what it is given, and to how many names its result is
-    unpacked, 1 where it is not."""
+    """A call at compile time: its location, its arguments, and the number of names that its result is unpacked to (1
+    if it is not)."""
 
     range: SourceRange
     graph: Graph
@@ -60,7 +57,7 @@ class SugaredValue:
         return type(self).__name__
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        """The value of the graph that this stands for."""
+        """Return the value of the graph that this stands for."""
         raise UnsupportedError(f"{self.description} cannot be used as a value", range)
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
@@ -71,7 +68,8 @@ class SugaredValue:
         raise UnsupportedError(f"hasattr cannot be asked of {self.description}", range)
 
     def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
-        """Whether this has an attribute, where only the program can tell; None where the compiler knows."""
+        """Return a bool value for the existence of an attribute that is known at run time only; None if the compiler
+        knows it."""
         return None
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
@@ -79,7 +77,7 @@ class SugaredValue:
         raise UnsupportedError(f"an attribute of {self.description} cannot be assigned", range)
 
     def attribute_type(self, name: str) -> Type | None:
-        """The type of the slot ``name``, which types literals that are assigned to it."""
+        """Return the type of the slot ``name``, which types literals that are assigned to it."""
         return None
 
     def may_widen_attribute(self, name: str) -> bool:
@@ -90,20 +88,20 @@ class SugaredValue:
         """``self.name: type = …`` declares the slot, where it can be declared at all."""
 
     def as_type(self, range: SourceRange) -> Type | None:
-        """The type that this names, where it names one."""
+        """Return the type that this names, where it names one."""
         return None
 
     def python_class(self, range: SourceRange) -> type | None:
-        """The Python class that this names, where it names one."""
+        """Return the Python class that this names, where it names one."""
         return None
 
     @property
     def keys_are_known(self) -> bool:
-        """Whether this is a table of which the compiler knows the keys: then :meth:`contains` tells of each."""
+        """Whether this is a table with keys known at compile time: then :meth:`contains` tests each."""
         return False
 
     def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
-        """Whether such a table has a key that only the run knows; None where that cannot be asked."""
+        """Return whether such a table has a data-dependent key; None if that is unsupported."""
         return None
 
     def contains(self, key: object) -> bool:
@@ -126,7 +124,8 @@ class SugaredValue:
 
     @property
     def accepts_sugared_args(self) -> bool:
-        """Whether calls may give it what is no value, such as a function: then :meth:`call_with` calls it."""
+        """Whether its calls accept arguments that are not values, such as functions: then :meth:`call_with` calls
+        it."""
         return False
 
     def call_with(
@@ -138,11 +137,11 @@ class SugaredValue:
         return self.call(CallSite(range, graph, values, named, targets))
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
-        """What another function has to be given to know this."""
+        """Return what another function has to be given to know this."""
         raise UnsupportedError(f"{self.description} cannot be passed to a function", range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
-        """The elements, for unpacking to ``size_hint`` targets or for a loop that is unrolled."""
+        """Return the elements, for unpacking to ``size_hint`` targets or for a loop that is unrolled."""
         raise UnsupportedError(f"{self.description} cannot be unpacked", range)
 
     @property
@@ -151,7 +150,7 @@ class SugaredValue:
         return []
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        """What a loop over this goes over: something with a length and items, or with a static length."""
+        """Return what a loop over this goes over: something with a length and items, or with a static length."""
         raise UnsupportedError(f"{self.description} cannot be iterated over", range)
 
     @property
@@ -166,7 +165,7 @@ class SugaredValue:
 
     @property
     def known_length(self) -> int | None:
-        """What ``len`` gives for this, where it is no value of the graph and the compiler knows; else None."""
+        """The result of ``len``, if this is not a value of the graph and the compiler knows it; else None."""
         return None
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
@@ -178,7 +177,7 @@ class SugaredValue:
 
 
 class StaticValue(SugaredValue):
-    """What only the compiler knows, with no value of the graph behind it: a function, a class, a module of Python."""
+    """A compile-time object without a value of the graph: a function, a class, a module of Python."""
 
     is_passed_sugared = True
 
@@ -192,7 +191,7 @@ class StaticValue(SugaredValue):
 
 
 ERROR_VALUE: Final = SugaredValue()
-"""What a name means after the statement that assigns it could not be compiled. Whoever asks for it is given up too."""
+"""Value of a name whose assignment could not be compiled. A use of it fails too, without an error of its own."""
 
 
 _Answer = TypeVar("_Answer")
@@ -203,16 +202,16 @@ class Resolver(Protocol):
     archive."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
-        """What ``name`` means, or None."""
+        """Return what ``name`` means, or None."""
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
-        """The type that ``name`` (it may be dotted) means, or None."""
+        """Return the type that ``name`` (it may be dotted) means, or None."""
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue | None:
-        """What an import within a function means; None where programs cannot import."""
+        """Return what an import within a function means; None where programs cannot import."""
 
     def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue | None:
-        """What a class within a function means; None where functions cannot define any."""
+        """Return what a class within a function means; None where functions cannot define any."""
 
 
 class EmptyResolver:

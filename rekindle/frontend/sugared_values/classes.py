@@ -66,7 +66,7 @@ class ScriptClassValue(SugaredValue):
 
 
 class NewObject(SpecialForm):
-    """``C.__new__``: called with the class, which is no value, an object without attributes."""
+    """``C.__new__``: called with the class, which is not a value, it returns an object without attributes."""
 
     def __init__(self, type: ClassType) -> None:
         super().__init__("__new__")
@@ -206,7 +206,7 @@ class ObjectInMaking(SugaredValue):
         self.type.attributes[name].note = self._note(name, value)
 
     def _note(self, name: str, value: Value) -> str | None:
-        """What to tell a person whom the type of the attribute surprises."""
+        """Return a note for error messages about the inferred type of the attribute."""
         if value.node.kind == "prim::EmptyListLiteral":
             return f"an empty list without an annotation is a List[Tensor]; write self.{name}: List[…] = []"
         given = value.node.attributes.get("name") if value.node.kind == "prim::Load" else None

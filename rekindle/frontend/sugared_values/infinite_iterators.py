@@ -1,4 +1,4 @@
-"""Iterables that are no lists: ``itertools.count``, ``cycle``, ``repeat``, and what ``islice`` takes of them."""
+"""Iterables that are not lists: ``itertools.count``, ``cycle``, ``repeat``, and ``islice`` of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _insert(range: SourceRange, graph: Graph, kind: str, *values: Value) -> Valu
 
 
 class InfiniteIterator(IterableValue):
-    """What goes on without end. Beside a list, in ``zip``, it ends with the list."""
+    """An iterator without an end. In ``zip`` with a list, iteration ends with the list."""
 
     name = ""
 
@@ -85,7 +85,7 @@ class CycleValue(InfiniteIterator):
 
 
 class IsliceValue(IterableValue):
-    """``itertools.islice(source, start, stop, step)`` of what is no list."""
+    """``itertools.islice(source, start, stop, step)`` of an iterable other than a list."""
 
     description = "itertools.islice"
 

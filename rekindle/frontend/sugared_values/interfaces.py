@@ -26,7 +26,7 @@ def interface_schema(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
-    """The schema of a method of an interface, whose first parameter is an object of it.
+    """Return the schema of a method of an interface, whose first parameter is an object of it.
 
     Raises:
         UnsupportedError: the method has a body, takes no self, or does not say what it returns.
@@ -58,7 +58,7 @@ def interface_schema(
 
 
 def basename(interface: InterfaceType) -> str:
-    """The name without what stands before its last dot."""
+    """Return the part of the name after its last dot."""
     return interface.name.rpartition(".")[2]
 
 

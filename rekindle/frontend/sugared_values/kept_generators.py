@@ -47,7 +47,7 @@ class KeptIterator(StaticValue):
         self.taken = range
 
     def _is_within_a_loop(self) -> bool:
-        """Whether a loop that began after it was made asks for its elements again and again."""
+        """Return whether a loop that began after it was made asks for its elements again and again."""
         frame: EnvironmentFrame | None = self.emitter.environment.frame
         while frame is not None and frame is not self.made_in:
             if frame.is_loop_body:
@@ -87,7 +87,7 @@ class KeptGenerator(KeptIterator):
         self.variables = {name: self.made_in.variable(name) for name in names_in(generator)}
 
     def take(self, range: SourceRange) -> GeneratorExpr:
-        """The generator, for the one who goes over it.
+        """Return the generator, for the one who goes over it.
 
         Raises:
             UnsupportedError: another one may have done so, or it reads other variables here.
@@ -150,4 +150,5 @@ ITERTOOLS: Final = frozenset(
         *("groupby", "starmap", "zip_longest"),
     }
 )
-"""Those of ``itertools``, by their forms. What ``count`` and ``cycle`` make has no end: loops go on with it."""
+"""Those of ``itertools``, by their forms. Those of ``count`` and ``cycle`` have no end: a later loop continues with
+them."""

@@ -91,7 +91,7 @@ def _same(value: SugaredValue) -> SugaredValue:
 
 
 class StaticDict(KeywordArguments):
-    """A dict literal of what are no values: functions, parts of a module."""
+    """A dict literal of items that are not values: functions, submodules."""
 
     description = "a dict of functions"
 

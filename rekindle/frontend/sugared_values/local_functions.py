@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 def definition_of_lambda(expr: Lambda) -> Def:
-    """A definition that does what the lambda does."""
+    """Return a definition that does what the lambda does."""
     range = expr.range
     body: list[Stmt] = [Return.create(expr.body.range, expr.body)]
     return Def.create(range, Ident.create(range, "_lambda"), expr.params, None, body)
 
 
 def local_names(definition: Def) -> set[str]:
-    """The variables of the function itself."""
+    """Return the variables of the function itself."""
     trees = _trees_of(definition)
     names = {param.name.name for param in definition.params} | names_given_by(trees)
     return names.difference(_nonlocal_names(trees))
 
 
 def nonlocal_names(definition: Def) -> set[str]:
-    """The variables around the function that it says it assigns."""
+    """Return the variables around the function that it says it assigns."""
     return _nonlocal_names(_trees_of(definition))
 
 
@@ -45,17 +45,17 @@ def _nonlocal_names(trees: list[Tree]) -> set[str]:
 
 
 def _trees_of(definition: Def) -> list[Tree]:
-    """What the body of the function is made of, without what is in functions within it."""
+    """Return what the body of the function is made of, without what is in functions within it."""
     return [tree for statement in definition.body for tree in walk_scope(statement.tree)]
 
 
 def free_names(definition: Def) -> set[str]:
-    """The names that the function reads and does not assign."""
+    """Return the names that the function reads and does not assign."""
     return set(_free(definition.tree))
 
 
 def _free(tree: Tree) -> Iterator[str]:
-    """The names that a definition or a lambda reads from around it."""
+    """Yield the names that a definition or a lambda reads from around it."""
     definition = definition_of_lambda(Lambda(tree)) if tree.kind == Lambda.KIND else Def(tree)
     own = local_names(definition)
     yield from nonlocal_names(definition)
@@ -71,20 +71,20 @@ def _free(tree: Tree) -> Iterator[str]:
 
 
 def runs_in_place(definition: Def) -> bool:
-    """Whether the body can stand where the function is called: it returns at its end only."""
+    """Return whether the body can be inlined into the caller: its only return is at the end."""
     returns = [tree for statement in definition.body for tree in walk_scope(statement.tree) if tree.kind == Return.KIND]
     last = definition.body[-1].tree
     return not returns or (len(returns) == 1 and returns[0] is last)
 
 
 def default_of(name: str) -> str:
-    """What the default of the parameter ``name`` is called within a function that calls itself."""
+    """Return what the default of the parameter ``name`` is called within a function that calls itself."""
     return f"${name}"
 
 
 def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction | None:
-    """What the name of a local function means within itself, once what it is given has been assigned; None where it
-    does not name itself."""
+    """Return what the name of a local function means within itself, once what it is given has been assigned; None where
+    it does not name itself."""
     definition = function.definition
     free = free_names(definition)
     if definition.name.name not in free:
@@ -143,7 +143,7 @@ class LocalFunction(SugaredFunction):
         return self.function.definition.name.name in self.variables
 
     def captured(self, range: SourceRange) -> dict[str, SugaredValue]:
-        """What the variables around the function mean by now; names that are no variables are left out.
+        """Return the current sugared values of the captured variables; other names are omitted.
 
         Raises:
             UnsupportedError: a variable may not have been assigned.
@@ -201,7 +201,7 @@ class PassedFunction(SugaredValue):
         self.defaults = defaults
 
     def within(self, emitter: Emitter) -> LocalFunction:
-        """The function as a local one of ``emitter``, with variables of its own around it."""
+        """Return the function as a local one of ``emitter``, with variables of its own around it."""
         variables = {name: emitter.environment.hidden_variable(name) for name in self.around}
         range = self.function.definition.name.range
         for name, sugared in self.around.items():

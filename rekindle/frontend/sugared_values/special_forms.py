@@ -98,7 +98,8 @@ class MagicMethod(StaticValue):
         return _MIRRORED.get(self.method, f"__r{self.method[2:]}")
 
     def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> SugaredValue | None:
-        """What Python does where an object does not have the method; None where it has it, or nothing is left to do."""
+        """Return what Python does where an object does not have the method; None where it has it, or nothing is left to
+        do."""
         owner = args[0].type
         if not isinstance(owner, ClassType) or owner.is_module or has_method(owner, self.method):
             return None
@@ -401,10 +402,10 @@ GLOBALS: Final[dict[str, SugaredValue]] = {
 """What Python's own names mean."""
 
 FORK: Final = SpecialForm("fork")
-"""``fork``, which is no name of Python's."""
+"""``fork``, which is not a name of Python."""
 
 AWAITABLE: Final = SpecialForm("awaitable")
-"""``awaitable``: as ``fork``, but the call is made by whoever waits first."""
+"""``awaitable``: as ``fork``, but the first wait runs the call."""
 
 ANNOTATE: Final = GLOBALS["annotate"]
 ISINSTANCE: Final = GLOBALS["isinstance"]

@@ -112,7 +112,7 @@ class SimpleValue(SugaredValue):
         raise missing_attribute(range, type, name)
 
     def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
-        """The value without None, where programs check that it is not; ``error(message)`` is what they raise."""
+        """Return the value without None, where programs check that it is not; ``error(message)`` is what they raise."""
         checks = graph.none_checks
         if checks is None or not checks.can_check(self.value):
             return None
@@ -391,7 +391,7 @@ def parts_of_all(
     join: Callable[[list[SugaredValue]], SugaredValue],
     key: Hashable = None,
 ) -> FlattenedValue:
-    """What ``join`` makes of ``items``, one of ``kind``, taken apart, each of the items for itself."""
+    """Return the result of ``join`` on the flattened ``items``, which are of one ``kind``."""
     parts = [item.flatten(range, graph) for item in items]
 
     def rebuild(values: Sequence[Value], emitter: object) -> SugaredValue:
@@ -425,7 +425,7 @@ class TensorCast(SugaredValue):
 
 
 def _cause_of(note: str | None) -> Cause | None:
-    """What the note on an attribute tells of its type: whether it was assumed."""
+    """Return the cause that the note on an attribute's type implies: whether the type was assumed."""
     assumed = note is not None and ("no annotation" in note or "without an annotation" in note)
     return Cause.DEFAULT_TYPE_ASSUMED if assumed else None
 

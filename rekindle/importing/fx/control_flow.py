@@ -40,7 +40,7 @@ def _cond(
 
 
 def _joined(reader: FxImporter, branch: Node, blocks: Sequence[Block], pair: Sequence[ImportedValue]) -> ImportedValue:
-    """An output of ``branch`` for what its blocks mean."""
+    """Return an output of ``branch`` for what its blocks mean."""
     if all(not isinstance(item, Value) for item in pair) and pair[0] is None and pair[1] is None:
         return None
     types: list[Type] = []
@@ -80,7 +80,7 @@ def _while_loop(
 def _loop(
     reader: FxImporter, count: Value, condition: Value, carried: Sequence[Value]
 ) -> tuple[Node, Block, list[Value]]:
-    """A loop, its block, and the inputs of the block: the number of the turn, and what is carried."""
+    """Return a loop, its block, and the inputs of the block: the number of the turn, and what is carried."""
     graph = reader.graph
     types = [value.type for value in carried]
     node = graph.create("prim::Loop", [count, condition, *carried], types=types, range=reader.range)
@@ -99,7 +99,7 @@ def _of_type(reader: FxImporter, item: ImportedValue, type: Type) -> Value:
     value = reader.value(item)
     if not value.type.is_subtype_of(type):
         raise CaptureError(
-            f"a loop begins with a {type.annotation} and goes on with a {value.type.annotation}", reader.range
+            f"a loop begins with a {type.annotation} and continues with a {value.type.annotation}", reader.range
         )
     return value
 
@@ -108,7 +108,7 @@ def _of_type(reader: FxImporter, item: ImportedValue, type: Type) -> Value:
 def _scan(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """A loop over the rows of ``xs``: what is carried, and the rows that it makes, put behind one another."""
+    """Return a loop over the rows of ``xs``: the carried values, and the rows that it computes, stacked."""
     combine, init, xs, additional = args
     return _over_rows(reader, combine, list(init), xs, additional)
 
@@ -117,7 +117,7 @@ def _scan(
 def _map(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """A scan that carries nothing."""
+    """Return a scan that carries nothing."""
     function, xs, additional = args
     return _over_rows(reader, function, [], xs, additional)
 
@@ -162,7 +162,7 @@ def _results_of(module: fx.GraphModule) -> list[object]:
 def _invoke(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """A graph that is called: its nodes."""
+    """Return a graph that is called: its nodes."""
     module, _, *operands = args
     return reader.read(module, operands)
 
@@ -171,7 +171,7 @@ def _invoke(
 def _grad_mode(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """A region in which gradients are recorded, or are not."""
+    """Return a region in which gradients are recorded, or are not."""
     enabled, module, *operands = args
     place = reader.range
     manager = enter_mode(reader.graph, bool(enabled), place)
@@ -184,8 +184,8 @@ def _grad_mode(
 def _set_grad_enabled(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """The end of the region that the insertion point is in, or the start of another. The first begins in the mode in
-    which the graph was captured, which Dynamo has guarded."""
+    """Return the end of the region that the insertion point is in, or the start of another. The first begins in the
+    mode in which the graph was captured, which Dynamo has guarded."""
     enabled = bool(args[0])
     now = reader.modes[-1][1] if reader.modes else torch.is_grad_enabled()
     if enabled == now:
@@ -207,7 +207,8 @@ def leave_modes(reader: FxImporter) -> None:
 def _with_effects(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """A call that AOTAutograd keeps in order by a token. Programs keep their calls in order, so the token is None."""
+    """Return a call that AOTAutograd keeps in order by a token. Programs keep their calls in order, so the token is
+    None."""
     _, target, *operands = args
     call = fx.Graph().create_node("call_function", target)
     known = node.meta.get("val") or (None, None)

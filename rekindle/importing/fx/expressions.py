@@ -42,14 +42,14 @@ _RELATIONS: Final = {
 
 
 def value_of_expression(reader: FxImporter, expression: Any, symbols: Mapping[sympy.Symbol, Value]) -> ImportedValue:
-    """What an expression of SymPy computes from ``symbols``: a value, or a number.
+    """Return what an expression of SymPy computes from ``symbols``: a value, or a number.
 
     Raises:
         Unreadable: it holds another symbol, or a function that is not known.
     """
     if isinstance(expression, sympy.Symbol):
         if expression not in symbols:
-            raise Unreadable(f"no argument tells {expression}")
+            raise Unreadable(f"no argument determines {expression}")
         return symbols[expression]
     if expression.is_Integer:
         return int(expression)
@@ -65,7 +65,7 @@ def value_of_expression(reader: FxImporter, expression: Any, symbols: Mapping[sy
         return _folded(reader, _OF_TWO[name], args)
     if name in _OF_ONE or name in _RELATIONS:
         return reader.insert((_OF_ONE | _RELATIONS)[name], *args)
-    raise Unreadable(f"{name} is no function that is known")
+    raise Unreadable(f"{name} is not a known function")
 
 
 def _folded(reader: FxImporter, kind: str, items: list[ImportedValue]) -> ImportedValue:
@@ -96,7 +96,7 @@ _COMPARISONS: Final[dict[type, str]] = {
 
 
 def guard_value(reader: FxImporter, tree: ast.expr, names: Mapping[str, Value]) -> ImportedValue:
-    """What a condition, or a part of one, computes: ``L['x'].size()[0] % 2 == 0``. ``names`` has the values of
+    """Return what a condition, or a part of one, computes: ``L['x'].size()[0] % 2 == 0``. ``names`` has the values of
     arguments, as conditions spell them.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A graph of ``torch.fx`` that holds ATen's operators becomes nodes of a graph of ours.
+"""Import a ``torch.fx`` graph of ATen operators as nodes of the IR.
 
 .. code-block:: text
 
@@ -13,9 +13,9 @@
     %6 : int[] = prim::ListConstruct(%sym_size, %minus_1)
     %view : Tensor = aten::view(%linear, %6)
 
-``torch.export``, AOTAutograd and ``make_fx`` write such graphs; what Dynamo writes first, in calls of functions and
-methods of ``torch``, is not read here. A node of ``torch.fx`` may stand for several values, or for what is known while
-reading: its *meaning* is a value, a Python constant, a graph, or a list or tuple of meanings.
+``torch.export``, AOTAutograd and ``make_fx`` write such graphs; Dynamo's own graphs, which call functions and methods
+of ``torch``, are not read here. A node of ``torch.fx`` may stand for several values, or for something known at import
+time: its *imported value* is a value, a Python constant, a graph, or a list or tuple of imported values.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LOST: Final = object()
 """The meaning of what could not be read."""
 
 Handler = Callable[["FxImporter", fx.Node, Sequence[ImportedValue], Mapping[str, ImportedValue]], ImportedValue]
-"""What reads a call: it makes nodes at the graph's insertion point, and tells what the call means."""
+"""Importer of a call: it inserts nodes at the graph's insertion point, and returns the imported value of the call."""
 
 CALLS: Final[dict[object, Handler]] = {}
 """What reads calls of certain functions, filled by the files beside this one. All other operators of ATen, and those of
@@ -61,9 +61,9 @@ def reads(*functions: object) -> Callable[[Handler], Handler]:
 class FxImporter:
     """Reads graphs of ``torch.fx`` into ``graph``, at its insertion point.
 
-    ``attribute`` gives the meaning of a name that the module of a graph holds. ``operators`` reads calls of operators
-    that no other handler reads. ``fallback`` reads calls that nobody
-    else can; without one they are collected in ``problems``.
+    ``attribute`` returns the imported value of an attribute of a graph's module. ``operators`` imports calls of
+    operators without another handler. ``fallback`` imports all other calls; without one they are collected in
+    ``problems``.
     """
 
     graph: Graph
@@ -94,7 +94,7 @@ class FxImporter:
         return result
 
     def read_node(self, module: fx.GraphModule, node: fx.Node, env: Mapping[fx.Node, ImportedValue]) -> ImportedValue:
-        """The meaning of one node that is neither a placeholder nor the output."""
+        """Return the meaning of one node that is neither a placeholder nor the output."""
         self.range = place_of(node)
         if node.op == "get_attr":
             return self.attribute(self, module, str(node.target))
@@ -120,7 +120,7 @@ class FxImporter:
         return imported
 
     def call(self, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]) -> ImportedValue:
-        """The meaning of a call of the function that ``node`` names.
+        """Return the meaning of a call of the function that ``node`` names.
 
         Raises:
             CaptureError: it has no form in a program.
@@ -135,7 +135,7 @@ class FxImporter:
         raise CaptureError(f"'{name_of(target)}' has no form in a program", self.range)
 
     def _looked_up(self, item: Any, env: Mapping[fx.Node, ImportedValue]) -> Any:
-        """``item``, an argument of a node, with meanings in place of nodes; containers are plain ones."""
+        """Return ``item``, an argument of a node, with imported values in place of nodes; containers are plain ones."""
         if isinstance(item, fx.Node):
             return env[item]
         if isinstance(item, (list, tuple)):
@@ -150,7 +150,7 @@ class FxImporter:
     # ------------------------------------------------------------------------------------------------- making nodes
 
     def value(self, imported: ImportedValue, type: Any = None) -> Value:
-        """The value that ``imported`` stands for; constants are inserted, lists and tuples made."""
+        """Return the value that ``imported`` stands for; constants are inserted, lists and tuples made."""
         if isinstance(imported, Value):
             return imported
         if isinstance(imported, (torch.SymInt, torch.SymBool, torch.SymFloat)):
@@ -168,12 +168,12 @@ class FxImporter:
 
 
 def as_list(result: ImportedValue) -> list[ImportedValue]:
-    """The results of a graph, of which one may stand for itself."""
+    """Return the results of a graph, of which one may stand for itself."""
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
 def name_of(target: object) -> str:
-    """What an error calls the function that a node calls."""
+    """Return what an error calls the function that a node calls."""
     if isinstance(target, (OpOverload, OpOverloadPacket, HigherOrderOperator)):
         return f"torch.ops.{target}" if isinstance(target, OpOverload) else str(target)
     module = getattr(target, "__module__", None)
@@ -185,7 +185,7 @@ _FRAME: Final = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def place_of(node: fx.Node) -> SourceRange:
-    """The line that the innermost frame of its stack trace names; unknown where it has none."""
+    """Return the line that the innermost frame of its stack trace names; unknown where it has none."""
     trace = node.meta.get("stack_trace")
     if not isinstance(trace, str):
         return UNKNOWN_RANGE

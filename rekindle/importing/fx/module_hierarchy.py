@@ -17,10 +17,10 @@ _NO_IDENTIFIER: Final = re.compile(r"\W")
 
 
 def skeleton_of(program: ExportedProgram) -> nn.Module:
-    """Modules with the hierarchy, the parameters and the buffers of ``program``.
+    """Return modules with the hierarchy, the parameters and the buffers of ``program``.
 
     Raises:
-        CaptureError: it holds objects that no module of ours can.
+        CaptureError: it holds objects that compiled modules cannot hold.
     """
     classes = _classes(program.graph_module)
     root = _made(classes.get((), "ExportedProgram"))
@@ -52,7 +52,7 @@ def _constants(program: ExportedProgram) -> dict[str, torch.Tensor]:
 
 
 def _module_at(root: nn.Module, path: Path, classes: dict[Path, str]) -> nn.Module:
-    """The module at ``path``, made with those on the way to it where they are not there yet."""
+    """Return the module at ``path``, made with those on the way to it where they are not there yet."""
     module = root
     for index, name in enumerate(path):
         if name not in module._modules:
@@ -64,8 +64,8 @@ def _module_at(root: nn.Module, path: Path, classes: dict[Path, str]) -> nn.Modu
 
 
 def calls_of(node: fx.Node) -> list[tuple[Any, Path, str]]:
-    """The calls of modules that ``node`` stands in, the outermost first: what tells the call apart from others, the
-    path of the module, and the name of its class."""
+    """Return the module calls that contain ``node``, the outermost first: an identifier of the call, the path of the
+    module, and the name of its class."""
     stack = node.meta.get("nn_module_stack") or {}
     found = []
     for key, (path, owner) in stack.items():
@@ -76,7 +76,7 @@ def calls_of(node: fx.Node) -> list[tuple[Any, Path, str]]:
 
 
 def _classes(module: fx.GraphModule) -> dict[Path, str]:
-    """The names of the classes of modules, by their paths, as far as a node tells."""
+    """Return the class names of modules, by their paths, as far as nodes record them."""
     return {path: name for node in module.graph.nodes for _, path, name in calls_of(node)}
 
 
@@ -88,7 +88,7 @@ def add_modules(root: nn.Module, module: fx.GraphModule) -> None:
 
 
 def _made(name: str) -> nn.Module:
-    """A module of a class of that name, and of no module that Python could import."""
+    """Return a module of a class of that name, and of no module that Python could import."""
     plain = _NO_IDENTIFIER.sub("_", name)
     made: nn.Module = type(plain, (nn.Module,), {"__module__": "exported"})()
     return made

@@ -30,16 +30,16 @@ aten: Final = torch.ops.aten
 def read_operator(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """A call of an operator of the dispatcher.
+    """Return a call of an operator of the dispatcher.
 
     Raises:
-        CaptureError: it is no operator of programs, or takes what programs cannot hold.
+        CaptureError: programs have no such operator, or cannot hold its arguments.
     """
     target = node.target
     assert isinstance(target, OpOverload)
     operator = REGISTRY.find(_qualified_name(target))
     if operator is None:
-        raise CaptureError(f"'{name_of(target)}' is no operator that programs can call", reader.range)
+        raise CaptureError(f"'{name_of(target)}' is not an operator that programs can call", reader.range)
     operator, plan = _planned(reader, operator, args, kwargs, node)
     made = insert_operator_node(reader.graph, operator, plan, reader.range)
     if not plan.schema.returns:
@@ -66,7 +66,8 @@ def _planned(
     kwargs: Mapping[str, ImportedValue],
     node: fx.Node,
 ) -> tuple[Operator, MatchedSchema]:
-    """How the call fits the operator that it names; else another overload, as where a number is given for a tensor."""
+    """Return how the call fits the operator that it names; else another overload, as where a number is given for a
+    tensor."""
     positional, keywords = _arguments(reader, operator.schema, args, kwargs)
     try:
         return operator, try_match_schema(operator.schema, positional, keywords)
@@ -104,7 +105,7 @@ def _is_number(given: NamedValue) -> bool:
 
 
 def _as_tensor(reader: FxImporter, given: NamedValue, formal: Argument, node: fx.Node) -> NamedValue:
-    """A number for which only a tensor fits: one without dimensions, of the dtype that the result has."""
+    """Return a number for which only a tensor fits: one without dimensions, of the dtype that the result has."""
     if not _is_number(given) or without_none(formal.type) != TENSOR:
         return given
     known = node.meta.get("val")
@@ -133,7 +134,7 @@ def _arguments(
 
 
 def _argument(reader: FxImporter, item: ImportedValue, formal: Type) -> NamedValue:
-    """``item`` as an argument of type ``formal``; lists with values in them are made."""
+    """Return ``item`` as an argument of type ``formal``; lists with values in them are made."""
     wanted = without_none(formal)
     if isinstance(item, Value):
         if wanted == FLOAT and item.type == INT:
@@ -142,7 +143,7 @@ def _argument(reader: FxImporter, item: ImportedValue, formal: Type) -> NamedVal
     if isinstance(item, (list, tuple)) and isinstance(wanted, ListType):
         return _list_argument(reader, item, wanted)
     if isinstance(item, (torch.SymInt, torch.SymFloat, torch.SymBool, fx.GraphModule)) or callable(item):
-        raise CaptureError(f"an operator is given {item}, which is no value of a program", reader.range)
+        raise CaptureError(f"an operator is given {item}, which is not a value of a program", reader.range)
     return NamedValue(constant=item, range=reader.range)
 
 
@@ -163,7 +164,7 @@ def _list_argument(reader: FxImporter, items: Sequence[ImportedValue], wanted: L
 
 
 def _result(reader: FxImporter, output: Value, known: Any) -> ImportedValue:
-    """What an output means: the items of a list whose length is known, each by itself."""
+    """Return what an output means: the items of a list whose length is known, each by itself."""
     if isinstance(output.type, ListType) and isinstance(known, (list, tuple)):
         if not known:
             return []
@@ -201,7 +202,7 @@ def _offset(
 def _item(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """A number out of a tensor; what kind of number the capture has found out."""
+    """Return a number out of a tensor; what kind of number the capture has found out."""
     known = node.meta.get("val")
     if isinstance(known, (bool, torch.SymBool)):
         return reader.insert("aten::Bool", args[0])
@@ -216,7 +217,7 @@ def _item(
 def _assert_scalar(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """A check: a branch that raises."""
+    """Return a check: a branch that raises."""
     condition, message = args
     check(reader, condition, message)
     return None

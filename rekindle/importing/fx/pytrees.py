@@ -36,7 +36,7 @@ _OF_CONSTANTS: Final[tuple[tuple[type, Type], ...]] = ((bool, BOOL), (int, INT),
 
 @dataclass(slots=True, frozen=True)
 class PytreeLeaf:
-    """An argument that is no container: where it stands (``x['a'][0]``), and what the graph says of it."""
+    """A leaf of the arguments: its access path (``x['a'][0]``), and what the graph records about it."""
 
     path: str
     argument: Any
@@ -61,7 +61,7 @@ class PytreeLeaf:
 
 @dataclass(slots=True, frozen=True)
 class PytreeNode:
-    """A container of arguments: how it is taken apart, with its parts."""
+    """A container of arguments: how it is flattened, with its parts."""
 
     path: str
     type: Type
@@ -71,7 +71,7 @@ class PytreeNode:
 
 
 def tree_of(spec: pytree.TreeSpec, path: str, arguments: Iterator[Any]) -> PytreeLeaf | PytreeNode:
-    """What ``spec`` describes; ``arguments`` are those of its leaves, in order.
+    """Return what ``spec`` describes; ``arguments`` are those of its leaves, in order.
 
     Raises:
         CaptureError: it holds a container that no type describes.
@@ -93,7 +93,7 @@ def _keys_of(spec: pytree.TreeSpec) -> tuple[tuple[Any, ...], list[str]]:
 
 
 def _fields_of(spec: pytree.TreeSpec) -> tuple[str, ...]:
-    """The names of the parts, of a NamedTuple or of a class that PyTorch was told to take apart into named parts."""
+    """Return the names of the parts of a NamedTuple, or of a class that is registered with PyTorch with named parts."""
     found = getattr(spec.type, "_fields", None)
     if found is not None:
         return tuple(found)
@@ -137,7 +137,7 @@ def _dict_type(path: str, keys: Sequence[Any], types: Sequence[Type]) -> Type:
 
 
 def flatten(reader: FxImporter, value: Value, tree: PytreeLeaf | PytreeNode) -> list[Value]:
-    """The leaves of an argument, in order; lists and dicts are held to their sizes and keys."""
+    """Return the leaves of an argument, in order; lists and dicts are held to their sizes and keys."""
     if isinstance(tree, PytreeLeaf):
         return [value]
     graph = reader.graph
@@ -173,14 +173,14 @@ def _element(type: Type, index: int) -> Type:
 
 
 def leaves_of(tree: PytreeLeaf | PytreeNode) -> list[PytreeLeaf]:
-    """The leaves of a tree, in order."""
+    """Return the leaves of a tree, in order."""
     return [tree] if isinstance(tree, PytreeLeaf) else [leaf for part in tree.parts for leaf in leaves_of(part)]
 
 
 def unflatten(
     reader: FxImporter, spec: pytree.TreeSpec, results: Iterator[ImportedValue], path: str = "the result"
 ) -> Value:
-    """The value that ``spec`` describes, of the meanings of its leaves.
+    """Return the value that ``spec`` describes, given its leaves.
 
     Raises:
         CaptureError: it holds a container that no type describes.

@@ -92,7 +92,7 @@ class NoneCheckingCall:
     everywhere: bool = False
 
     def present(self, formal: Argument, actual: NamedValue) -> NamedValue | None:
-        """``actual`` without None; None where it cannot be taken so."""
+        """Return ``actual`` without None; None where it cannot be taken so."""
         value = actual.value
         if value is not None and _may_lack_items(value, formal.type):
             return _PresentItems(actual, self.schema.arguments.index(formal))
@@ -107,7 +107,7 @@ class NoneCheckingCall:
 
 
 def _may_lack_items(value: Value, wanted: Type) -> bool:
-    """Whether the value is a literal with items that may be None, where a list of something else is wanted."""
+    """Return whether the value is a literal with items that may be None, where a list of something else is wanted."""
     wanted = without_none(wanted)
     if not isinstance(wanted, ListType) or has_free_variables(wanted) or wanted.element.is_optional:
         return False
@@ -115,12 +115,12 @@ def _may_lack_items(value: Value, wanted: Type) -> bool:
 
 
 def has_lacking_items(value: Value) -> bool:
-    """Whether the value is a list or a tuple, made on the spot, with items that may be None."""
+    """Return whether the value is a list or a tuple, made on the spot, with items that may be None."""
     is_literal = value.node.kind in ("prim::ListConstruct", "prim::TupleConstruct")
     return is_literal and any(can_check(item) for item in value.node.inputs)
 
 
 def can_check(value: Value) -> bool:
-    """Whether the value may be None, and the program may have that checked."""
+    """Return whether the value may be None, and the program may have that checked."""
     checks = value.node.graph.none_checks
     return checks is not None and checks.can_check(value)

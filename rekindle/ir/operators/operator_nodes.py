@@ -26,11 +26,12 @@ def insert_operator_node(graph: Graph, operator: Operator, plan: MatchedSchema, 
 
 
 def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> None:
-    """A node names its kind, not its overload. ``aten::max(%x, %out)`` would be read as the larger of the two."""
+    """Check that the kind determines the overload. ``aten::max(%x, %out)`` would be read as the larger of the two."""
     found = REGISTRY.resolve(node)
     if found is not None and found is not operator:
         raise SchemaError(
-            f"'{operator.name}' with these arguments and out= cannot be told from {found.schema.qualified_name} "
+            f"'{operator.name}' with these arguments and out= cannot be distinguished from "
+            f"{found.schema.qualified_name} "
             "in a graph",
             range,
             hint="leave out= away and copy the result: out.copy_(…)",
@@ -38,7 +39,7 @@ def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> N
 
 
 def pack_outputs(graph: Graph, node: Node, schema: FunctionSchema | None = None) -> Value:
-    """The one output of ``node``, or a tuple of all (a NamedTuple where the schema names its results)."""
+    """Return the one output of ``node``, or a tuple of all (a NamedTuple where the schema names its results)."""
     if len(node.outputs) == 1:
         return node.outputs[0]
     types = tuple(output.type for output in node.outputs)

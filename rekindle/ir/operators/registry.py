@@ -28,7 +28,7 @@ _OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "autodiff"})
 
 
 def is_foreign(kind: str) -> bool:
-    """Whether operators of the namespace of ``kind`` are brought by libraries, of which not all may be there."""
+    """Return whether operators of the namespace of ``kind`` are brought by libraries, of which not all may be there."""
     return "::" in kind and kind.partition("::")[0] not in _OWN_NAMESPACES
 
 
@@ -54,7 +54,7 @@ class Invocation:
     named: tuple[tuple[str, int], ...] = ()
     """The name of a parameter, and the index of the input that goes there."""
     constants: tuple[int, ...] = ()
-    """Numbers that go behind the inputs that are passed by position."""
+    """Numbers that follow the inputs that are passed by position."""
     objects: tuple[tuple[int, object], ...] = ()
     """Inputs in whose place something else is passed, which is constant: by index, dtypes for their numbers."""
     tables: tuple[tuple[int, Mapping[int, object]], ...] = ()
@@ -68,17 +68,16 @@ class Invocation:
 class Operator:
     """A registered operator.
 
-    ``operation`` runs it; where that depends on the node (its attributes, its number of outputs),
-    ``operation_for_node`` makes it. Code that is written for one node calls it by ``invocation_of``, which
-    ``invocation_for_node`` tells where not all inputs have to be passed. ``has_side_effects`` holds for what must run
-    though nobody uses its results: printing, raising. ``is_nondeterministic`` for what may answer differently each
-    time.
+    ``operation`` runs it; if that depends on the node (its attributes, its number of outputs), ``operation_for_node``
+    makes it. Code that is written for one node calls it as ``invocation_of`` specifies; ``invocation_for_node``
+    determines that if not all inputs have to be passed. ``has_side_effects``: it must run even if its results are
+    unused, such as printing and raising. ``is_nondeterministic``: equal arguments may yield different results.
 
-    Two things that some schemas hide: ``may_alias_inputs`` says that a result without an alias annotation may be one of
-    the arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying
-    so, each with the bool argument that turns this off where it is False. ``takes_any_sequence`` says of the arguments
-    that are lists that a tuple does as well: the operator only reads them. ``traits`` are what else passes know of it.
-    ``is_dispatched`` holds for those that PyTorch's dispatcher runs, with nothing of Python before it.
+    Two properties that some schemas lack: ``may_alias_inputs``: a result without an alias annotation may be one of the
+    arguments, a view of one, or an element. ``hidden_writes`` names arguments that are written to without an
+    annotation, each with the bool argument that disables this if it is False. ``takes_any_sequence``: list arguments
+    may be tuples, since the operator only reads them. ``traits`` are further properties for passes. ``is_dispatched``:
+    PyTorch's dispatcher runs it directly, without Python code in between.
     """
 
     schema: FunctionSchema
@@ -101,20 +100,20 @@ class Operator:
         return self.schema.name
 
     def operation_of(self, node: Node) -> Operation:
-        """What runs ``node``."""
+        """Return what runs ``node``."""
         if self.operation is not None:
             return self.operation
         assert self.operation_for_node is not None, f"{self.schema.qualified_name} has no implementation"
         return self.operation_for_node(node)
 
     def invocation_of(self, node: Node) -> Invocation:
-        """How to run ``node`` from code that is written for it."""
+        """Return how to run ``node`` from code that is written for it."""
         if self.invocation_for_node is not None:
             return self.invocation_for_node(node)
         return Invocation(self.operation_of(node), tuple(range(len(node.inputs))))
 
     def matches(self, node: Node) -> bool:
-        """Whether the inputs of ``node`` are of the types that the schema takes; nothing is converted."""
+        """Return whether the inputs of ``node`` are of the types that the schema takes; nothing is converted."""
         arguments = self.schema.arguments
         inputs = node.inputs
         if len(inputs) != len(arguments) and not (self.schema.is_vararg and len(inputs) >= len(arguments)):
@@ -128,7 +127,7 @@ class Operator:
                     return False
                 formal = substitute(formal, bindings)
                 if formal is None and value.type == NONE:
-                    continue  # the element of an Optional, which None does not tell
+                    continue  # the element of an Optional, which None does not determine
             if formal is None:
                 return False
             if not value.type.is_subtype_of(formal) and not (argument.alias is None and _reads_as(value.type, formal)):
@@ -136,8 +135,8 @@ class Operator:
         return True
 
     def gives_outputs_of(self, node: Node) -> bool:
-        """Whether the outputs of ``node`` are of types that the schema returns, as far as it says: ``prim::EnumValue``
-        has overloads that only differ in this."""
+        """Return whether the outputs of ``node`` are of types that the schema returns, as far as it says:
+        ``prim::EnumValue`` has overloads that only differ in this."""
         returns = self.schema.returns
         if len(returns) != len(node.outputs):
             return self.schema.is_varret
@@ -160,7 +159,7 @@ Provider = Callable[[str], Iterable[Operator]]
 
 
 def _reads_as(actual: Type, formal: Type) -> bool:
-    """Whether who only reads a list may take one without None for one with: ``Tensor[]`` for ``Tensor?[]``."""
+    """Return whether who only reads a list may take one without None for one with: ``Tensor[]`` for ``Tensor?[]``."""
     return (
         isinstance(actual, ListType)
         and isinstance(formal, ListType)
@@ -179,7 +178,7 @@ class OperatorRegistry:
         self._namespaces: set[str] = set()
 
     def register(self, operator: Operator) -> Operator:
-        """Add an operator behind those of its kind. One with the same overload name is replaced."""
+        """Add an operator after those of its kind. One with the same overload name is replaced."""
         self._namespaces.add(operator.name.partition("::")[0])
         known = self._registered.setdefault(operator.name, [])
         for index, other in enumerate(known):
@@ -199,7 +198,7 @@ class OperatorRegistry:
         self._resolved.clear()
 
     def overloads(self, kind: str) -> Sequence[Operator]:
-        """The operators of a kind; none for what is not known."""
+        """Return the operators of a kind; none for what is not known."""
         found = self._resolved.get(kind)
         if found is None:
             provided = [operator for provider in self._providers for operator in provider(kind)]
@@ -211,7 +210,7 @@ class OperatorRegistry:
         return found
 
     def find(self, qualified_name: str) -> Operator | None:
-        """The operator called ``aten::add.Tensor``; without a dot, the one without an overload name."""
+        """Return the operator called ``aten::add.Tensor``; without a dot, the one without an overload name."""
         name, _, overload = qualified_name.partition(".")
         for operator in self.overloads(name):
             if operator.schema.overload == overload:
@@ -219,8 +218,8 @@ class OperatorRegistry:
         return None
 
     def resolve(self, node: Node) -> Operator | None:
-        """The operator that ``node`` calls: the first of its kind that takes inputs of these types; where several do,
-        one that returns what ``node`` does."""
+        """Return the operator that ``node`` calls: the first of its kind that takes inputs of these types; where
+        several do, one that returns what ``node`` does."""
         first = None
         for operator in self.overloads(node.kind):
             if operator.matches(node):
@@ -230,11 +229,11 @@ class OperatorRegistry:
         return first
 
     def knows_namespace(self, namespace: str) -> bool:
-        """Whether an operator of this namespace (``aten``) was registered, or provided when it was looked up."""
+        """Return whether an operator of this namespace (``aten``) was registered, or provided when it was looked up."""
         return namespace in self._namespaces
 
     def registered_kinds(self) -> list[str]:
-        """The kinds that were registered, without those that providers know."""
+        """Return the kinds that were registered, without those that providers know."""
         return list(self._registered)
 
 

@@ -51,7 +51,7 @@ class AliasInfo:
 
 
 def _format_sets(names: frozenset[str]) -> str:
-    # The last name stands first, as in PyTorch's own texts: ``Tensor(b|a)``.
+    # The last name comes first, as in PyTorch's own texts: ``Tensor(b|a)``.
     return "|".join(sorted(names, key=lambda name: (name == WILDCARD, name), reverse=True))
 
 
@@ -119,7 +119,7 @@ class FunctionSchema:
         return FunctionSchema(self.name, self.overload, self.arguments[1:], self.returns)
 
     def can_stand_for(self, other: FunctionSchema, *, as_method: bool = True) -> bool:
-        """Whether a function with this schema can be called wherever one with ``other`` is expected."""
+        """Return whether a function with this schema can be called wherever one with ``other`` is expected."""
         first = 1 if as_method else 0
         mine, theirs = self.arguments[first:], other.arguments[first:]
         if len(mine) != len(theirs) or len(self.returns) != len(other.returns):

@@ -87,8 +87,8 @@ class MatchedSchema:
 
 
 class SchemaMismatch(Exception):
-    """Why a call does not fit a schema. A message that takes time to write is given as a function: most overloads that
-    do not fit stand before one that does, and nobody reads why."""
+    """Why a call does not fit a schema. A message that is expensive to build is a function: most overloads that do
+    not fit precede one that does, and their messages are never shown."""
 
     def __init__(self, message: str | Callable[[], str], cause: Cause = Cause.TYPE_MISMATCH) -> None:
         super().__init__()
@@ -107,12 +107,12 @@ def _text_of(message: str | Callable[[], str]) -> str:
 
 
 def is_empty_list_literal(argument: NamedValue) -> bool:
-    """Whether the argument is ``[]`` without an annotation, which fits every list type."""
+    """Return whether the argument is ``[]`` without an annotation, which fits every list type."""
     return argument.value is not None and argument.value.node.kind == "prim::EmptyListLiteral"
 
 
 def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputBuilder, Type]:
-    """How ``argument`` becomes a ``type``, and the type that this gives, which may still not fit."""
+    """Return how ``argument`` becomes a ``type``, and the type that this gives, which may still not fit."""
     actual = argument.type
     if actual is type and not type.contained:
         return argument_builder(argument), actual
@@ -131,7 +131,7 @@ def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputB
         literal = argument.value
         return lambda graph, range: make_as(literal, type), type
     if isinstance(actual, TupleType):
-        # What an empty tuple would be a list of, only the formal type tells.
+        # Only the formal type determines the element type of an empty tuple.
         empty = not actual.elements and has_free_variables(type)
         if isinstance(type, ListType) and not empty and _all_fit(actual, type.element, conversions):
             return _tuple_to_list(argument, type, conversions), type
@@ -199,10 +199,10 @@ def _passes_numbers(argument: NamedValue) -> bool:
 
 
 def _is_assumed(value: Value) -> bool:
-    """Whether nothing is known of what gives the value, so that it was taken for a Tensor."""
+    """Return whether nothing is known of what gives the value, so that it was taken for a Tensor."""
     node = value.node
     if not isinstance(value.type, (TensorType, TupleType)):
-        return False  # its place has told what it is
+        return False  # its position determines its type
     if node.kind == "prim::CallMethod":
         receiver, *_ = node.inputs
         owner = receiver.type
@@ -211,7 +211,7 @@ def _is_assumed(value: Value) -> bool:
 
 
 def _reveal(value: Value, type: Type) -> InputBuilder:
-    """The value, of which the place where it stands tells the type."""
+    """Return the value, whose type its position determines."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
         return value if value.type.is_subtype_of(type) else value.set_type(type)
@@ -270,7 +270,7 @@ def _from_open_number(kind: str, argument: NamedValue, type: Type) -> InputBuild
 
 
 def _cast(argument: NamedValue, type: Type) -> InputBuilder:
-    """The value as it is, under another type: where a number is wanted, operators take a bool for what it is in
+    """Return the value as it is, under another type: where a number is wanted, operators take a bool for what it is in
     Python, and ``torch.full([2], True)`` is a tensor of bools."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
@@ -292,7 +292,7 @@ def _all_fit(actual: TupleType, element: Type, conversions: bool) -> bool:
 
 
 def unpack_tuple(graph: Graph, value: Value, range: SourceRange = UNKNOWN_RANGE) -> list[Value]:
-    """The elements of a tuple: those that it was just built from, or the outputs of a ``prim::TupleUnpack``."""
+    """Return the elements of a tuple: those that it was just built from, or the outputs of a ``prim::TupleUnpack``."""
     if value.node.kind == "prim::TupleConstruct":
         return list(value.node.inputs)
     type = value.type
@@ -372,8 +372,8 @@ def try_match_schema(
     conversions: bool = True,
     lenient: NoneCheckingCall | None = None,
 ) -> MatchedSchema:
-    """How a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self, wherever
-    it is. A ``lenient`` call has arguments checked that may be None.
+    """Return how a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self,
+    wherever it is. A ``lenient`` call has arguments checked that may be None.
 
     Raises:
         Mismatch: it does not.
@@ -435,7 +435,7 @@ def _default_of(formal: Argument) -> NamedValue:
 
 
 def _is_method(schema: FunctionSchema) -> bool:
-    """Whether the first argument is an object whose method this is, which nobody writes in a call."""
+    """Return whether the first argument is the object whose method this is, which calls do not write."""
     first = schema.arguments[0] if schema.arguments else None
     return first is not None and first.name == "self" and isinstance(first.type, (ClassType, InterfaceType))
 
@@ -453,12 +453,12 @@ def _count(number: int, noun: str) -> str:
 def _return_type(result: Argument, bindings: Bindings) -> Type:
     type = substitute(result.type, bindings)
     if type is None:
-        raise SchemaMismatch(f"the result type {result.type.annotation} cannot be told from the arguments")
+        raise SchemaMismatch(f"the result type {result.type.annotation} cannot be inferred from the arguments")
     return type
 
 
 def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
-    """Whether all further positional arguments may stand for the list that argument ``index`` takes."""
+    """Return whether all further positional arguments may stand for the list that argument ``index`` takes."""
     formal = schema.arguments[index]
     last = index + 1 == len(schema.arguments) or schema.arguments[index + 1].kwarg_only
     return last and isinstance(formal.type, ListType) and not has_free_variables(formal.type) and formal.size is None
@@ -525,7 +525,7 @@ def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conver
         if type is None:
             if isinstance(formal.type, OptionalType) and actual.type == NONE:
                 return argument_builder(actual)
-            raise SchemaMismatch(f"argument '{formal.name}': its type cannot be told from {actual.type.annotation}")
+            raise SchemaMismatch(f"argument '{formal.name}': its type cannot be inferred from {actual.type.annotation}")
     if actual.value is None and _default_fits(actual.constant, type):
         return _typed_constant(actual, type)
     build, result = convert(actual, type, conversions)
@@ -538,7 +538,7 @@ def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conver
 
 
 def _misfit(formal: Argument, actual: NamedValue, result: Type, type: Type) -> str:
-    """Why ``actual``, of which a ``result`` would be made, is no ``type``."""
+    """Return why ``actual``, of which a ``result`` would be made, is no ``type``."""
     message = f"argument '{formal.name}': expected {type.annotation}, got {result.annotation}"
     if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
         message += " (an empty list without an annotation is a List[Tensor])"
@@ -548,7 +548,8 @@ def _misfit(formal: Argument, actual: NamedValue, result: Type, type: Type) -> s
 
 
 def _becomes(actual: NamedValue, known: Type, conversions: bool) -> bool:
-    """Whether the argument is turned into a ``known`` type, so that its own type tells nothing of type variables."""
+    """Return whether the argument is converted to a ``known`` type, so that its own type does not bind type
+    variables."""
     if is_empty_list_literal(actual):
         return isinstance(known, ListType)
     if _stays_tensor(actual, known):
@@ -559,7 +560,7 @@ def _becomes(actual: NamedValue, known: Type, conversions: bool) -> bool:
 
 
 def _default_fits(value: object, type: Type) -> bool:
-    """Whether a constant is an empty list, or a list for a list: its own type says too little."""
+    """Return whether a constant is an empty list, or a list for a list: its own type says too little."""
     return isinstance(value, list) and isinstance(without_none(type), ListType)
 
 
@@ -581,7 +582,7 @@ def match_schemas(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None = None,
 ) -> tuple[int, MatchedSchema]:
-    """The first of ``schemas`` that the call fits, by index, and how.
+    """Return the first of ``schemas`` that the call fits, by index, and how.
 
     Raises:
         SchemaError: none does; the message says of each why.
@@ -646,7 +647,7 @@ def _takes_int_for_float(
 
 
 def _may_check(given: Sequence[NamedValue]) -> bool:
-    """Whether an argument may be None and the program may have it checked."""
+    """Return whether an argument may be None and the program may have it checked."""
     return any(item.value is not None and (can_check(item.value) or has_lacking_items(item.value)) for item in given)
 
 
@@ -657,7 +658,8 @@ def _would_fit_checked(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> bool:
-    """Whether the program has to look whether an argument is None: Python goes on with it, and this does not."""
+    """Return whether the program has to check that an argument is not None: Python accepts None, and the operator
+    does not."""
     for schema in schemas:
         lenient = NoneCheckingCall(name, schema, self_value is not None, everywhere=True)
         with contextlib.suppress(SchemaMismatch):
@@ -689,7 +691,7 @@ def _describe_failure(
 
 
 def _hint(given: Sequence[NamedValue]) -> tuple[str | None, Cause | None]:
-    """What is most likely wrong with a call that fits nothing, and what to do."""
+    """Return what is most likely wrong with a call that fits nothing, and what to do."""
     for item in given:
         if item.type.is_optional and item.type not in (NONE, ANY):
             text = item.range.text if item.range.is_known else ""

@@ -1,7 +1,7 @@
-"""Text -> the attributes of nodes, constants among them.
+"""Parser of the attributes of nodes, including constants.
 
-What a constant's text means depends on the type of the constant: ``1`` is an int, a float, a bool, ``(1, 2)`` a tuple
-or the beginning of a tensor. The text of a tensor does not tell it exactly; who wants it back passes it along.
+The interpretation of a constant's text depends on the type of the constant: ``1`` is an int, a float or a bool, ``(1,
+2)`` a tuple or the beginning of a tensor. The text of a tensor is not exact; the caller passes the tensors themselves.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ConstantReader:
         self._depth = 0
 
     def constant(self, name: str, type: Type) -> AttributeValue:
-        """The attribute ``value`` of the ``prim::Constant`` that defines ``%name : type``."""
+        """Return the attribute ``value`` of the ``prim::Constant`` that defines ``%name : type``."""
         lexer = self.lexer
         if name in self._by_name:
             token = lexer.cur
@@ -84,7 +84,7 @@ class ConstantReader:
         return ConstantObject(value)
 
     def attribute(self) -> AttributeValue:
-        """An attribute of any other node: numbers, strings, types, tensors, and lists of them."""
+        """Return an attribute of any other node: numbers, strings, types, tensors, and lists of them."""
         lexer = self.lexer
         token = lexer.cur
         if token.kind == "[" and not self._is_tensor_text():
@@ -101,7 +101,7 @@ class ConstantReader:
         return ConstantObject(value)
 
     def _is_tuple_type(self) -> bool:
-        """Whether the parentheses here hold types, told by the first thing in them."""
+        """Return whether the parentheses here contain types, judging by the first token in them."""
         ahead = 1
         while self.lexer.lookahead(ahead).kind == "(":
             ahead += 1
@@ -109,7 +109,7 @@ class ConstantReader:
         return first.kind == ")" or (first.kind == IDENT and first.text not in (*_WORDS, *_CALLS))
 
     def arguments(self) -> str:
-        """The text of constant arguments in parentheses."""
+        """Return the text of constant arguments in parentheses."""
         lexer = self.lexer
         start = lexer.expect("(").end
         depth = 0
@@ -152,7 +152,7 @@ class ConstantReader:
     # ----------------------------------------------------------------------------------------------------------- values
 
     def _value(self, type: Type) -> object:
-        """A constant of this type; ANY where it is not known."""
+        """Return a constant of this type; ANY where it is not known."""
         lexer = self.lexer
         while isinstance(type, OptionalType):
             type = type.element
@@ -183,7 +183,7 @@ class ConstantReader:
     def _string(self) -> str:
         token = self.lexer.next()
         if token.text[0] != '"':
-            raise ParseError("A string of a graph stands in double quotes.", token.range)
+            raise ParseError("A string of a graph is written in double quotes.", token.range)
         return read_string(token.text)
 
     def _list(self, type: Type) -> object:
@@ -262,7 +262,7 @@ class ConstantReader:
         if token.text == "annotate":
             lexer.next()
             lexer.expect("(")
-            self._raw()  # the type, which is known: it stands beside the value that the constant defines
+            self._raw()  # the type, which is known: it is written at the value that the constant defines
             lexer.expect(",")
             value = self._value(type)
             lexer.expect(")")
@@ -290,7 +290,7 @@ class ConstantReader:
     # ---------------------------------------------------------------------------------------------------------- tensors
 
     def _is_tensor_text(self) -> bool:
-        """Whether a tensor is written out at the current token."""
+        """Return whether a tensor is written out at the current token."""
         kind = self.lexer.cur.kind
         return kind in (NUMBER, "-", "(", "[", "{", "<", IDENT) and is_tensor_text(self._peek_raw())
 
@@ -311,7 +311,7 @@ class ConstantReader:
         return OpaqueConstant(text) if given is None else given
 
     def _take(self, text: str, token: Token) -> object:
-        """The next of the tensors that were given in order."""
+        """Return the next of the tensors that were given in order."""
         if self._in_order is None:
             return None
         if self._taken == len(self._in_order):
@@ -348,7 +348,7 @@ class ConstantReader:
             ahead += 1
         text = lexer.source.text
         start = lexer.end
-        # One blank behind a comma or a colon separates; the others belong to the text of a tensor.
+        # One blank after a comma or a colon separates; the others belong to the text of a tensor.
         if text[start - 1] in ",:" and text[start : start + 1] == " ":
             start += 1
         return text[start : token.start]
@@ -359,7 +359,7 @@ _CALLS: Final = ("annotate", "torch", "object")
 
 
 def _scalar_tensor(text: str, type: Type) -> torch.Tensor | None:
-    """The tensor of one element that ``{text}`` shows; None where ``text`` is no number."""
+    """Return the tensor of one element that ``{text}`` shows; None where ``text`` is not a number."""
     pair = _PAIR.match(text)
     try:
         value = complex(float(pair.group(1)), float(pair.group(2))) if pair is not None else _read_real(text)
@@ -387,4 +387,4 @@ def _check_text(tensor: torch.Tensor, text: str, token: Token, name: str | None)
     shown = format_tensor(tensor)
     if shown != text:
         what = "A tensor" if name is None else f"The tensor for %{name}"
-        raise ParseError(f"{what} is given that prints as '{shown}', but '{text}' stands here.", token.range)
+        raise ParseError(f"{what} is given that prints as '{shown}', but '{text}' is here.", token.range)

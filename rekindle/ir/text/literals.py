@@ -15,8 +15,8 @@ _WHOLE_IN_SCHEMAS = 2.0**63
 
 
 def format_float(value: float) -> str:
-    """As graphs spell it. A whole number of 1e10 and more has no dot: only the type beside it tells that it is a
-    float.
+    """Return the number as graphs write it. A whole number of 1e10 and more has no dot: only the type beside it
+    marks it as a float.
     """
     if math.isfinite(value) and abs(value) < _WHOLE_IN_GRAPHS and value == int(value):
         return f"{value:.0f}."
@@ -24,7 +24,7 @@ def format_float(value: float) -> str:
 
 
 def format_schema_float(value: float) -> str:
-    """As the default of an argument, or a part of a complex: there is a dot in every whole number."""
+    """Return the number as the default of an argument, or a part of a complex: every whole number has a dot."""
     if math.isfinite(value) and abs(value) < _WHOLE_IN_SCHEMAS and value == int(value):
         return f"{value:.0f}."
     return _digits(value)
@@ -72,10 +72,10 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def read_string(literal: str) -> str:
-    """What a quoted ``literal`` says: the inverse of :func:`format_string`.
+    """Return the string that a quoted ``literal`` denotes: the inverse of :func:`format_string`.
 
-    Octal escapes in a row are the bytes of UTF-8, or of Latin-1 where they make no UTF-8. An escape without a meaning
-    stays as it is.
+    Consecutive octal escapes are the bytes of UTF-8, or of Latin-1 if they are not valid UTF-8. An unknown escape is
+    kept verbatim.
     """
     body = literal[1:-1]
     return _ESCAPED.sub(_unescape, body) if "\\" in body else body
@@ -100,7 +100,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def read_number(text: str) -> int | float | complex:
-    """The number that a NUMBER token spells."""
+    """Return the number that a NUMBER token spells."""
     try:
         return int(text, 0)
     except ValueError:

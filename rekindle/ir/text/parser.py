@@ -46,20 +46,19 @@ from rekindle.syntax.lexer import COMMENT, EOF, GRAPH, IDENT, VALUE, Lexer, Toke
 def parse_graph(
     text: str, *, tensors: GivenTensors | None = None, types: Resolver | None = None, structured: bool = True
 ) -> Graph:
-    """The graph that ``text`` spells. Printing it gives the text back.
+    """Return the graph in ``text``. Printing it yields the same text.
 
     Args:
-        tensors: the constants whose text does not tell them exactly: what
-            :func:`~rekindle.ir.text.printer.tensor_constants` gave for the graph that was printed, or the constants by
-            the names of their values. Without it, a tensor of one element is what its text shows, and any other remains
-            a text: the graph can be printed but not run.
-        types: gives the class, enum or NamedTuple of a qualified name. A name that it does not know becomes a class of
-            which nothing but the name is known.
-        structured: whether ``prim::If`` and ``prim::Loop`` must have the inputs, blocks and results that they have in a
-            finished graph. On its way there the emitter makes others.
+        tensors: the constants whose text is not exact: those that
+            :func:`~rekindle.ir.text.printer.tensor_constants` returned for the printed graph, or the constants by
+            the names of their values. Without it, a tensor of one element is parsed from its text, and any other
+            remains opaque: the graph can be printed but not run.
+        types: returns the class, enum or NamedTuple of a qualified name. An unknown name becomes an incomplete class.
+        structured: whether ``prim::If`` and ``prim::Loop`` must have the inputs, blocks and results of a finished
+            graph. The emitter makes others as an intermediate form.
 
     Raises:
-        ParseError: the text spells none, or the tensors are not those of the text.
+        ParseError: the text is not a graph, or the tensors are not those of the text.
     """
     lexer = Lexer(Source(text), GRAPH)
     type_reader = TypeReader(lexer, types)
@@ -84,7 +83,7 @@ class _Input:
     types: TypeReader
     constants: ConstantReader
     first_unique: int
-    """Behind the numbers of all values that have no name: named values get theirs from here on."""
+    """First number after those of all unnamed values: named values are numbered from here on."""
     structured: bool
 
 
@@ -96,7 +95,7 @@ class _Frame:
     names: list[str] = field(default_factory=list)
     node: Node | None = None
     token: Token | None = None
-    """Where the last node's kind stands."""
+    """The token of the last node's kind."""
 
 
 _BLOCK: Final = re.compile(r"block(\d+)\Z")
@@ -105,7 +104,7 @@ _PLACE: Final = re.compile(r"# (.+):(\d+):(\d+)\s*\Z")
 
 
 class _GraphReader:
-    """Reads one graph, and the sub-graphs behind it."""
+    """Reads one graph, and the sub-graphs after it."""
 
     __slots__ = (
         *(
@@ -131,7 +130,7 @@ class _GraphReader:
         self._graph = Graph()
         self._frames = [_Frame(self._graph.block)]
         self._values: dict[str, Value] = {}
-        """What can be used where the reader stands."""
+        """The values that are in scope at the reader's position."""
         self._defined: set[str] = set()
         self._numbered: dict[str, list[Node]] = {}
         """Nodes whose kind ends in a number, by kind: they may refer to a sub-graph."""
@@ -188,7 +187,7 @@ class _GraphReader:
         lexer = self._lexer
         token = lexer.cur
         if frame.node is None:
-            lexer.fail("No node stands before this block.")
+            lexer.fail("No node precedes this block.")
         if token.text != f"block{len(frame.node.blocks)}":
             lexer.fail(f"Expected 'block{len(frame.node.blocks)}' but found {token}.")
         lexer.next()
@@ -331,7 +330,7 @@ class _GraphReader:
         while lexer.cur.kind != "]":
             name = lexer.expect(IDENT)
             if name.text in attributes:
-                raise ParseError(f"The attribute '{name.text}' stands here twice.", name.range)
+                raise ParseError(f"The attribute '{name.text}' is here twice.", name.range)
             lexer.expect("=")
             if kind == "prim::Constant" and name.text == "value" and len(declared) == 1:
                 output, type = declared[0]
@@ -358,7 +357,7 @@ class _GraphReader:
         return text[start : lexer.end].strip()
 
     def _output_types(self, node: Node, declared: list[tuple[Token, Type | None]]) -> list[Type]:
-        """What the operator's schema says of the outputs, where the text leaves a type out."""
+        """Return what the operator's schema says of the outputs, where the text leaves a type out."""
         unknown: list[Type] = [TENSOR] * len(declared)
         if all(type is not None for _, type in declared):
             return unknown
@@ -371,7 +370,7 @@ class _GraphReader:
         return [substitute(result.type, bindings) or TENSOR for result in schema.returns]
 
     def _note_function(self, node: Node) -> None:
-        """A constant that is a function has a type of its own: give the function its name."""
+        """Give a constant that is a function the type of the function that it names."""
         if node.kind == "prim::Constant" and len(node.outputs) == 1 and isinstance(node.output.type, FunctionType):
             name = node.attributes.get("name")
             if isinstance(name, str):
@@ -405,7 +404,7 @@ class _GraphReader:
     # ------------------------------------------------------------------------------------------------------- sub-graphs
 
     def _kind_ahead(self) -> str:
-        """The kind behind ``with``."""
+        """Return the kind after ``with``."""
         return "".join(self._lexer.lookahead(i).text for i in (1, 2, 3))
 
     def _is_mine(self, kind: str) -> bool:
@@ -439,7 +438,7 @@ def _is_number(name: str) -> bool:
 
 
 def _range_of(comment: str) -> SourceRange:
-    """A range that stands at the place which ``comment`` tells."""
+    """Return a range at the location in ``comment``."""
     found = _PLACE.match(comment)
     if found is None:
         return UNKNOWN_RANGE

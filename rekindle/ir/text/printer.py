@@ -1,7 +1,6 @@
-"""Graphs -> text, in TorchScript's syntax.
+"""Printer of graphs, in TorchScript's syntax.
 
-One line a node, two blanks of indentation a level, the blocks of a node behind it, the place in the source behind
-``#``::
+One line per node, two blanks of indentation per level, the blocks of a node after it, the source location after ``#``::
 
     graph(%x.1 : Tensor,
           %n.1 : int):
@@ -15,7 +14,7 @@ One line a node, two blanks of indentation a level, the blocks of a node behind 
           -> (%x.1)
       return (%y)
 
-A graph in the attribute ``Subgraph`` of a node is printed behind the whole, and the node refers to it by a number:
+A graph in the attribute ``Subgraph`` of a node is printed at the end, and the node refers to it by a number:
 ``prim::fork_0``.
 """
 
@@ -51,7 +50,7 @@ from rekindle.ir.types import (
 )
 
 SUBGRAPH = "Subgraph"
-"""The attribute whose graph is printed behind the one that refers to it."""
+"""The attribute whose graph is printed after the graph that refers to it."""
 PYTHON_CALL = "prim::PythonOp"
 """The kind of nodes that call a Python function: printed as ``^name[attributes](constant arguments)(inputs)``."""
 CONSTANT_ARGUMENTS = "scalar_args"
@@ -59,14 +58,14 @@ CONSTANT_ARGUMENTS = "scalar_args"
 
 
 def print_graph(graph: Graph, *, ranges: bool = True, verbosity: int = 3, recorded: bool = False) -> str:
-    """The text of ``graph``, line ends included. ``ranges`` adds the places in the source; ``verbosity`` says how much
-    is told of types: 0 nothing, 1 dtypes and shapes, 2 strides too, 3 all. ``recorded`` shows the types that values had
+    """Return the text of ``graph``, line ends included. ``ranges`` adds the source locations; ``verbosity`` is the
+    detail of types: 0 none, 1 dtypes and shapes, 2 strides too, 3 all. ``recorded`` prints the types that values had
     when they were traced."""
     return _Printer(ranges, verbosity, recorded).graph(graph)
 
 
 def print_node(node: Node, *, ranges: bool = True) -> str:
-    """The text of ``node`` and its blocks, without indentation. Its sub-graph, if any, stands behind it."""
+    """Return the text of ``node`` and its blocks, without indentation. Its sub-graph, if any, follows it."""
     printer = _Printer(ranges)
     printer.nodes([node], 0)
     printer.subgraphs()
@@ -74,7 +73,7 @@ def print_node(node: Node, *, ranges: bool = True) -> str:
 
 
 def print_head(node: Node, *, verbosity: int = 3) -> str:
-    """The line of ``node`` alone; of the nodes at either end of a block, its inputs or outputs."""
+    """Return the line of ``node`` alone; of the nodes at either end of a block, its inputs or outputs."""
     if node.kind == "prim::Return":
         return f"return ({_names(node.inputs)})"
     printer = _Printer(True, verbosity)
@@ -108,7 +107,7 @@ class _Printer:
             self.lines.append(f"with {node.kind}_{index} = {text}")
 
     def nodes(self, nodes: Iterable[Node], level: int) -> None:
-        """A work list instead of recursion: blocks may nest deeply."""
+        """Print the nodes with a work list instead of recursion: blocks may nest deeply."""
         work: list[tuple[int, Node | str]] = [(level, node) for node in nodes]
         work.reverse()
         while work:
@@ -132,7 +131,7 @@ class _Printer:
         return f"{text} # {place}\n" if place else f"{text}\n"
 
     def _kind(self, node: Node) -> str:
-        """The kind of ``node`` with its attributes; the number of its sub-graph in place of that."""
+        """Return the kind of ``node`` with its attributes; the number of its sub-graph in place of that."""
         kind = node.kind
         attributes: Iterable[tuple[str, AttributeValue]] = node.attributes.items()
         if isinstance(node.attributes.get(SUBGRAPH), Graph):
@@ -178,7 +177,7 @@ class _Printer:
             return format_type(value)
         if isinstance(value, Graph):
             return "<Graph>"
-        # A bool is an int here; its type tells what it is.
+        # A bool is an int here; its type distinguishes it.
         return format_constant(int(value) if isinstance(value, bool) else value, ANY)
 
 
@@ -190,8 +189,8 @@ def _names(values: Iterable[Value]) -> str:
 
 
 def format_type(type: Type, verbosity: int = 3) -> str:
-    """``type`` as graphs spell it. Unlike ``str(type)`` it shows the fields of a NamedTuple, and square brackets behind
-    Future and RRef. ``verbosity`` as in :func:`print_graph`."""
+    """Return ``type`` as graphs write it. Unlike ``str(type)`` it includes the fields of a NamedTuple, and square
+    brackets after Future and RRef. ``verbosity`` as in :func:`print_graph`."""
     if isinstance(type, ListType):
         return f"{format_type(type.element, verbosity)}[]"
     if isinstance(type, OptionalType):
@@ -221,7 +220,7 @@ def _format_fields(type: TupleType, verbosity: int) -> Iterable[str]:
 
 
 def format_constant(value: object, type: Type = ANY) -> str:
-    """A constant as graphs spell it. ``type`` says what an empty list or dict is a list or dict of."""
+    """Return a constant as graphs spell it. ``type`` says what an empty list or dict is a list or dict of."""
     if isinstance(value, enum.Enum):  # of which some are ints or strings as well
         return _format_other(value, type)
     if isinstance(value, bool) or value is None:
@@ -240,7 +239,7 @@ def format_constant(value: object, type: Type = ANY) -> str:
 
 
 def _container_type(value: object, type: Type) -> Type:
-    """The type of a list, a tuple or a dict: what is known of it, or what it holds."""
+    """Return the type of a list, a tuple or a dict: what is known of it, or what it holds."""
     if isinstance(type, OptionalType) and not isinstance(type.element, (UnionType, AnyType)):
         return type.element
     return (infer_type(value) or ANY) if isinstance(type, (OptionalType, UnionType, AnyType)) else type
@@ -291,17 +290,16 @@ def _format_container(value: list[object] | tuple[object, ...] | dict[object, ob
 
 
 def _tells_type(value: list[object] | dict[object, object], element: Type) -> bool:
-    """Whether the type of a list or dict can be told from what it holds."""
+    """Return whether the contents of a list or dict determine its type."""
     return bool(value) and not isinstance(element, (UnionType, OptionalType, NumberType, AnyType))
 
 
-# ----------------------------------------------------------------------------------------------- what the text does not
-# tell
+# -------------------------------------------------------------------------------------------------- what the text omits
 
 
 def tensor_constants(graph: Graph) -> list[object]:
-    """The tensors of ``graph``'s constants, in the order of the text: what travels beside it. A list of tensors, of
-    which the text shows nothing, is one item."""
+    """Return the tensors of ``graph``'s constants, in the order of the text: what travels beside it. A list of tensors,
+    of which the text shows nothing, is one item."""
     found: list[object] = []
     inner: list[Graph] = []
     for node in graph.all_nodes():

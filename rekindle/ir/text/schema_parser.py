@@ -40,7 +40,7 @@ from rekindle.syntax.lexer import EOF, IDENT, NUMBER as NUMBER_TOKEN, SCHEMA, ST
 
 
 def parse_schema(text: str, resolver: Resolver | None = None) -> FunctionSchema:
-    """The schema that ``text`` spells. ``str()`` of it gives the text back, with PyTorch's spacing and numbers.
+    """Return the schema that ``text`` spells. ``str()`` of it gives the text back, with PyTorch's spacing and numbers.
 
     ``resolver`` gives the classes of qualified names.
 
@@ -109,7 +109,7 @@ def _result(text: str) -> Argument:
 
 
 _Default = tuple[object, str | None]
-"""The default of an argument, and its spelling where the value does not tell it."""
+"""The default of an argument, and its spelling if the value does not determine it."""
 
 
 class _SchemaReader:
@@ -149,7 +149,7 @@ class _SchemaReader:
                 return tuple(arguments), True
             if lexer.cur.kind == "*":
                 if kwarg_only:
-                    lexer.fail("A second '*' stands in the schema.")
+                    lexer.fail("The schema has a second '*'.")
                 lexer.next()
                 kwarg_only = True
             else:
@@ -304,8 +304,8 @@ def _unfit(token: Token, formal: Annotated) -> ParseError:
 
 
 def _dtype_names() -> dict[str, int]:
-    """Every name under which torch knows a dtype: ``float32`` and ``float``. A newer torch may have others, which no
-    schema names."""
+    """Return every name under which torch knows a dtype: ``float32`` and ``float``. A newer torch may have others,
+    which no schema names."""
     known = {name: getattr(torch, name) for name in dir(torch)}
     dtypes = {name: value for name, value in known.items() if isinstance(value, torch.dtype)}
     return {name: DTYPE_NUMBERS[value] for name, value in dtypes.items() if value in DTYPE_NUMBERS}

@@ -23,10 +23,10 @@ _WIDTH = 80
 
 
 def format_tensor(tensor: torch.Tensor) -> str:
-    """The text of ``tensor``, as it stands behind ``value=``.
+    """Return the text of ``tensor``, as printed after ``value=``.
 
-    A sparse tensor, one of another device than the CPU and one without data are ``<Tensor>`` unless they have one
-    element that can be had.
+    A sparse tensor, one on another device than the CPU and one without data are ``<Tensor>`` unless they have one
+    element that can be read.
     """
     if tensor.numel() > MAX_ELEMENTS or tensor.layout is not torch.strided or tensor.is_meta:
         return MANY_ELEMENTS
@@ -36,7 +36,7 @@ def format_tensor(tensor: torch.Tensor) -> str:
 
 
 def is_tensor_text(text: str) -> bool:
-    """Whether ``text`` is how a tensor, or a list of tensors, is spelled."""
+    """Return whether ``text`` is how a tensor, or a list of tensors, is spelled."""
     return text in (MANY_ELEMENTS, TENSOR_LIST) or bool(_ONE.match(text)) or bool(_WRITTEN_OUT.search(text))
 
 
@@ -111,7 +111,7 @@ class _Format:
 
 
 def _exponent(value: float) -> int:
-    """The number of digits before the dot; negative where zeros follow the dot."""
+    """Return the number of digits before the dot; negative where zeros follow the dot."""
     return 1 if value == 0 else math.floor(math.log10(value)) + 1
 
 

@@ -105,7 +105,8 @@ _custom_classes: dict[str, ClassType] = {}
 
 
 def custom_class(name: str) -> ClassType:
-    """The class of objects that are written in C++, ``__torch__.torch.classes.…``: one for each name in the process."""
+    """Return the class of objects that are written in C++, ``__torch__.torch.classes.…``: one for each name in the
+    process."""
     found = _custom_classes.get(name)
     if found is None:
         found = _custom_classes[name] = ClassType(name)
@@ -126,7 +127,7 @@ class Annotated(NamedTuple):
 
 
 class TypeReader:
-    """Reads types from the tokens of ``lexer``. ``aliases`` tells whether annotations may follow them."""
+    """Reads types from the tokens of ``lexer``. ``aliases`` specifies whether annotations may follow them."""
 
     __slots__ = ("_aliases", "_classes", "_depth", "_resolver", "lexer")
 
@@ -138,7 +139,7 @@ class TypeReader:
         self._depth = 0
 
     def read(self) -> Type:
-        """A type without annotations.
+        """Return a type without annotations.
 
         Raises:
             ParseError: there is none at the current token.
@@ -146,7 +147,7 @@ class TypeReader:
         return self.read_annotated().type
 
     def read_annotated(self) -> Annotated:
-        """A type with what its annotations say."""
+        """Return a type with what its annotations say."""
         lexer = self.lexer
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -168,7 +169,7 @@ class TypeReader:
                     spelling += "?"
                 continue
             if size is not None:
-                lexer.fail("A list of lists of a fixed size is no type.")
+                lexer.fail("A list of lists of a fixed size is not a type.")
             lexer.next()
             size = self._whole_number() if lexer.cur.kind == NUMBER_TOKEN else None
             lexer.expect("]")
@@ -180,8 +181,8 @@ class TypeReader:
         return Annotated(type, alias, size, spelling)
 
     def read_facts(self, dtype: torch.dtype | None, ranked: bool) -> TensorType:
-        """What stands in parentheses behind the name of a tensor type. Without ``ranked``, no sizes mean that the
-        rank is unknown.
+        """Return the type in parentheses after the name of a tensor type. Without ``ranked``, a missing list of
+        sizes means that the rank is unknown.
         """
         lexer = self.lexer
         lexer.expect("(")
@@ -214,7 +215,7 @@ class TypeReader:
     # ------------------------------------------------------------------------------------------- bases
 
     def _base(self) -> tuple[Type, str | None, AliasInfo | None]:
-        """A type up to its suffixes, its spelling where that says more, and the annotations within it."""
+        """Return a type up to its suffixes, its spelling where that says more, and the annotations within it."""
         lexer = self.lexer
         token = lexer.cur
         if token.kind == "(":
@@ -243,7 +244,7 @@ class TypeReader:
         return self._named(token), None, None
 
     def _tensor(self, name: str) -> Type | None:
-        """The tensor type that ``name`` begins; None where it begins none."""
+        """Return the tensor type that ``name`` begins; None where it begins none."""
         lexer = self.lexer
         dtype = _DTYPES.get(name)
         if dtype is not None:
@@ -312,14 +313,15 @@ class TypeReader:
             if lexer.next_if("=") is not None:
                 defaults.append(self._field_default(types[-1]))
             elif defaults:
-                lexer.fail("A field without a default stands behind one that has a default.")
+                lexer.fail("A field without a default follows one that has a default.")
             if lexer.next_if(",") is None:
                 break
         lexer.expect(")")
         return TupleType(tuple(types), None, tuple(names), tuple(defaults))
 
     def _field_default(self, type: Type) -> object:
-        """The default of a NamedTuple's field: a number, a string, True, False or None; the text of anything else."""
+        """Return the default of a NamedTuple's field: a number, a string, True, False or None; the text of anything
+        else."""
         lexer = self.lexer
         start = lexer.cur.start
         depth = 0
@@ -368,7 +370,7 @@ class TypeReader:
         return found
 
     def _in_angles(self, kind: type[Type], make: Callable[[str], Type]) -> Type:
-        """``<name>`` behind Enum or InterfaceType."""
+        """Parse ``<name>`` after Enum or InterfaceType."""
         lexer = self.lexer
         lexer.expect("<")
         name = self._dotted(lexer.expect(IDENT))
@@ -445,8 +447,8 @@ class TypeReader:
                 return frozenset(names)
 
     def _list_alias(self, element: AliasInfo | None) -> AliasInfo | None:
-        """The annotation of a list whose brackets were just read. What is written to in an element is written to in
-        the list.
+        """Return the annotation of a list whose brackets were just read. What is written to in an element is written to
+        in the list.
         """
         contained = () if element is None else (element,)
         if self._aliases and self.lexer.cur.kind == "(":
@@ -456,7 +458,7 @@ class TypeReader:
 
 
 def _alias_of_parts(parts: list[Annotated]) -> AliasInfo | None:
-    """The annotation of a type whose parts have annotations: none of its own, but theirs."""
+    """Return the annotation of a type whose parts have annotations: none of its own, but theirs."""
     if all(part.alias is None for part in parts):
         return None
     found = tuple(AliasInfo() if part.alias is None else part.alias for part in parts)
@@ -468,7 +470,7 @@ def _fail_at(token: Token, message: str, hint: str | None = None) -> NoReturn:
 
 
 def parse_type(text: str, resolver: Resolver | None = None) -> Type:
-    """The type that ``text`` spells as graphs do: ``Tensor``, ``int[]``, ``Dict(str, int)?``, ``Float(2, *,
+    """Return the type that ``text`` spells as graphs do: ``Tensor``, ``int[]``, ``Dict(str, int)?``, ``Float(2, *,
     device=cpu)``.
 
     ``resolver`` gives the classes, enums and NamedTuples of qualified names.

@@ -27,17 +27,17 @@ class Type:
         return ()
 
     def with_contained(self, contained: Sequence[Type]) -> Type:
-        """The same type made of other parts."""
+        """Return the same type made of other parts."""
         assert not contained
         return self
 
     def is_subtype_of(self, other: Type) -> bool:
-        """Whether a value of this type can stand wherever one of ``other`` is expected."""
+        """Return whether a value of this type is accepted wherever one of ``other`` is expected."""
         return self is other or self == other or other.accepts(self)
 
     def accepts(self, other: Type) -> bool:
-        """Whether this type admits ``other`` beyond being equal to it: the wide types (Any, Scalar, Optional …) say
-        so here.
+        """Return whether this type admits ``other`` beyond being equal to it: the wide types (Any, Scalar, Optional …)
+        say so here.
         """
         return False
 
@@ -297,5 +297,5 @@ class VarType(Type):
 
 
 def has_free_variables(type: Type) -> bool:
-    """Whether a type variable stands in ``type``."""
+    """Return whether ``type`` contains a type variable."""
     return isinstance(type, VarType) or any(has_free_variables(part) for part in type.contained)

@@ -1,5 +1,5 @@
-"""What Python has in place of a list or a dict, and does something else: the limit of a deque, and what makes the
-values of a dict, stand in their types."""
+"""Subclasses of list and dict with other behavior: the limit of a deque, and the default factory of a dict, are part
+of their types."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _LOST: Final = {
 
 
 def holds_set(type: Type) -> bool:
-    """Whether a value of the type is a set, or may have one in it."""
+    """Return whether a value of the type is a set, or may have one in it."""
     return (isinstance(type, DictType) and type.is_set) or any(map(holds_set, type.contained))
 
 
 def lost_class(actual: Type, wanted: Type) -> str | None:
-    """What a value of type ``actual`` would not do any more as a ``wanted``, of which it is a subtype; None where it
-    does what it did."""
+    """Return what a value of type ``actual`` would not do any more as a ``wanted``, of which it is a subtype; None
+    where it does what it did."""
     if actual == wanted or not actual.contained:
         return None
     if wanted == ANY and holds_set(actual):

@@ -14,9 +14,9 @@ from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, IntType, N
 class ListType(Type):
     """A mutable list; its element type is invariant, because a list can be written to.
 
-    ``python`` names what Python has in its place, where that is no list: a ``deque``, a ``tuple`` of a length that only
-    the run knows, or a ``Size`` (``torch.Size``). Wherever a list is asked for, such a value does: to the IR, and in
-    archives, it is a list.
+    ``python`` names Python's class if that is not a list: a ``deque``, a ``tuple`` of data-dependent length, or a
+    ``Size`` (``torch.Size``). Such a value is accepted wherever a list is expected: in the IR, and in archives, it is a
+    list.
     """
 
     kind: ClassVar[str] = "ListType"
@@ -102,7 +102,8 @@ _DICTS: Final = {"": "Dict", "defaultdict": "DefaultDict", "OrderedDict": "Order
 
 
 def _same_but_refinement(wide: Type, narrow: Type) -> bool:
-    """Whether both are the same once refinements of tensors are forgotten and ``wide`` says no more than ``narrow``."""
+    """Return whether both are the same once refinements of tensors are forgotten and ``wide`` says no more than
+    ``narrow``."""
     if wide.kind == "TensorType":
         return narrow.is_subtype_of(wide)
     if wide.kind == "IntType":
@@ -312,7 +313,7 @@ class RRefType(Type):
 
 
 def optional(element: Type) -> Type:
-    """``element`` or None. What already admits None stays as it is."""
+    """Return ``element`` or None. What already admits None stays as it is."""
     if element.is_optional and not isinstance(element, NoneType):
         return element
     if isinstance(element, UnionType):
@@ -321,7 +322,7 @@ def optional(element: Type) -> Type:
 
 
 def union_members(type: Type) -> tuple[Type, ...]:
-    """The members of a Union; of an Optional its element and None; else the type alone."""
+    """Return the members of a Union; of an Optional its element and None; else the type alone."""
     if isinstance(type, UnionType):
         return type.members
     if isinstance(type, OptionalType):
@@ -330,13 +331,13 @@ def union_members(type: Type) -> tuple[Type, ...]:
 
 
 def open_tuple_in(type: Type) -> ListType | None:
-    """Of a Union its one member that is a tuple of any length; None where there is none, or several."""
+    """Return the one member of a Union that is a tuple of any length; None where there is none, or several."""
     found = [m for m in type.contained if isinstance(m, ListType) and m.is_tuple] if isinstance(type, UnionType) else []
     return found[0] if len(found) == 1 else None
 
 
 def union(members: Iterable[Type]) -> Type:
-    """The union of ``members``: flattened, without members that another one covers, in TorchScript's order.
+    """Return the union of ``members``: flattened, without members that another one covers, in TorchScript's order.
 
     One member stays itself, one member and None become Optional; int, float and complex together are a Scalar.
     """
@@ -387,12 +388,12 @@ _ORDER = (
 
 
 def _rank(member: Type) -> tuple[int, str]:
-    """Where a member stands in its union: as in TorchScript, by its kind, then by its text."""
+    """Return the sort key of a member in its union: as in TorchScript, by its kind, then by its text."""
     return (_ORDER.index(member.kind) if member.kind in _ORDER else len(_ORDER), str(member))
 
 
 def without_none(type: Type) -> Type:
-    """``type`` once it is known that the value is not None."""
+    """Return ``type`` once it is known that the value is not None."""
     if isinstance(type, OptionalType):
         return type.element
     if isinstance(type, UnionType):

@@ -1,4 +1,4 @@
-"""Why a value of one type cannot stand where another is expected, where the names of the types do not tell."""
+"""Explanations of type mismatches that the names of the types do not show."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from rekindle.ir.types.named import InterfaceType
 
 
 def mismatch_note(actual: Type, expected: Type) -> str:
-    """Lines to put behind a message that says what was expected and what was found, each led by a line break; empty
-    where there is nothing to add."""
+    """Return lines to append to a message about expected and actual types, each led by a line break; empty if there
+    is nothing to add."""
     actual, expected = without_none(actual), without_none(expected)
     if isinstance(expected, InterfaceType):
         found = expected.why_not(actual)

@@ -29,7 +29,7 @@ class ClassAttribute:
     type: Type
     kind: AttributeKind = "attribute"
     note: str | None = field(default=None, compare=False, repr=False)
-    """A hint for whoever is surprised by the type."""
+    """A hint for error messages about an unexpected type."""
     is_dynamic: bool = field(default=False, compare=False, repr=False)
     """Whether a method assigns it first, so that objects do not have it from the start."""
     initial: Callable[[], object] | None = field(default=None, compare=False, repr=False)
@@ -73,10 +73,10 @@ class ClassType(Type):
     properties: dict[str, Property] = field(default_factory=dict, repr=False)
     pre_hooks: list[GraphFunction] = field(default_factory=list, repr=False)
     hooks: list[GraphFunction] = field(default_factory=list, repr=False)
-    """What runs before and behind ``forward`` where Python calls a module; calls within a program spell it out."""
+    """Hooks that run before and after ``forward`` when Python calls a module; calls within a program are explicit."""
     python_class: type | None = field(default=None, repr=False)
     is_incomplete: bool = False
-    """Whether what tells its attributes and methods could not be compiled: it may have more than are known."""
+    """Whether the definition of its attributes and methods could not be compiled: it may have more than are known."""
     is_frozen: bool = False
     """Whether only ``__init__`` may assign its attributes."""
     is_open: bool = False
@@ -98,7 +98,7 @@ class ClassType(Type):
 
     @property
     def basename(self) -> str:
-        """The name without what stands before its last dot."""
+        """The part of the name after its last dot."""
         return self.name.rsplit(".", 1)[-1]
 
     @property
@@ -130,7 +130,7 @@ class ClassType(Type):
         return not isinstance(slot.type, (ClassType, InterfaceType))
 
     def find_method(self, name: str) -> GraphFunction | None:
-        """The method ``name``, called before or not."""
+        """Return the method ``name``, called before or not."""
         found = None if self.method_finder is None else self.method_finder(name)
         return found or self.methods.get(name)
 
@@ -152,14 +152,14 @@ class InterfaceType(Type):
         return self.name
 
     def accepts(self, other: Type) -> bool:
-        """A class or an interface that has every method, with parameters at least as wide and a result at least as
-        narrow."""
+        """Return whether ``other`` is a class or an interface that has every method, with parameters at least as
+        wide and a result at least as narrow."""
         if not isinstance(other, (ClassType, InterfaceType)):
             return False
         return not any(True for _ in self._lacks(other))
 
     def why_not(self, other: Type) -> str:
-        """What keeps ``other`` from standing for the interface: sentences without a full stop, one a line."""
+        """Return what keeps ``other`` from standing for the interface: sentences without a full stop, one a line."""
         if not isinstance(other, (ClassType, InterfaceType)):
             return ""
         return "\n".join(self._lacks(other))
@@ -167,7 +167,7 @@ class InterfaceType(Type):
     def _lacks(self, other: ClassType | InterfaceType) -> Iterator[str]:
         name, own = self.name.rpartition(".")[2], other.name.rpartition(".")[2]
         if self.is_module and not other.is_module:
-            yield f"'{name}' is an interface of modules, and '{own}' is no module"
+            yield f"'{name}' is an interface of modules, and '{own}' is not a module"
             return
         for method, wanted in self.methods.items():
             if isinstance(other, InterfaceType):
@@ -189,7 +189,7 @@ _KEPT: Final = "__rekindle_type__"
 
 
 def kept_type(cls: type) -> Type | None:
-    """The type that was made of a Python class before."""
+    """Return the type that was made of a Python class before."""
     found = vars(cls).get(_KEPT)
     return found if isinstance(found, Type) else None
 

@@ -83,12 +83,12 @@ class TensorType(Type):
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorType:
-        """All that is known of ``tensor``."""
+        """Return all that is known of ``tensor``."""
         strides = tuple(tensor.stride()) if tensor.layout is torch.strided else None
         return cls(tensor.dtype, tensor.device, tuple(tensor.shape), strides, tensor.requires_grad, False)
 
     def with_rank_only(self) -> TensorType:
-        """The same with sizes and strides forgotten, but for their number."""
+        """Return the same with sizes and strides forgotten, but for their number."""
         sizes = None if self.sizes is None else (None,) * len(self.sizes)
         return replace(self, sizes=sizes, strides=None)
 
@@ -106,7 +106,7 @@ class TensorType(Type):
         )
 
     def merge(self, other: TensorType) -> TensorType:
-        """What is true of both."""
+        """Return what is true of both."""
         return TensorType(
             self.dtype if self.dtype == other.dtype else None,
             self.device if self.device == other.device else None,
@@ -117,7 +117,7 @@ class TensorType(Type):
         )
 
     def matches(self, tensor: torch.Tensor) -> bool:
-        """Whether ``tensor`` is as this type says."""
+        """Return whether ``tensor`` is as this type says."""
         return self == TENSOR or self.accepts(TensorType.of(tensor))
 
     def __str__(self) -> str:
@@ -158,5 +158,5 @@ TENSOR = TensorType()
 def tensor_type(
     dtype: torch.dtype | None = None, sizes: Sequence[int | None] | None = None, device: torch.device | None = None
 ) -> TensorType:
-    """A tensor type of the given dtype, sizes and device."""
+    """Return a tensor type of the given dtype, sizes and device."""
     return TensorType(dtype, device, None if sizes is None else tuple(sizes))

@@ -25,7 +25,7 @@ from rekindle.ir.types.tensor import TENSOR, TensorType
 
 
 def unshaped(type: Type) -> Type:
-    """``type`` with all that was known of its tensors forgotten."""
+    """Return ``type`` with all that was known of its tensors forgotten."""
     if isinstance(type, TensorType):
         return TENSOR
     if not type.contained:
@@ -34,7 +34,7 @@ def unshaped(type: Type) -> Type:
 
 
 def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None = None) -> Type | None:
-    """The smallest type that both are subtypes of, or None where there is none that a user would expect.
+    """Return the smallest type that both are subtypes of, or None where there is none that a user would expect.
 
     ``default_to_union`` makes a Union where nothing smaller is found. ``hint`` is the type that was asked for.
     An int and a float have no common type: an operator could not be chosen.
@@ -172,10 +172,10 @@ def present(type: Type) -> Type:
 
 
 def join_contents(a: Type, b: Type) -> Type | None:
-    """Return the type of a value that may be an ``a`` or a ``b``, made anew: also of lists and dicts.
+    """Return the type of a new value that may be an ``a`` or a ``b``, including lists and dicts.
 
-    A ``List[int]`` that exists is not a ``List[Union[float, int]]``, since it would be given floats. What makes the
-    list is to make it of the joined type.
+    An existing ``List[int]`` is not a ``List[Union[float, int]]``, since floats could be written to it. The node that
+    makes the list must make it of the joined type.
     """
     if a == b:
         return a
@@ -229,7 +229,7 @@ def _unify_parts(a: Type, b: Type) -> Type | None:
 
 
 def as_python_has(declared: Type, given: Type) -> Type:
-    """``declared``, and where it says list or int, what of tuples and dtypes the type of a value that fits it tells."""
+    """Return ``declared``, with Python's tuples and dtypes in place of its lists and ints where ``given`` has them."""
     if isinstance(declared, OptionalType):
         return optional(as_python_has(declared.element, given.element if isinstance(given, OptionalType) else given))
     if isinstance(declared, IntType) and isinstance(given, IntType):
@@ -260,7 +260,7 @@ Bindings = dict[str, Type]
 
 
 def substitute(type: Type, bindings: Bindings) -> Type | None:
-    """``type`` with its variables replaced; None where one is not bound."""
+    """Return ``type`` with its variables replaced; None where one is not bound."""
     if isinstance(type, VarType):
         return bindings.get(type.name)
     if not type.contained:

@@ -1,4 +1,4 @@
-"""A tensor as C++ writes it: aligned columns, at most 80 characters to a line, and the type and shape behind them::
+"""A tensor as C++ prints it: aligned columns, at most 80 characters per line, followed by the type and shape::
 
  1.0000
  2.5000
@@ -16,7 +16,7 @@ from typing import Final
 import torch
 
 _LINE: Final = 80
-"""Characters to a line, after which a matrix goes on in another group of columns."""
+"""Characters per line, after which a matrix continues in another group of columns."""
 
 _NAMES: Final = {
     torch.float32: "Float",
@@ -47,7 +47,7 @@ class _Format:
 
 
 def text_of_tensor(tensor: torch.Tensor) -> str:
-    """The text. Of complex numbers it shows the real parts, as the releases did."""
+    """Return the text. Of complex numbers it shows the real parts, as the releases did."""
     name = _NAMES.get(tensor.dtype)
     if name is None or tensor.layout is not torch.strided:
         return str(tensor)
@@ -72,7 +72,8 @@ def _scalar(value: float) -> str:
 
 
 def _slices(values: torch.Tensor) -> Iterator[str]:
-    """The matrices of the last two dimensions, each under its place in the others, of which the first runs fastest."""
+    """Yield the matrices of the last two dimensions, each under its place in the others, of which the first runs
+    fastest."""
     for reversed_place in itertools.product(*(range(size) for size in reversed(values.shape[:-2]))):
         place = reversed_place[::-1]
         head = ",".join(str(index + 1) for index in place)
@@ -101,7 +102,7 @@ def _matrix(values: torch.Tensor, indent: int) -> Iterator[str]:
 
 
 def _format_of(values: torch.Tensor) -> _Format:
-    """The narrowest way to write the elements so that they align."""
+    """Return the narrowest way to write the elements so that they align."""
     sizes = values[torch.isfinite(values)].abs()
     low, high = (1, 1) if sizes.numel() == 0 else (_exponent(sizes.min().item()), _exponent(sizes.max().item()))
     if bool((sizes == sizes.ceil()).all()):

@@ -18,7 +18,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("archive::str(t elem) -> str")
 def text_of(value: object) -> str:
-    """``value`` as archives write it; strings stand without quotes wherever they are."""
+    """Return ``value`` as archives write it; strings have no quotes, at any depth."""
     if isinstance(value, str) or value is None or isinstance(value, (bool, int)):
         return str(value)
     if isinstance(value, float):
@@ -40,7 +40,7 @@ def text_of(value: object) -> str:
 
 
 def _text_of_float(value: float) -> str:
-    """A whole number with a point behind it, as far as 64 bits hold it; else seventeen digits."""
+    """Return a whole number with a trailing point, as far as 64 bits hold it; else seventeen digits."""
     if value.is_integer() and -(2**63) <= value < 2**63:
         return f"{int(value)}."
     return f"{value:.17g}"
@@ -48,7 +48,7 @@ def _text_of_float(value: float) -> str:
 
 @implements("archive::format(str self, ...) -> str")
 def format_values(self: str, *values: object) -> str:
-    """Every ``{}`` gives way to the next of the values; all other braces stay as they are."""
+    """Replace every ``{}`` with the next of the values; other braces are kept."""
     parts = self.split("{}")
     if len(parts) - 1 > len(values):
         raise RuntimeError(f"Too few arguments for format string: {self}")
@@ -100,5 +100,5 @@ def _formatted(specifier: str, value: object) -> str:
 
 @implements("archive::Print(...) -> ()", side_effects=True)
 def print_values(*values: object) -> None:
-    """The texts of the values with spaces between them, as a line."""
+    """Print the texts of the values, separated by spaces, as a line."""
     print(*map(text_of, values))  # noqa: T201 (the program prints)

@@ -1,8 +1,8 @@
-"""Numbers, strings and dicts as archives have them, where Python means something else.
+"""Operators on numbers, strings and dicts with TorchScript's semantics, where Python's differ.
 
-Mathematics is C's: it answers nan or inf where Python raises. Letters beyond ASCII have no cases, and
-``popitem`` takes the first item. Each operator has the schema of its twin in ``aten``, which
-means what Python means, and is tried before it where the text of an archive calls ``torch.name``.
+Math functions are C's: they return nan or inf where Python raises. Letters beyond ASCII have no case, and ``popitem``
+removes the first item. Each operator has the schema of its twin in ``aten``, which has Python's semantics, and takes
+precedence over it where the text of an archive calls ``torch.name``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from rekindle.ops.registration.declare import declare, is_declared
 
 
 def operators_of_archives(kind: str) -> list[Operator]:
-    """What the text of an archive means by ``torch.name`` in place of the operators of ``aten::name``."""
+    """Return what the text of an archive means by ``torch.name`` in place of the operators of ``aten::name``."""
     namespace, _, name = kind.partition("::")
     twin = f"archive::{name}"
     return list(REGISTRY.overloads(twin)) if namespace == "aten" and is_declared(twin) else []
 
 
 def differs_in_archives(operator: Operator) -> bool:
-    """Whether archives mean something else by this operator of ``aten`` than Python does."""
+    """Return whether archives mean something else by this operator of ``aten`` than Python does."""
     overload = operator.schema.overload
     return any(twin.schema.overload == overload for twin in operators_of_archives(operator.name))
 
@@ -80,7 +80,7 @@ for _name in ("capitalize", "lower", "swapcase", "title", "upper"):
 
 
 def _first_item(self: dict[Any, Any]) -> tuple[Any, Any]:
-    """The first item, which is taken away."""
+    """Return the first item, which is taken away."""
     if not self:
         raise RuntimeError("popitem(): dictionary is empty")
     key = next(iter(self))

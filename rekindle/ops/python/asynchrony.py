@@ -26,7 +26,7 @@ block_until_done: Final = LayerHook[Callable[[Any], None]]("rekindle.runtime.int
 class Await(Generic[T]):
     """A result that is computed when it is first waited for, and saved.
 
-    Other threads that wait for it meanwhile block, as for a future. An error is not saved: the next wait computes
+    Other threads that wait for it block until then, as for a future. An error is not saved: the next wait computes
     again.
 
     Example:
@@ -46,11 +46,11 @@ class Await(Generic[T]):
 
     @classmethod
     def of(cls, value: T) -> Await[T]:
-        """One whose result is there already."""
+        """Return one whose result is there already."""
         return cls(None, value)
 
     def is_nowait(self) -> bool:
-        """Whether the result is there."""
+        """Return whether the result is there."""
         return self._call is None
 
     def fn(self) -> Callable[..., T]:
@@ -62,7 +62,7 @@ class Await(Generic[T]):
         return (self._value,) if self._given is None else tuple(self._given.arguments)
 
     def wait(self) -> T:
-        """The result, computed now if it has not been. An error of the computation is raised each time."""
+        """Return the result, computed now if it has not been. An error of the computation is raised each time."""
         while self._call is not None:
             call = self.claim()
             if call is None:
@@ -79,8 +79,8 @@ class Await(Generic[T]):
     # ---------------------------------------------------------------------------------- for those who compute in parts
 
     def claim(self) -> Call[T] | None:
-        """What the caller is to compute now, and tell with :meth:`finish` or :meth:`give_up`; None if there is nothing
-        to compute, or another computes it: :meth:`done` tells which."""
+        """Return the computation for the caller to run, which must then call :meth:`finish` or :meth:`give_up`; None
+        if there is nothing to compute, or another thread computes it: :meth:`done` distinguishes these."""
         with self._lock:
             if self._is_running:
                 return None
@@ -88,13 +88,13 @@ class Await(Generic[T]):
             return self._call
 
     def finish(self, value: T) -> None:
-        """The value that was computed."""
+        """Set the computed value."""
         self._value = value
         self._call = None
         self.give_up()
 
     def give_up(self) -> None:
-        """Nobody computes any more."""
+        """Release the claim: the computation is no longer running."""
         with self._lock:
             self._is_running = False
             callbacks, self._callbacks = self._callbacks, []
@@ -102,11 +102,11 @@ class Await(Generic[T]):
             callback(self)
 
     def done(self) -> bool:
-        """Whether nobody computes it at the moment, so that waiting takes no other thread."""
+        """Return whether no thread is computing it, so that waiting needs no other thread."""
         return not self._is_running
 
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
-        """Call ``callback`` when nobody computes it any more; at once if that is so."""
+        """Call ``callback`` once no thread is computing it; immediately if none is."""
         with self._lock:
             if self._is_running:
                 self._callbacks.append(callback)
@@ -114,7 +114,7 @@ class Await(Generic[T]):
         callback(self)
 
     def __getattr__(self, name: str) -> Any:
-        """In Python an Await may be used as its result."""
+        """Return an attribute of the result: in Python an Await may be used as its result."""
         if name.startswith("__"):
             raise AttributeError(f"'Await' has no attribute '{name}'")
         return getattr(self.wait(), name)
@@ -166,7 +166,7 @@ for _name, _result in (
 
 @implements("aten::to_here(RRef(t) self, float timeout=60.) -> t(*)", side_effects=True, nondeterministic=True)
 def to_here(self: Any, timeout: float = 60.0) -> Any:
-    """A copy of the value that another process owns. ``timeout`` is in seconds; 0 waits for ever."""
+    """Return a copy of the value that another process owns. ``timeout`` is in seconds; 0 waits for ever."""
     return self.to_here(timeout)
 
 

@@ -76,10 +76,10 @@ def complex_of_mixed(x: Tensor | float, y: Tensor | float) -> complex:
 
 
 def _check_implicit(a: Tensor) -> None:
-    """Whether a tensor may stand where a number is expected.
+    """Check that a tensor may be converted to a number implicitly.
 
     Raises:
-        RuntimeError: it needs a gradient, which the number would lose, or it is not 0-dimensional.
+        RuntimeError: it requires a gradient, which the number would lose, or it is not 0-dimensional.
     """
     if a.requires_grad:
         raise RuntimeError("a tensor that requires grad cannot stand for a number; call .item() or detach it")
@@ -89,7 +89,7 @@ def _check_implicit(a: Tensor) -> None:
 
 @implements("aten::IntImplicit(Tensor a) -> int")
 def int_implicit(a: Tensor) -> int:
-    """The number in a 0-dimensional tensor of ints."""
+    """Return the number in a 0-dimensional tensor of ints."""
     _check_implicit(a)
     if a.dtype.is_floating_point or a.dtype.is_complex or a.dtype == torch.bool:
         raise RuntimeError(f"a tensor of dtype {a.dtype} cannot stand for an int; convert it with int()")
@@ -98,7 +98,7 @@ def int_implicit(a: Tensor) -> int:
 
 @implements("aten::FloatImplicit(Tensor a) -> float")
 def float_implicit(a: Tensor) -> float:
-    """The number in a 0-dimensional tensor of real numbers, as a float."""
+    """Return the number in a 0-dimensional tensor of real numbers, as a float."""
     _check_implicit(a)
     if a.dtype.is_complex:
         raise RuntimeError(f"a tensor of dtype {a.dtype} cannot stand for a float")
@@ -107,21 +107,21 @@ def float_implicit(a: Tensor) -> float:
 
 @implements("aten::ComplexImplicit(Tensor a) -> complex")
 def complex_implicit(a: Tensor) -> complex:
-    """The number in a 0-dimensional tensor, as a complex."""
+    """Return the number in a 0-dimensional tensor, as a complex."""
     _check_implicit(a)
     return complex(a.item())
 
 
 @implements("aten::ScalarImplicit(Tensor a) -> Scalar")
 def scalar_implicit(a: Tensor) -> int | float | complex:
-    """The number in a 0-dimensional tensor."""
+    """Return the number in a 0-dimensional tensor."""
     _check_implicit(a)
     return a.item()
 
 
 @implements("prim::NumToTensor.Scalar(Scalar a) -> Tensor", "prim::NumToTensor.bool(bool a) -> Tensor")
 def number_to_tensor(a: bool | int | float | complex) -> Tensor:
-    """A 0-dimensional tensor of the widest dtype of its kind: int64, float64, complex128 or bool."""
+    """Return a 0-dimensional tensor of the widest dtype of its kind: int64, float64, complex128 or bool."""
     if isinstance(a, bool):
         return torch.tensor(a)
     if isinstance(a, int):

@@ -1,7 +1,7 @@
-"""Dicts: Python's, with Python's errors. Keys are str, int, bool, float, complex or Tensor; Tensors are told apart by
+"""Dicts: Python's, with Python's errors. Keys are str, int, bool, float, complex or Tensor; Tensors are compared by
 identity.
 
-What Python gives as a view (``keys``, ``values``, ``items``) is a list here.
+Python's views (``keys``, ``values``, ``items``) are lists here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _list_items(self: dict[Any, Any]) -> list[tuple[Any, Any]]:
     return list(self.items())
 
 
-# The empty one: its type is chosen by whoever calls it.
+# The empty one: its type is chosen by the caller.
 declare(dict, "aten::dict() -> Dict(str, Tensor)")
 
 for _key in KEY_TYPES:

@@ -19,8 +19,8 @@ word_error: Final = LayerHook[Callable[[BaseException], None]]("rekindle.runtime
 """Replaces the text of an IndexError that was caught by Python's."""
 
 EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
-"""Classes of exceptions by qualified name (``package.module.Class``). Those of Python itself need not stand here;
-whoever compiles a ``raise`` of another class puts it in."""
+"""Classes of exceptions by qualified name (``package.module.Class``). Python's own are not listed; the compiler adds
+other classes when it compiles a ``raise`` of one."""
 
 
 _ASSERTION: Final = "AssertionError: "
@@ -33,8 +33,8 @@ class UnknownExceptionError(RuntimeError):
 
 
 def exception_class(name: str) -> type[BaseException] | None:
-    """The class called ``name`` (``ValueError``, ``builtins.ValueError``, ``package.module.Class``); None where none
-    is known."""
+    """Return the class called ``name`` (``ValueError``, ``builtins.ValueError``, ``package.module.Class``); None where
+    none is known."""
     found = EXCEPTION_CLASSES.get(name)
     if found is not None:
         return found
@@ -47,7 +47,7 @@ def exception_class(name: str) -> type[BaseException] | None:
 
 
 def make_exception(message: str, name: str | None, arguments: tuple[Any, ...] | None = None) -> BaseException:
-    """The exception that a program raises; one without a class is a RuntimeError, or what an assertion raises.
+    """Return the exception that a program raises; one without a class is a RuntimeError, or what an assertion raises.
     ``arguments`` are what its class is called with, where that is not the message alone."""
     if name is None and message.startswith(_ASSERTION):
         message, name = message[len(_ASSERTION) :], "AssertionError"
@@ -68,7 +68,7 @@ def make_exception(message: str, name: str | None, arguments: tuple[Any, ...] | 
 
 @implements("prim::is_exception(Any exception, str[] classes) -> bool")
 def is_exception(exception: Any, classes: list[str]) -> bool:
-    """Whether an exception is of one of the classes called so, or of one that inherits from one of them."""
+    """Return whether an exception is of one of the classes called so, or of one that inherits from one of them."""
     known = (exception_class(name) for name in classes)
     return any(cls is not None and isinstance(exception, cls) for cls in known)
 
@@ -83,8 +83,8 @@ def exception_name(exception: Any) -> str:
 
 @implements_for_node("prim::Try(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def try_subgraph(node: Node) -> Operation:
-    """Run the subgraph as it stands: it tells in a number how it was left, and the number is -1 where it raises. The
-    second result is the exception then, else None."""
+    """Run the subgraph unchanged. Its first result is the number of its exit, or -1 if it raised; the second result
+    is then the exception, else None."""
     run = callable_of(node.get_graph("Subgraph"), TRIED)
 
     def attempt(*inputs: Any) -> tuple[int, BaseException | None]:

@@ -30,7 +30,7 @@ for _type in ("int", "float", "bool", "Tensor", "str"):
 
 @implements("aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]")
 def slice_list(l: list[Any], start: int | None = None, end: int | None = None, step: int = 1) -> list[Any]:
-    """A new list of the elements that the slice selects."""
+    """Return a new list of the elements that the slice selects."""
     return l[start:end:step]
 
 
@@ -52,13 +52,13 @@ declare(sum, "aten::sum.int(int[] self) -> int")
 
 @implements("aten::sum.float(float[] self) -> float")
 def sum_of_floats(self: list[float]) -> float:
-    """The sum, a float for the empty list too."""
+    """Return the sum, a float for the empty list too."""
     return sum(self, 0.0)
 
 
 @implements("aten::sum.complex(complex[] self) -> complex")
 def sum_of_complex(self: list[complex]) -> complex:
-    """The sum, a complex for the empty list too."""
+    """Return the sum, a complex for the empty list too."""
     return sum(self, 0j)
 
 

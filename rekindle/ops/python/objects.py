@@ -17,8 +17,8 @@ from rekindle.ops.registration.declare import declare, implements, implements_fo
 
 
 def module_table(type: Type, name: str) -> str | None:
-    """The dict of an ``nn.Module`` that holds the slot ``name``; None where the object is no module or holds it as an
-    attribute."""
+    """Return the dict of an ``nn.Module`` that holds the slot ``name``; None if the object is not a module or holds
+    it as an attribute."""
     if not isinstance(type, ClassType) or not type.is_module:
         return None
     slot = type.attributes.get(name)
@@ -35,8 +35,8 @@ def module_table(type: Type, name: str) -> str | None:
 
 @implements_for_node("prim::GetAttr(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def get_attribute(node: Node) -> Operation:
-    """The slot that attribute ``name`` names. A module keeps parameters, buffers and sub-modules in dicts of their
-    own."""
+    """Return the slot that attribute ``name`` names. A module keeps parameters, buffers and sub-modules in dicts of
+    their own."""
     name = node.get_string("name")
     table = module_table(node.input.type, name)
     if table is None:
@@ -87,7 +87,7 @@ def set_attribute(node: Node) -> Operation:
 
 @implements_for_node("prim::CreateObject(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def create_object(node: Node) -> Operation:
-    """An object of the class that the output's type says; its ``__init__`` is called by a node of its own."""
+    """Return an object of the class that the output's type says; its ``__init__`` is called by a node of its own."""
     type = node.output.type
     if not isinstance(type, ClassType):
         raise GraphError(f"prim::CreateObject makes objects of classes, not of {type}")
@@ -100,7 +100,7 @@ def create_object(node: Node) -> Operation:
 
 @implements("prim::id(AnyClassType? x) -> int")
 def identity_number(x: object) -> int:
-    """A number that no other living object has; 0 for None."""
+    """Return a number that no other living object has; 0 for None."""
     return 0 if x is None else id(x)
 
 
@@ -126,7 +126,7 @@ def leave(manager: Any, *error: Any) -> Any:
 
 @implements("prim::ModuleContainerIndex.list(Any self, int ind) -> Any", effects=AliasAnalysisKind.CONSERVATIVE)
 def module_at(self: Any, ind: int) -> Any:
-    """The sub-module number ``ind`` of a ``ModuleList`` or ``Sequential``.
+    """Return the sub-module number ``ind`` of a ``ModuleList`` or ``Sequential``.
 
     Raises:
         IndexError: there are not so many.
@@ -139,7 +139,7 @@ def module_at(self: Any, ind: int) -> Any:
 
 @implements("prim::ModuleContainerIndex.dict(Any self, str ind) -> Any", effects=AliasAnalysisKind.CONSERVATIVE)
 def module_called(self: Any, ind: str) -> Any:
-    """The sub-module ``ind`` of a ``ModuleDict``.
+    """Return the sub-module ``ind`` of a ``ModuleDict``.
 
     Raises:
         KeyError: there is none.
@@ -161,7 +161,7 @@ declare(
 
 
 def identity(value: Any) -> Any:
-    """``value`` itself."""
+    """Return ``value`` itself."""
     return value
 
 
@@ -187,7 +187,7 @@ def unwrap_optional(optional: Any) -> Any:
 
 @implements_for_node("prim::isinstance(...) -> ...", effects=AliasAnalysisKind.PURE)
 def test_type(node: Node) -> Operation:
-    """Whether the value is of one of the types in attribute ``types``."""
+    """Return whether the value is of one of the types in attribute ``types``."""
     types = node["types"]
     if not isinstance(types, list) or not all(isinstance(type, Type) for type in types):
         raise GraphError("prim::isinstance needs a list of types as its attribute 'types'")
@@ -200,7 +200,7 @@ def test_type(node: Node) -> Operation:
 
 
 def _uninitialized() -> None:
-    """A value for paths on which it is never read."""
+    """Return a value for paths on which it is never read."""
 
 
 declare(_uninitialized, "prim::Uninitialized() -> Any", effects=AliasAnalysisKind.SPECIAL)

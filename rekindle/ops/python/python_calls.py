@@ -46,8 +46,8 @@ def call_python(node: Node) -> Operation:
 
 
 def as_result(value: Any, type: Type) -> Any:
-    """What Python returned as a value of ``type``: an int as a float, a tuple as a list, a dtype as its number, and so
-    within containers. What has no such conversion is given back as it is."""
+    """Return what Python returned as a value of ``type``: an int as a float, a tuple as a list, a dtype as its number,
+    and so within containers. What has no such conversion is given back as it is."""
     if value_matches(value, type):
         return value
     if isinstance(type, OptionalType):
@@ -68,9 +68,5 @@ def as_result(value: Any, type: Type) -> Any:
 
 @implements("prim::IgnoredPythonOp(...) -> NoneType", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def refuse_ignored(*args: object) -> None:
-    """What is left of a call of a Python function that was not saved with its program.
-
-    Raises:
-        RuntimeError: always.
-    """
+    """Raise for a call of a Python function that was not saved with its program."""
     raise RuntimeError("the program calls a Python function that was marked to be ignored and is not part of it")

@@ -19,7 +19,7 @@ _MIXED = ("int_complex", "complex_int", "float_complex", "complex_float")
 
 
 def _binary_texts(name: str) -> list[str]:
-    """The schemas of an operator that takes every pair of number types and answers with the wider one."""
+    """Return the schemas of an operator that takes every pair of number types and returns the wider one."""
     texts = [f"aten::{name}.{type}({type} a, {type} b) -> {type}" for type in ("int", "complex", "float")]
     for overload in _MIXED:
         left, right = overload.split("_")
@@ -31,7 +31,8 @@ def _binary_texts(name: str) -> list[str]:
 
 
 def _real_texts(name: str, of_ints: str, of_scalars: str = "Scalar") -> list[str]:
-    """The schemas of an operator on real numbers; ``of_ints`` and ``of_scalars`` are what it answers for those."""
+    """Return the schemas of an operator on real numbers; ``of_ints`` and ``of_scalars`` are its result types for
+    those."""
     return [
         f"aten::{name}.int(int a, int b) -> {of_ints}",
         f"aten::{name}.float(float a, float b) -> float",
@@ -70,13 +71,13 @@ declare(
 
 @implements("aten::__round_to_zero_floordiv.int(int a, int b) -> int")
 def floordiv_to_zero(a: int, b: int) -> int:
-    """The quotient without its fraction: -7 by 2 is -3."""
+    """Return the quotient without its fraction: -7 by 2 is -3."""
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def power_of_ints(a: int, b: int) -> float:
-    """The power as a float, which the schema promises, though Python's may be an int."""
+    """Return the power as a float, which the schema promises, though Python's may be an int."""
     return float(a**b)
 
 
@@ -248,7 +249,7 @@ for _name, _rounding in (("ceil", math.ceil), ("floor", math.floor)):
     "aten::round.int(int a) -> float", "aten::round.float(float a) -> float", "aten::round.Scalar(Scalar a) -> Scalar"
 )
 def round_to_float(a: float) -> float:
-    """The nearest whole number, halves to the even one, as a float."""
+    """Return the nearest whole number, halves to the even one, as a float."""
     return float(round(a))
 
 
@@ -266,7 +267,7 @@ declare(cmath.isfinite, "aten::isfinite.complex(complex a) -> bool")
 
 @implements("aten::__range_length(int lo, int hi, int step) -> int")
 def range_length(lo: int, hi: int, step: int) -> int:
-    """How many numbers ``range(lo, hi, step)`` has.
+    """Return how many numbers ``range(lo, hi, step)`` has.
 
     Raises:
         ValueError: ``step`` is zero.
@@ -274,11 +275,11 @@ def range_length(lo: int, hi: int, step: int) -> int:
     numbers = range(lo, hi, step)
     try:
         return len(numbers)
-    except OverflowError:  # len() answers with a machine word only
+    except OverflowError:  # len() returns a machine word only
         return (hi - lo - (1 if step > 0 else -1)) // step + 1
 
 
 @implements("aten::__derive_index(int index, int start, int step) -> int")
 def derive_index(index: int, start: int, step: int) -> int:
-    """The number at ``index`` of a range."""
+    """Return the number at ``index`` of a range."""
     return start + index * step

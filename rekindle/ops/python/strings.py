@@ -26,7 +26,7 @@ declare(operator.add, "aten::add.str(str a, str b) -> str")
 
 @implements("aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str")
 def slice_string(string: str, start: int | None = None, end: int | None = None, step: int = 1) -> str:
-    """The characters that the slice selects."""
+    """Return the characters that the slice selects."""
     return string[start:end:step]
 
 
@@ -60,7 +60,7 @@ Search = Callable[[str, str, int | None, int | None], object]
 
 
 def _search(method: Search) -> Callable[[str, str, int, int], object]:
-    """``method`` with an end of -1 read as the end of the string."""
+    """Return ``method`` with an end of -1 read as the end of the string."""
 
     def search(self: str, substr: str, start: int = 0, end: int = -1) -> object:
         return method(self, substr, start, None if end == -1 else end)
@@ -82,7 +82,7 @@ _WHITE: Final = " \n\t\f\v"
 
 
 def _strip(method: Callable[[str, str | None], str]) -> Callable[[str, str], str]:
-    """``method`` with the schema's default read as None."""
+    """Return ``method`` with the schema's default read as None."""
 
     def strip(self: str, chars: str = _WHITE) -> str:
         return method(self, None if chars == _WHITE else chars)

@@ -46,24 +46,24 @@ def construct_tuple(node: Node) -> Operation:
     return _construct_plain_tuple
 
 
-# -------------------------------------------------------------------------------------------------------- taking apart
+# -------------------------------------------------------------------------------------------------------- unpacking
 
 
 def _single(items: Any) -> Any:
-    """The only element: a node with one output gives the value itself."""
+    """Return the only element: a node with one output gives the value itself."""
     (item,) = items
     return item
 
 
 @implements_for_node("prim::TupleUnpack(Any tup) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def unpack_tuple(node: Node) -> Operation:
-    """One output for each element; the type of the tuple says how many there are."""
+    """Return one output for each element; the type of the tuple says how many there are."""
     return _single if len(node.outputs) == 1 else tuple
 
 
 @implements_for_node("prim::ListUnpack(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def unpack_list(node: Node) -> Operation:
-    """One output for each element.
+    """Return one output for each element.
 
     Raises:
         ValueError: the list has more elements or fewer; the text is Python's.
@@ -95,7 +95,7 @@ declare(operator.getitem, "prim::TupleIndex(Any tup, int i) -> Any", effects=Ali
 
 @implements_for_node("prim::TupleSlice(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def slice_tuple(node: Node) -> Operation:
-    """The elements from attribute ``beg`` to before ``end``, in steps of ``step`` where that is given."""
+    """Return the elements from attribute ``beg`` to before ``end``, in steps of ``step`` where that is given."""
     part = slice(int_attribute(node, "beg"), int_attribute(node, "end"), int_attribute(node, "step", 1))
 
     def take(items: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -70,8 +70,8 @@ class ScriptObject:
 
 
 def script_class(value: object) -> ClassType | None:
-    """The class that an object says it is of: a :class:`ScriptObject`, a module of a program, an object of a class that
-    a library wrote in C++. None for others."""
+    """Return the class that an object says it is of: a :class:`ScriptObject`, a module of a program, an object of a
+    class that a library wrote in C++. None for others."""
     if isinstance(value, torch.ScriptObject):
         return class_of_library_object(value)
     found = getattr(value, "script_type", None) or kept_type(type(value))
@@ -79,7 +79,7 @@ def script_class(value: object) -> ClassType | None:
 
 
 def new_object(type: ClassType) -> object:
-    """An object of a class whose ``__init__`` has not run."""
+    """Return an object of a class whose ``__init__`` has not run."""
     python_class: Any = type.python_class
     if python_class is not None:
         return python_class.__new__(python_class)
@@ -90,7 +90,7 @@ _named_tuples: Final[dict[tuple[str, tuple[str, ...]], type]] = {}
 
 
 def named_tuple_class(type: TupleType) -> Any:
-    """The Python class of a NamedTuple: its own, else one that types of equal name and fields share."""
+    """Return the Python class of a NamedTuple: its own, else one that types of equal name and fields share."""
     if type.python_class is not None:
         return type.python_class
     assert type.fields is not None
@@ -112,7 +112,7 @@ def new_named_tuple(type: TupleType) -> Callable[..., Any]:
 
 
 def fields_of(value: tuple[object, ...]) -> tuple[str, ...] | None:
-    """The names of a NamedTuple's fields, of a class in ``torch.return_types``, too; None for a plain tuple."""
+    """Return the names of a NamedTuple's fields, of a class in ``torch.return_types``, too; None for a plain tuple."""
     found = getattr(type(value), "_fields", None) or getattr(type(value), "__match_args__", None)
     return found if isinstance(found, tuple) else None
 
@@ -121,7 +121,7 @@ def fields_of(value: tuple[object, ...]) -> tuple[str, ...] | None:
 
 
 def type_of_value(value: object) -> Type:
-    """The type of a value; ``Any`` where its class alone does not tell (modules, objects of classes)."""
+    """Return the type of a value; ``Any`` if its class alone does not determine it (modules, objects of classes)."""
     found = script_class(value)
     if found is not None:
         return found
@@ -132,7 +132,7 @@ def type_of_value(value: object) -> Type:
 
 
 def describe(value: object) -> str:
-    """The type of a value in words for an error: ``List[int]``, else the name of its class."""
+    """Return the type of a value in words for an error: ``List[int]``, else the name of its class."""
     if isinstance(value, torch.Tensor):
         return "Tensor"
     found = infer_type(value)
@@ -145,8 +145,8 @@ Test = Callable[[Any, Any], bool]
 
 
 def value_matches(value: object, type: Type) -> bool:
-    """Whether ``value`` is of ``type`` as it is: an int is no float and a bool no int. Every element of a container
-    counts."""
+    """Return whether ``value`` is of ``type`` without conversion: an int is not a float, and a bool not an int.
+    Every element of a container is checked."""
     test = _TESTS.get(type.kind)
     return test is not None and test(value, type)
 
@@ -199,7 +199,7 @@ LATER: Final[dict[str, list[type]]] = {FutureType.kind: [torch.futures.Future], 
 
 
 def _is_later(value: Any, type: FutureType | AwaitType) -> bool:
-    """Whether the value is a future or an await. Of one that is not done, nothing tells what it will hold."""
+    """Return whether the value is a future or an await. The type of the result is unknown until it is done."""
     if not any(isinstance(value, cls) for cls in LATER[type.kind]):
         return False
     return type.element == ANY or not _is_there(value) or value_matches(value.wait(), type.element)

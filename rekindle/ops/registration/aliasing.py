@@ -1,9 +1,9 @@
-"""What the schemas of PyTorch's operators do not tell of aliasing and writing.
+"""Aliasing and writes of PyTorch's operators that their schemas do not declare.
 
 An operator that the dispatcher composes of others (a *composite*) may return its argument though its schema says
 ``-> Tensor``: ``type_as`` where nothing is to be converted, ``dropout`` when it does not train, ``einsum`` where a
-permutation is all there is to do. So a composite is taken to pass its arguments on unless it is
-:attr:`~rekindle.ir.operators.traits.Trait.FRESH`. Of other operators the schema is believed, unless they have the trait
+permutation is all there is to do. So a composite is assumed to return its arguments unless it is
+:attr:`~rekindle.ir.operators.traits.Trait.FRESH`. Schemas of other operators are trusted, unless they have the trait
 :attr:`~rekindle.ir.operators.traits.Trait.ALIASES_OPERANDS`. tests/ops/test_aliasing.py runs PyTorch's own samples and
 compares.
 """
@@ -33,12 +33,12 @@ HIDDEN_WRITES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 
 
 def may_alias_inputs(kind: str, *, is_composite: bool) -> bool:
-    """Whether the results of an operator of the dispatcher may be its arguments, or views of them, though they have no
-    alias annotation."""
+    """Return whether the results of an operator of the dispatcher may be its arguments, or views of them, though they
+    have no alias annotation."""
     traits = traits_of_kind(kind)
     return Trait.FRESH not in traits and (Trait.ALIASES_OPERANDS in traits or is_composite)
 
 
 def is_composite(qualified_name: str) -> bool:
-    """Whether the dispatcher composes an operator of others."""
+    """Return whether the dispatcher composes an operator of others."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(qualified_name, "CompositeImplicitAutograd")

@@ -78,7 +78,7 @@ def declare(
     may_alias_inputs: bool = False,
 ) -> None:
     """Declare the operators with these schemas, all run by ``operation``; see
-    :class:`~rekindle.ir.operators.registry.Operator` for the facts that schemas do not tell."""
+    :class:`~rekindle.ir.operators.registry.Operator` for the properties that schemas do not declare."""
     for text in texts:
         _add(Declaration(text, operation, None, effects, side_effects, nondeterministic, may_alias_inputs))
 
@@ -119,7 +119,7 @@ def implements_for_node(
     invocation_for_node: Callable[[Node], Invocation] | None = None,
 ) -> Callable[[_M], _M]:
     """Declare operators whose implementation depends on the node: the decorated function makes it, once for each
-    node. ``invocation_for_node`` tells a shorter way for code that is written for the node."""
+    node. ``invocation_for_node`` returns a shorter call for code that is generated for the node."""
 
     def decorate(make: _M) -> _M:
         for text in texts:
@@ -130,7 +130,7 @@ def implements_for_node(
 
 
 def int_attribute(node: Node, name: str, default: int | None = None) -> int:
-    """The attribute ``name`` of a node, an int.
+    """Return the attribute ``name`` of a node, an int.
 
     Raises:
         GraphError: it is something else, or missing without a default.
@@ -142,7 +142,7 @@ def int_attribute(node: Node, name: str, default: int | None = None) -> int:
 
 
 def declared_operators(kind: str) -> Sequence[Operator]:
-    """The declared operators of a kind, in the order in which overloads are tried."""
+    """Return the declared operators of a kind, in the order in which overloads are tried."""
     declarations = _DECLARED.get(kind)
     if declarations is None:
         return ()
@@ -154,11 +154,11 @@ def declared_operators(kind: str) -> Sequence[Operator]:
 
 
 def is_declared(kind: str) -> bool:
-    """Whether operators of this kind were declared; PyTorch's dispatcher, which would look through all it has, is not
-    asked."""
+    """Return whether operators of this kind were declared; PyTorch's dispatcher, which would look through all it has,
+    is not asked."""
     return kind in _DECLARED
 
 
 def declared_kinds() -> Iterator[str]:
-    """Every kind that was declared."""
+    """Return every kind that was declared."""
     return iter(_DECLARED)

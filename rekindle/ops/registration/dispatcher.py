@@ -1,6 +1,6 @@
 """The operators of PyTorch's dispatcher, of every namespace: looked up by kind when first asked for, never all at once.
 
-A node calls its operator with its inputs in the order of the schema. The dispatcher takes those behind the ``*`` of a
+A node calls its operator with its inputs in the order of the schema. The dispatcher takes those after the ``*`` of a
 schema by name, and reading arguments costs time, so the operation of a node passes by position what it must, by name
 what it must, and leaves out what is constant and equal to its default.
 """
@@ -57,7 +57,7 @@ _INDEX: Final = _DispatcherIndex()
 
 
 def dispatcher_operators(kind: str) -> Sequence[Operator]:
-    """The dispatcher's operators of a kind, in the order in which ``torch.ops`` tries them."""
+    """Return the dispatcher's operators of a kind, in the order in which ``torch.ops`` tries them."""
     if not _INDEX.knows_kind(kind):
         return ()
     namespace, _, name = kind.partition("::")
@@ -108,7 +108,7 @@ def _maker(call: Operation, schema: FunctionSchema, direct: Operation | None) ->
 
 
 def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
-    """For each argument whether it must be passed: what is constant and equal to its default need not."""
+    """Return for each argument whether it must be passed: a constant equal to its default need not."""
     return [
         argument.name in ALWAYS_PASSED
         or not (argument.has_default and _is_same(value.to_python(_UNKNOWN), argument.default))
@@ -117,7 +117,7 @@ def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
 
 
 def _invocation(call: Operation, schema: FunctionSchema, direct: Operation | None, node: Node) -> Invocation:
-    """What :func:`positional_call` does, for code that is written for one node."""
+    """Return what :func:`positional_call` does, for code that is written for one node."""
     count, named = _passed(schema, _wanted(schema, node))
     name = schema.qualified_name
     if name in IN_PIECES and all(use.user.kind == "prim::ListUnpack" for use in node.output.uses):
@@ -143,7 +143,7 @@ def _invocation(call: Operation, schema: FunctionSchema, direct: Operation | Non
 
 
 def _takes(schema: FunctionSchema, node: Node, passed: Sequence[int]) -> bool:
-    """Whether the function of Python for an overload takes the arguments ``passed`` of ``node``."""
+    """Return whether the function of Python for an overload takes the arguments ``passed`` of ``node``."""
     most = most_positional(schema.qualified_name, schema.arguments)
     for index in passed:
         argument, value = schema.arguments[index], node.inputs[index]
@@ -166,8 +166,8 @@ _CPU: Final = torch.device("cpu")
 
 
 def _default_device(schema: FunctionSchema) -> int | None:
-    """The index of the device that a function of Python looks up where none is given (``torch.set_default_device``);
-    operators take the CPU then, unless they have a Tensor."""
+    """Return the index of the device that a function of Python looks up where none is given
+    (``torch.set_default_device``); operators take the CPU then, unless they have a Tensor."""
     if any(argument.type == TENSOR for argument in schema.arguments):
         return None
     return next((index for index, argument in enumerate(schema.arguments) if argument.name == "device"), None)
@@ -177,7 +177,7 @@ _UNKNOWN: Final = object()
 
 
 def _is_same(constant: object, default: object) -> bool:
-    """Whether a constant is the default itself: 1.0 and True are not 1."""
+    """Return whether a constant is the default itself: 1.0 and True are not 1."""
     return type(constant) is type(default) and constant == default
 
 
@@ -208,7 +208,8 @@ def positional_call(
 
 
 def _takes_first(schema: FunctionSchema, count: int) -> bool:
-    """Whether the function of Python for an overload takes the first ``count`` arguments as they are in the IR."""
+    """Return whether the function of Python for an overload takes the first ``count`` arguments as they are in the
+    IR."""
     arguments = schema.arguments
     if _default_device(schema) is not None or count > most_positional(schema.qualified_name, arguments):
         return False
@@ -216,7 +217,7 @@ def _takes_first(schema: FunctionSchema, count: int) -> bool:
 
 
 def _passed(schema: FunctionSchema, wanted: Sequence[bool]) -> tuple[int, list[tuple[int, str]]]:
-    """How many arguments go by position, and the indices and names of those that go by name."""
+    """Return how many arguments go by position, and the indices and names of those that go by name."""
     count = 0
     named: list[tuple[int, str]] = []
     for index, argument in enumerate(schema.arguments):
@@ -228,7 +229,7 @@ def _passed(schema: FunctionSchema, wanted: Sequence[bool]) -> tuple[int, list[t
 
 
 def _call_with_first(call: Operation, count: int) -> Operation:
-    """``call`` with the first ``count`` arguments only."""
+    """Return ``call`` with the first ``count`` arguments only."""
     if count == 0:
         return lambda *_: call()
     if count == 1:
@@ -241,7 +242,7 @@ def _call_with_first(call: Operation, count: int) -> Operation:
 
 
 def _call_with_names(call: Operation, count: int, named: Sequence[tuple[int, str]]) -> Operation:
-    """``call`` with the first ``count`` arguments by position and the ``named`` by name."""
+    """Return ``call`` with the first ``count`` arguments by position and the ``named`` by name."""
 
     def run(*args: Any) -> object:
         return call(*args[:count], **{name: args[index] for index, name in named})

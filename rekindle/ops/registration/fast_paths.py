@@ -123,17 +123,17 @@ _OBJECTS: Final[dict[str, Mapping[int, object]]] = {
 
 
 def objects_of(argument: Argument) -> Mapping[int, object] | None:
-    """The objects that functions take where the IR has their numbers; None where both have the same."""
+    """Return the objects that functions take where the IR has their numbers; None where both have the same."""
     return _OBJECTS.get((argument.spelling or "").removesuffix("?"))
 
 
 def most_positional(name: str, arguments: tuple[Argument, ...]) -> int:
-    """How many arguments the function of an overload takes by position."""
+    """Return how many arguments the function of an overload takes by position."""
     return _FEWER.get(name) or sum(not argument.kwarg_only for argument in arguments)
 
 
 def _functions(*groups: str) -> dict[str, Operation]:
-    """The function of each overload: the first that has its name."""
+    """Return the function of each overload: the first that has its name."""
     found: dict[str, Operation] = {}
     for name in " ".join(groups).split():
         base = name.partition(".")[0]
@@ -154,5 +154,5 @@ CHECKED_BY_PYTHON: Final = frozenset({"aten::bitwise_not"})
 IN_PIECES: Final = _functions(
     "broadcast_tensors chunk split.Tensor split_with_sizes split.sizes tensor_split.indices unbind.int unsafe_chunk"
 )
-"""The same for operators that return a list where the function returns a tuple: for results that are taken apart at
+"""The same for operators that return a list where the function returns a tuple: for results that are unpacked at
 once."""

@@ -36,13 +36,13 @@ _PACKAGES: Final[dict[str, str]] = {
 
 
 def package_of(namespace: str) -> str | None:
-    """The package that registers the operators and classes of a namespace; None where that is not known."""
+    """Return the package that registers the operators and classes of a namespace; None where that is not known."""
     package = _PACKAGES.get(namespace)
     return namespace.replace("_", "-") if package == "" else package
 
 
 def missing_library(what: str, namespace: str) -> MissingLibraryError:
-    """The error for ``what`` (an operator, a class) of a namespace that no installed library registered."""
+    """Return the error for ``what`` (an operator, a class) of a namespace that no installed library registered."""
     package = package_of(namespace)
     if package is None:
         return MissingLibraryError(

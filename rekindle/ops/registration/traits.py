@@ -17,7 +17,7 @@ NO_TRAITS: Final[frozenset[Trait]] = frozenset()
 
 @cache
 def trait_table() -> Mapping[str, frozenset[Trait]]:
-    """The traits of the table, by the kind of node."""
+    """Return the traits of the table, by the kind of node."""
     found = {_kind(name): frozenset({Trait.FRESH}) for name in FRESH_COMPOSITES.split()}
     for line in TABLE.strip().splitlines():
         name, *words = line.split()
@@ -26,13 +26,13 @@ def trait_table() -> Mapping[str, frozenset[Trait]]:
 
 
 def traits_of_kind(kind: str) -> frozenset[Trait]:
-    """What the table says of the operators of a kind (``aten::add``)."""
+    """Return what the table says of the operators of a kind (``aten::add``)."""
     return trait_table().get(kind, NO_TRAITS)
 
 
 @cache
 def kinds_with(trait: Trait) -> frozenset[str]:
-    """The kinds to which the table gives ``trait``."""
+    """Return the kinds to which the table gives ``trait``."""
     return frozenset(kind for kind, traits in trait_table().items() if trait in traits)
 
 
@@ -58,8 +58,8 @@ def traits_of_overload(
     is_composite: bool,
     known: frozenset[Trait] | None = None,
 ) -> frozenset[Trait]:
-    """The traits of an operator of the dispatcher: those of its name (``known``, by default from the table), and those
-    that follow from its tags and its schema."""
+    """Return the traits of an operator of the dispatcher: those of its name (``known``, by default from the table), and
+    those that follow from its tags and its schema."""
     found = set(traits_of_kind(schema.name) if known is None else known)
     if torch.Tag.pointwise in tags:
         found.add(Trait.POINTWISE)

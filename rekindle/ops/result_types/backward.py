@@ -15,7 +15,8 @@ from rekindle.ops.result_types.rules import SOME, Result, Rule, Rules, each, ten
 
 
 def _gradient(of: str, *others: str) -> Result:
-    """The gradient with respect to the argument ``of``: of its sizes, and of its dtype if ``others`` are of that."""
+    """Return the rule of a gradient with respect to the argument ``of``: its sizes, and its dtype if ``others`` have
+    that."""
     return tensor(agreement(of, *others), sizes.like(of), flow=SOME)
 
 
@@ -37,7 +38,8 @@ def _of_layer(*names: str) -> Rule:
 
 
 def _made_of(name: str) -> Result:
-    """A gradient of the sizes that the argument ``name`` lists, of the dtype of the gradient given."""
+    """Return the rule of a gradient of the sizes that the argument ``name`` lists, of the dtype of the incoming
+    gradient."""
     return tensor(agreement("grad_output"), sizes.listed(name), flow=SOME)
 
 
@@ -81,7 +83,7 @@ RULES: Final[Rules] = {
 
 
 def _or_zeros(call: Call) -> Sequence[Fact]:
-    """The gradient itself, where there is one."""
+    """Return the rule of a gradient, if it exists."""
     found = call.fact("gradient")
     return (replace(found, requires_grad=None),) if isinstance(found, TensorType) else ()
 

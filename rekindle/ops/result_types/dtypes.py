@@ -176,27 +176,27 @@ def _combine_categories(higher: torch.dtype, lower: torch.dtype) -> torch.dtype 
 
 
 def of(name: str) -> DtypeRule:
-    """The dtype of the tensor ``name``."""
+    """Return the dtype of the tensor ``name``."""
     return lambda call: call.tensor(name).dtype
 
 
 def first(call: Call) -> torch.dtype | None:
-    """The dtype of the first argument."""
+    """Return the dtype of the first argument."""
     return call.first.dtype
 
 
 def always(dtype: torch.dtype) -> DtypeRule:
-    """The same dtype each time."""
+    """Return the same dtype each time."""
     return lambda call: dtype
 
 
 def unknown(call: Call) -> torch.dtype | None:
-    """Nothing is known."""
+    """Return no dtype."""
     return None
 
 
 def promotion(*names: str) -> DtypeRule:
-    """The common dtype of these arguments, of those that the overload has."""
+    """Return the common dtype of these arguments, of those that the overload has."""
 
     def rule(call: Call) -> torch.dtype | None:
         operands = [call.fact(name) for name in names if call.has(name)]
@@ -207,7 +207,7 @@ def promotion(*names: str) -> DtypeRule:
 
 
 def list_promotion(name: str) -> DtypeRule:
-    """The common dtype of the tensors in a list, all of which count alike."""
+    """Return the common dtype of the tensors in a list, all of which count alike."""
 
     def rule(call: Call) -> torch.dtype | None:
         items = call.list_of_tensors(name)
@@ -217,7 +217,7 @@ def list_promotion(name: str) -> DtypeRule:
 
 
 def floating(rule: DtypeRule) -> DtypeRule:
-    """The default dtype for integers and bools, otherwise the dtype of ``rule``."""
+    """Return the default dtype for integers and bools, otherwise the dtype of ``rule``."""
 
     def to_float(call: Call) -> torch.dtype | None:
         found = rule(call)
@@ -227,7 +227,7 @@ def floating(rule: DtypeRule) -> DtypeRule:
 
 
 def only_floating(rule: DtypeRule) -> DtypeRule:
-    """What ``rule`` says where it is a floating or complex dtype; nothing for integers and bools."""
+    """Return what ``rule`` says where it is a floating or complex dtype; nothing for integers and bools."""
 
     def not_int(call: Call) -> torch.dtype | None:
         found = rule(call)
@@ -237,7 +237,7 @@ def only_floating(rule: DtypeRule) -> DtypeRule:
 
 
 def agreement(*names: str) -> DtypeRule:
-    """The dtype of these tensors, if all that there are have one."""
+    """Return the dtype of these tensors, if all that there are have one."""
 
     def rule(call: Call) -> torch.dtype | None:
         given = [name for name in names if call.is_none(name) is not True]
@@ -248,7 +248,7 @@ def agreement(*names: str) -> DtypeRule:
 
 
 def list_result_type(name: str) -> DtypeRule:
-    """The common dtype of the tensors in a list."""
+    """Return the common dtype of the tensors in a list."""
 
     def rule(call: Call) -> torch.dtype | None:
         items = call.list_of_tensors(name)
@@ -258,7 +258,7 @@ def list_result_type(name: str) -> DtypeRule:
 
 
 def list_agreement(name: str) -> DtypeRule:
-    """The dtype of the tensors in a list, if it is one."""
+    """Return the dtype of the tensors in a list, if it is one."""
 
     def rule(call: Call) -> torch.dtype | None:
         items = call.list_of_tensors(name) or ()
@@ -279,17 +279,17 @@ def summed(rule: DtypeRule) -> DtypeRule:
 
 
 def real(rule: DtypeRule) -> DtypeRule:
-    """The dtype of the real part of what ``rule`` says."""
+    """Return the dtype of the real part of what ``rule`` says."""
     return lambda call: real_of(rule(call))
 
 
 def to_complex(rule: DtypeRule) -> DtypeRule:
-    """The complex dtype of what ``rule`` says."""
+    """Return the complex dtype of what ``rule`` says."""
     return lambda call: complex_of(rule(call))
 
 
 def named(otherwise: DtypeRule, name: str = "dtype") -> DtypeRule:
-    """The dtype that the argument ``name`` names; what ``otherwise`` says if it is None."""
+    """Return the dtype that the argument ``name`` names; what ``otherwise`` says if it is None."""
 
     def rule(call: Call) -> torch.dtype | None:
         if call.is_none(name):
@@ -300,5 +300,5 @@ def named(otherwise: DtypeRule, name: str = "dtype") -> DtypeRule:
 
 
 def default(call: Call) -> torch.dtype | None:
-    """The default dtype."""
+    """Return the default dtype."""
     return call.default_dtype

@@ -32,7 +32,7 @@ def _made(dtype: DtypeRule, sizes: SizesRule, device: DeviceRule = default_devic
 
 
 def _of_number(name: str) -> DtypeRule:
-    """The dtype of a tensor that is filled with the number ``name``."""
+    """Return the dtype of a tensor that is filled with the number ``name``."""
     return lambda call: dtypes.promoted([call.fact(name)], call.default_dtype)
 
 
@@ -84,7 +84,7 @@ def _nested_sizes(call: Call) -> Sizes | None:
 
 
 def _nested_dtype(call: Call) -> torch.dtype | None:
-    """The dtype that the declared type of the numbers says."""
+    """Return the dtype for the declared type of the numbers."""
     text = str(call.schema.arguments[0].type)
     for kind, dtype in (("int", torch.int64), ("bool", torch.bool), ("float", call.default_dtype)):
         if text.rstrip("[]") == kind:
@@ -121,7 +121,7 @@ def _cast(call: Call) -> torch.dtype | None:
 
 
 def _normal(call: Call) -> Sequence[Fact]:
-    """Of a mean and a deviation, at least one of which is a tensor; or of a size."""
+    """Return the sizes of samples for a mean and a deviation, at least one of which is a tensor; or the given size."""
     if call.has("size"):
         return _made(default, _SIZE)(call)
     names = [name for name in ("mean", "std") if number_kind(call.fact(name)) is None]

@@ -86,7 +86,8 @@ def _index_select(call: Call) -> Sizes | None:
 
 
 def _taken_along(call: Call) -> Sizes | None:
-    """The index and the tensor are broadcast but for the dimension; without one the tensor is flattened."""
+    """Return the sizes of the index and the tensor, broadcast but for the dimension; without one the tensor is
+    flattened."""
     index = call.tensor("indices")
     if call.is_none("dim"):
         return (None if index.sizes is None else product(index.sizes),)
@@ -140,7 +141,7 @@ def _item_of(call: Call) -> TensorType | None:
 
 
 def _joined_vectors(counted: Sequence[Sizes | None]) -> Sizes | None:
-    """One dimension if all are vectors, and at least one is known to be there."""
+    """Return one dimension if all are vectors, and at least one is known to exist."""
     if any(given is None or len(given) != 1 for given in counted):
         return None
     return (_total(counted, 0, 1),)
@@ -190,7 +191,7 @@ def _stacked(call: Call) -> Sizes | None:
 
 
 def _joined_dtype(call: Call) -> torch.dtype | None:
-    """The common dtype; that of the items of a list of unknown length if all are of one rank and dtype."""
+    """Return the common dtype; that of the items of a list of unknown length if all have one rank and dtype."""
     item = _item_of(call)
     return item.dtype if item is not None else list_promotion("tensors")(call)
 
@@ -241,14 +242,14 @@ def _searched(call: Call) -> Sizes | None:
 
 
 def _inverse(call: Call) -> Sizes | None:
-    """Where each element is among the values, if that is wanted; a vector of slices along a dimension."""
+    """Return the sizes of the inverse indices; None if they are not requested, or for slices along a dimension."""
     if not call.flag("return_inverse"):
         return None
     return call.first.sizes if not call.has("dim") or call.is_none("dim") else None
 
 
 def _uniques() -> Rule:
-    """The values: a vector, or slices along a dimension; then the places and counts."""
+    """Return the types of the values (a vector, or slices along a dimension), then of the indices and counts."""
 
     def rule(call: Call) -> Sequence[Fact]:
         is_flat = call.is_none("dim") if call.has("dim") else True
@@ -267,7 +268,7 @@ def _diff_dtype(call: Call) -> torch.dtype | None:
 
 
 def _trapezoid_rank(call: Call, more: int) -> int | None:
-    """The larger rank of what is integrated and of the places."""
+    """Return the larger rank of the integrand and of the sample points."""
     ranks = [call.tensor(name).rank for name in ("y", "x") if call.has(name)]
     return None if None in ranks else max(rank or 0 for rank in ranks) + more
 
@@ -291,7 +292,7 @@ def _covariance_dtype(call: Call) -> torch.dtype | None:
 
 
 def _covariance(call: Call) -> Sizes | None:
-    """A matrix, squeezed: a number for a single variable."""
+    """Return the sizes of a squeezed matrix: a number for a single variable."""
     known = call.first.sizes
     if known is None or len(known) < 2:
         return None if known is None else ()

@@ -18,7 +18,7 @@ _SAME: Final = tensor(first, sizes.first)
 
 
 def _less(count: int) -> SizesRule:
-    """The sizes of the first argument without the last ``count``."""
+    """Return the sizes of the first argument without the last ``count``."""
 
     def rule(call: Call) -> Sizes | None:
         known = call.first.sizes
@@ -47,7 +47,7 @@ def _rank(call: Call, more: int) -> int | None:
 
 
 def _pseudo_inverse(call: Call) -> Sizes | None:
-    """The tolerance may be a tensor, which is broadcast."""
+    """Return the sizes of a pseudo-inverse; None if the tolerance may be a tensor, which is broadcast."""
     has_others = len(call.tensors) > 1
     return None if has_others else sizes.rank_of_first(call)
 
@@ -80,7 +80,7 @@ def _qr(call: Call) -> Sequence[Fact]:
 
 
 def _if_set(flag: str) -> SizesRule:
-    """The rank of the first argument, if the result is wanted: otherwise it is an empty vector."""
+    """Return the rank of the first argument, if the result is requested: otherwise it is an empty vector."""
     return lambda call: unknown_of(call.first.rank) if call.flag(flag) else None
 
 
@@ -90,7 +90,8 @@ def _svd(call: Call) -> Sequence[Fact]:
 
 
 def _least_squares(call: Call) -> Sequence[Fact]:
-    """The solution, of the rank of both sides where these are of one; residuals, ranks and singular values."""
+    """Return the type of the solution, of the rank of both sides if these are equal; residuals, ranks and singular
+    values."""
     a, b = call.first.rank, call.tensor("b").rank
     solution = tensor(first, lambda call: unknown_of(a) if a == b else None, flow=SOME)
     others = (tensor(real(first), flow=SOME), tensor(always(torch.int64), flow=NEVER), tensor(real(first), flow=SOME))
@@ -138,7 +139,7 @@ _TO_COMPLEX: Final = to_complex(floating(first))
 
 
 def _fourier(dtype: dtypes.DtypeRule) -> Rule:
-    """A transform keeps the rank; one along several dimensions of unknown length keeps it too."""
+    """Return the rank of a transform: that of the input, also along several dimensions of unknown number."""
     return tensor(dtype, sizes.rank_of_first)
 
 

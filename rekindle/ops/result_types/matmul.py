@@ -41,7 +41,7 @@ def _matmul(left: str, right: str) -> SizesRule:
 
 
 def _of_rank(rank: int, rule: Callable[[Call], Sizes | None]) -> SizesRule:
-    """The sizes of ``rule``; only the rank where that does not tell."""
+    """Return a rule for the sizes of ``rule``; only the rank if those are unknown."""
 
     def sizes_of(call: Call) -> Sizes | None:
         found = rule(call)
@@ -66,7 +66,7 @@ def _bmm(left: str, right: str) -> SizesRule:
 
 
 def _linear(call: Call) -> Sizes | None:
-    """The last size becomes the number of rows of the weight; a weight that is a vector drops it."""
+    """Return the sizes with the number of rows of the weight as the last; a weight that is a vector removes it."""
     given, weight = call.first.sizes, call.tensor("weight").sizes
     if given is None or weight is None or not given:
         return None
@@ -144,7 +144,7 @@ def _kron(call: Call) -> Sizes | None:
 
 
 def _kron_dtype(call: Call) -> torch.dtype | None:
-    """Both get as many dimensions, so that both count alike."""
+    """Return the dtype of a Kronecker product: both operands get equal ranks, so that both have the same priority."""
     return promote_types(call.first.dtype, call.tensor("other").dtype)
 
 

@@ -179,7 +179,7 @@ _OF_GROUP = tensor(_statistic_dtype, _group_statistics, flow=SOME)
 
 
 def _loss(*names: str, unreduced: SizesRule | None = None, dtype: DtypeRule | None = None) -> Rule:
-    """A number, or one for each element, where ``reduction`` is 0."""
+    """Return the type of a number, or of one for each element if ``reduction`` is 0."""
     each_one = unreduced or sizes.broadcasting(*names)
 
     def rule(call: Call) -> Sizes | None:
@@ -190,7 +190,7 @@ def _loss(*names: str, unreduced: SizesRule | None = None, dtype: DtypeRule | No
 
 
 def _of_classes(call: Call) -> Sizes | None:
-    """One for each row: the dimension of classes goes."""
+    """Return the sizes of one number for each row: without the dimension of classes."""
     known = call.first.sizes
     if known is None or not known:
         return None
@@ -203,14 +203,14 @@ def _nll(call: Call) -> Sizes | None:
 
 
 def _entropy_dtype(call: Call) -> torch.dtype | None:
-    """The dtype of the scores, unless probabilities or weights of another are multiplied with them."""
+    """Return the dtype of the scores, unless they are multiplied with probabilities or weights of another."""
     target = call.tensor("target").dtype
     classes = target is not None and dtypes.is_integral(target)
     return only_floating(agreement("self", "weight", *(() if classes else ("target",))))(call)
 
 
 def _entropy_of_logits(call: Call) -> Sizes | None:
-    """One for each element, where ``reduction`` is 0: weights are broadcast."""
+    """Return the sizes of one number for each element, if ``reduction`` is 0: weights are broadcast."""
     reduction = call.int("reduction")
     if reduction is None:
         return None
@@ -239,7 +239,7 @@ def _triplet(call: Call) -> Sizes | None:
 
 
 def _embedded(call: Call) -> Sizes | None:
-    """A row of the weight, which is a matrix, for each index."""
+    """Return the sizes of a row of the weight, which is a matrix, for each index."""
     indices = call.tensor("indices").sizes
     return None if indices is None else (*indices, *last(call.tensor("weight").sizes, 1))
 
@@ -321,7 +321,7 @@ _PADDINGS = "pad constant_pad_nd " + " ".join(
 
 
 def _lstm_cell(call: Call) -> Sequence[Fact]:
-    """The states that follow have the sizes of those that the cell takes."""
+    """Return the types of the next states, with the sizes of the previous ones."""
     states = call.list_of_tensors("hx")
     if states is None or len(states) != 2:
         return (TENSOR, TENSOR)

@@ -33,7 +33,7 @@ Rules: TypeAlias = Mapping[str, Rule]
 
 
 def unknown_sizes(call: Call) -> Sizes | None:
-    """Nothing is known of the sizes."""
+    """Return no sizes."""
     return None
 
 
@@ -41,18 +41,18 @@ def unknown_sizes(call: Call) -> Sizes | None:
 
 
 def shared_device(call: Call) -> torch.device | None:
-    """The device of all tensors among the arguments, if they are known to be on one."""
+    """Return the device of all tensors among the arguments, if they are known to be on one."""
     found = {tensor.device for tensor in call.tensors}
     return found.pop() if len(found) == 1 else None
 
 
 def first_device(call: Call) -> torch.device | None:
-    """The device of the first argument."""
+    """Return the device of the first argument."""
     return call.first.device
 
 
 def made_on(otherwise: DeviceRule) -> DeviceRule:
-    """The device that the argument ``device`` names; what ``otherwise`` says if it is None."""
+    """Return the device that the argument ``device`` names; what ``otherwise`` says if it is None."""
 
     def rule(call: Call) -> torch.device | None:
         if call.is_none("device"):
@@ -67,7 +67,7 @@ def made_on(otherwise: DeviceRule) -> DeviceRule:
 
 
 def default_device(call: Call) -> torch.device | None:
-    """The device of tensors that are made without one."""
+    """Return the device of tensors that are made without one."""
     return call.default_device
 
 
@@ -130,7 +130,7 @@ def tensor(
     device: DeviceRule = shared_device,
     flow: str = FIRST,
 ) -> Result:
-    """A result with this dtype, these sizes, on this device."""
+    """Return a result with this dtype, these sizes, on this device."""
     return Result(dtype, sizes, device, flow)
 
 
@@ -140,7 +140,7 @@ def several(*results: Result) -> Rule:
 
 
 def list_of(result: Result) -> Rule:
-    """A list of unknown length, each item by the same rule."""
+    """Return a list of unknown length, each item by the same rule."""
 
     def rule(call: Call) -> Sequence[Fact]:
         found = result.type(call)
@@ -150,5 +150,5 @@ def list_of(result: Result) -> Rule:
 
 
 def each(result: Rule, *names: str) -> Rules:
-    """The same rule for several operators."""
+    """Return the same rule for several operators."""
     return {name: result for text in names for name in text.split()}

@@ -17,12 +17,12 @@ from rekindle.ops.result_types.rules import SizesRule
 
 
 def like(name: str) -> SizesRule:
-    """The sizes of the tensor ``name``."""
+    """Return the sizes of the tensor ``name``."""
     return lambda call: call.tensor(name).sizes
 
 
 def first(call: Call) -> Sizes | None:
-    """The sizes of the first argument."""
+    """Return the sizes of the first argument."""
     return call.first.sizes
 
 
@@ -32,12 +32,12 @@ def scalar(call: Call) -> Sizes | None:
 
 
 def of_rank(rank: int) -> SizesRule:
-    """This many dimensions."""
+    """Return a rule for this rank."""
     return lambda call: (None,) * rank
 
 
 def rank_of_first(call: Call) -> Sizes | None:
-    """As many dimensions as the first argument."""
+    """Return the rank of the first argument."""
     return unknown_of(call.first.rank)
 
 
@@ -47,7 +47,7 @@ def unknown_of(rank: int | None) -> Sizes | None:
 
 
 def listed(name: str) -> SizesRule:
-    """The sizes that a list of ints says; -1 is not known."""
+    """Return the sizes that a list of ints says; -1 is not known."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.ints(name)
@@ -98,7 +98,7 @@ def broadcast(a: Sizes | None, b: Sizes | None) -> Sizes | None:
 
 
 def broadcasting(*names: str) -> SizesRule:
-    """The sizes to which these arguments are broadcast, as far as they are tensors that the overload has."""
+    """Return the sizes to which these arguments are broadcast, as far as they are tensors that the overload has."""
 
     def rule(call: Call) -> Sizes | None:
         tensors = [name for name in names if call.has(name) and not _is_number(call, name)]
@@ -119,8 +119,9 @@ def _is_number(call: Call, name: str) -> bool:
 
 
 def reduced(dims: str = "dim", keepdim: str | None = "keepdim", *, empty: str = "all") -> SizesRule:
-    """The sizes of the first argument without the dimensions ``dims``, or with 1 in place of them. All are reduced
-    where ``dims`` is None, or missing. ``empty`` says which an empty list means: "all", "none", or "unknown"."""
+    """Return the sizes of the first argument without the dimensions ``dims``, or with 1 in place of them. All are
+    reduced where ``dims`` is None, or missing. ``empty`` says which an empty list means: "all", "none", or
+    "unknown"."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.first.sizes
@@ -175,7 +176,8 @@ def replaced(
 
 
 def with_dim(name: str = "dim", size: SizesRule | None = None) -> SizesRule:
-    """The sizes of the first argument, with another, unknown one in the dimension that the argument ``name`` names."""
+    """Return the sizes of the first argument, with another, unknown one in the dimension that the argument ``name``
+    names."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.first.sizes
@@ -201,7 +203,7 @@ def last(sizes: Sizes | None, count: int) -> Sizes:
 
 
 def keep_leading(count: int, *trailing: SizesRule) -> SizesRule:
-    """The sizes of the first argument, the last ``count`` of them unknown."""
+    """Return the sizes of the first argument, the last ``count`` of them unknown."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.first.sizes

@@ -19,7 +19,7 @@ def _view(rule: SizesRule) -> Result:
 
 
 def _reshaped(call: Call) -> Sizes | None:
-    """The sizes listed; -1 where all others are known."""
+    """Return the sizes listed; resolve -1 if all others are known."""
     wanted = call.ints("size" if call.has("size") else "shape")
     if wanted is None:
         return None
@@ -113,7 +113,7 @@ def _selected(call: Call) -> Sizes | None:
 
 
 def _sliced(call: Call) -> Sizes | None:
-    """The number of indices, where size, bounds and step are known."""
+    """Return the number of indices, if size, bounds and step are known."""
     place, known = axis(call.int("dim"), call.first.rank), call.first.sizes
     if known is None or not known or place is None:
         return unknown_of(call.first.rank)

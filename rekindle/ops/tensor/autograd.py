@@ -58,7 +58,7 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> list[Tensor | None]:
-    """The gradients of ``outputs`` by ``inputs``."""
+    """Return the gradients of ``outputs`` by ``inputs``."""
     return list(
         torch.autograd.grad(
             outputs,
@@ -76,12 +76,12 @@ def grad(
 
 @implements("prim::AutogradZero() -> Tensor")
 def no_gradient() -> None:
-    """The gradient that does not exist."""
+    """Return None, for a gradient that does not exist."""
 
 
 @implements("prim::AutogradAdd(Any a, Any b) -> Any", may_alias_inputs=True)
 def add_gradients(a: Any, b: Any) -> Any:
-    """The sum of two gradients, either of which may not exist."""
+    """Return the sum of two gradients, either of which may not exist."""
     if a is None:
         return b
     return a if b is None else a + b
@@ -89,19 +89,19 @@ def add_gradients(a: Any, b: Any) -> Any:
 
 @implements("prim::AutogradAnyNonZero(...) -> bool")
 def any_gradient(*gradients: Any) -> bool:
-    """Whether one of the gradients exists; a list counts for each of its elements."""
+    """Return whether one of the gradients exists; a list counts for each of its elements."""
     return any(_exist(gradients))
 
 
 @implements("prim::AutogradAllNonZero(...) -> bool")
 def all_gradients(*gradients: Any) -> bool:
-    """Whether all of the gradients exist."""
+    """Return whether all of the gradients exist."""
     return all(_exist(gradients))
 
 
 @implements("prim::AutogradAllZero(...) -> bool")
 def no_gradients(*gradients: Any) -> bool:
-    """Whether none of the gradients exists."""
+    """Return whether none of the gradients exists."""
     return not any(_exist(gradients))
 
 

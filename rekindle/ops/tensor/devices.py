@@ -19,7 +19,7 @@ declare(attrgetter("index"), "prim::index(Device self) -> int?")
 
 @implements("aten::Generator(*, Device? device=None, int? seed=None) -> Generator", nondeterministic=True)
 def make_generator(device: torch.device | None = None, seed: int | None = None) -> torch.Generator:
-    """A generator of random numbers, on the CPU unless ``device`` says otherwise."""
+    """Return a generator of random numbers, on the CPU unless ``device`` says otherwise."""
     generator = torch.Generator("cpu" if device is None else device)
     if seed is not None:
         generator.manual_seed(seed)
@@ -49,25 +49,25 @@ declare(torch.is_grad_enabled, "aten::is_grad_enabled() -> bool", nondeterminist
 
 @implements("aten::set_grad_enabled(bool val) -> ()", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def set_grad_enabled(val: bool) -> None:
-    """Whether what follows records gradients."""
+    """Set whether following operators record gradients."""
     torch.autograd.grad_mode.set_grad_enabled(val)
 
 
 @implements("aten::is_autocast_enabled() -> bool", nondeterministic=True)
 def is_autocast_enabled() -> bool:
-    """Whether autocast is on for CUDA."""
+    """Return whether autocast is on for CUDA."""
     return torch.is_autocast_enabled("cuda")
 
 
 @implements("aten::is_autocast_cpu_enabled() -> bool", nondeterministic=True)
 def is_autocast_cpu_enabled() -> bool:
-    """Whether autocast is on for the CPU."""
+    """Return whether autocast is on for the CPU."""
     return torch.is_autocast_enabled("cpu")
 
 
 @implements("aten::get_autocast_dtype(str device_type) -> ScalarType", nondeterministic=True)
 def autocast_dtype(device_type: str) -> int:
-    """The number of the dtype that autocast converts to."""
+    """Return the number of the dtype that autocast converts to."""
     return number_of(torch.get_autocast_dtype(device_type))
 
 

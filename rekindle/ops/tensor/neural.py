@@ -139,5 +139,5 @@ def no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, no
 def pack_sequence(
     output: Tensor, batch_sizes: Tensor, sorted_indices: Tensor | None, unsorted_indices: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """The four parts of a packed sequence."""
+    """Return the four parts of a packed sequence."""
     return output, batch_sizes, sorted_indices, unsorted_indices

@@ -1,8 +1,8 @@
-"""What watches the tensors of a program: ``prim::profile`` notes what flows, ``prim::Guard`` insists on it.
+"""Type profiling and guards: ``prim::profile`` records the types of values, ``prim::Guard`` checks them.
 
-What is told of a tensor is a :class:`~rekindle.ir.types.TensorType`; of a value that may be None, that type or
-``NoneType``. The same list of conditions serves whoever tests a value and whoever writes the test down as Python.
-These are no operators: passes put them into graphs for the runtime, and no program holds them.
+The profile of a tensor is a :class:`~rekindle.ir.types.TensorType`; of a value that may be None, that type or
+``NoneType``. The same list of conditions serves to test a value and to generate the test as Python source. These kinds
+are not operators of programs: passes insert them into graphs for the runtime.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rekindle.ir.operators.registry import Operation
 from rekindle.ir.types import NoneType, TensorType, Type
 
 PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
-"""The classes of tensors that behave as types tell. Subclasses may answer as they please."""
+"""The classes of tensors that types describe. Subclasses may behave differently."""
 
 ProfileCallback = Callable[[Node], Callable[[object], None]]
 
@@ -28,7 +28,7 @@ recorders: Final[WeakKeyDictionary[Graph, ProfileCallback]] = WeakKeyDictionary(
 
 
 def profile(node: Node) -> Operation:
-    """The value itself, once whoever runs the graph to learn of it has seen it."""
+    """Return the value itself, after the profiling run has recorded it."""
     recorder = recorders.get(node.graph)
     if recorder is None:
         return _itself
@@ -46,10 +46,10 @@ def _itself(value: Any) -> Any:
 
 
 def guard(node: Node) -> Operation:
-    """The value itself, if it is as the type of the output says.
+    """Return the value itself, if it is of the type of the output.
 
     Raises:
-        RuntimeError: it is not. A program that goes on nevertheless has a ``prim::BailOut`` in its place.
+        RuntimeError: it is not. A program that continues nevertheless has a ``prim::BailOut`` in its place.
     """
     assumed = node.output.type
     test = guard_test(assumed)
@@ -71,11 +71,11 @@ Condition = tuple[str, object]
 
 
 def conditions(type: Type) -> list[Condition]:
-    """What makes a value one of ``type``: Python expressions that all have to be true, in the order to ask them. What
-    the type does not tell is not asked for."""
+    """Return the conditions for a value to be of ``type``: Python expressions that all have to be true, in the order
+    in which to test them. Unknown properties of the type are not tested."""
     if isinstance(type, NoneType):
         return [("{x} is None", None)]
-    assert isinstance(type, TensorType), f"nobody guards {type}"
+    assert isinstance(type, TensorType), f"cannot be guarded {type}"
     found: list[Condition] = [("{x}.__class__ in {c}", PLAIN_TENSORS), ("{x}.layout is {c}", torch.strided)]
     if type.dtype is not None:
         found.append(("{x}.dtype is {c}", type.dtype))
@@ -100,11 +100,11 @@ def _size_conditions(sizes: tuple[int | None, ...]) -> list[Condition]:
 
 @lru_cache(maxsize=1024)
 def guard_test(type: Type) -> Callable[[object], bool]:
-    """Whether a value is as ``type`` says."""
+    """Return whether a value is as ``type`` says."""
     names: dict[str, object] = {}
     parts = []
     for number, (text, constant) in enumerate(conditions(type)):
         names[f"c{number}"] = constant
         parts.append(text.format(x="x", c=f"c{number}"))
-    test: Callable[[object], bool] = eval(f"lambda x: {' and '.join(parts)}", names)  # noqa: S307 (the text is ours)
+    test: Callable[[object], bool] = eval(f"lambda x: {' and '.join(parts)}", names)  # noqa: S307 (the text is generated here)
     return test

@@ -1,4 +1,4 @@
-"""Tensors made of numbers and lists, and what of them is no operator of the dispatcher."""
+"""Tensors made of numbers and lists, and functions on tensors that are not operators of the dispatcher."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tensor(
 
 
 def assigned_number(data: complex, dtype: int, device: torch.device, requires_grad: bool = False) -> Tensor:
-    """The number of ``x[i] = data`` as a Tensor.
+    """Return the number of ``x[i] = data`` as a Tensor.
 
     Raises:
         RuntimeError: a number of the dtype cannot be as large.
@@ -55,7 +55,7 @@ def assigned_number(data: complex, dtype: int, device: torch.device, requires_gr
     "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
 )
 def make_tensor(node: Node) -> Operation:
-    """``torch.tensor``, or the value of ``x[i] = …`` where the attribute ``assigned`` says so."""
+    """Return ``torch.tensor``, or the value of ``x[i] = …`` where the attribute ``assigned`` says so."""
     return assigned_number if node.attributes.get("assigned") else tensor
 
 
@@ -74,13 +74,13 @@ def as_tensor(data: Any, dtype: int | None = None, device: torch.device | None =
 
 @implements("aten::_list_to_tensor(int[] self) -> Tensor")
 def list_to_tensor(self: list[int]) -> Tensor:
-    """A 1-dimensional int32 tensor."""
+    """Return a 1-dimensional int32 tensor."""
     return torch.tensor(self, dtype=torch.int32)
 
 
 @implements("aten::_tensor_to_list(Tensor self) -> int[]")
 def tensor_to_list(self: Tensor) -> list[int]:
-    """All elements of an int32 tensor, in order."""
+    """Return all elements of an int32 tensor, in order."""
     if self.dtype != torch.int32:
         raise RuntimeError(f"expected a tensor of dtype torch.int32, got {self.dtype}")
     return [int(item) for item in self.flatten().tolist()]
@@ -136,25 +136,25 @@ declare(len, "aten::len.Tensor(Tensor t) -> int")
 
 @implements("prim::dtype(Tensor a) -> int")
 def dtype_number(a: Tensor) -> int:
-    """The number of the dtype."""
+    """Return the number of the dtype."""
     return DTYPE_NUMBERS[a.dtype]
 
 
 @implements("prim::layout(Tensor a) -> Layout")
 def layout_number(a: Tensor) -> int:
-    """The number of the layout."""
+    """Return the number of the layout."""
     return LAYOUT_NUMBERS[a.layout]
 
 
 @implements("aten::size(Tensor self) -> int[]", "aten::sym_size(Tensor self) -> SymInt[]")
 def size(self: Tensor) -> list[int]:
-    """The lengths of all dimensions: a list of its own, which may be written to."""
+    """Return the lengths of all dimensions: a list of its own, which may be written to."""
     return list(self.shape)
 
 
 @implements("aten::stride(Tensor self) -> int[]", "aten::sym_stride(Tensor self) -> SymInt[]")
 def stride(self: Tensor) -> list[int]:
-    """The strides of all dimensions, in elements."""
+    """Return the strides of all dimensions, in elements."""
     return list(self.stride())
 
 
@@ -166,7 +166,7 @@ def make_size(sizes: list[int]) -> list[int]:
 
 @implements("aten::is_non_overlapping_and_dense(Tensor self) -> bool")
 def is_non_overlapping_and_dense(self: Tensor) -> bool:
-    """Whether the elements fill a stretch of memory without gaps, each place once."""
+    """Return whether the elements fill a stretch of memory without gaps, each place once."""
     dimensions = [pair for pair in zip(self.stride(), self.shape, strict=True) if pair[1] > 1]
     expected = 1
     for step, length in sorted(dimensions):
@@ -178,7 +178,7 @@ def is_non_overlapping_and_dense(self: Tensor) -> bool:
 
 @implements("aten::is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool")
 def is_strides_like_format(self: Tensor, memory_format: int) -> bool:
-    """Whether the strides stand in the order of a memory format: channels last, in two or three dimensions."""
+    """Return whether the strides are in the order of a memory format: channels last, in two or three dimensions."""
     form = MEMORY_FORMATS[memory_format]
     rank = {torch.channels_last: 4, torch.channels_last_3d: 5}.get(form)
     if rank is None or self.dim() != rank:
@@ -228,37 +228,37 @@ def to_dtype(self: Tensor, dtype: int | None = None, non_blocking: bool = False,
 
 @implements("aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(b|a)")
 def to_same(self: Tensor, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    """``self``, or a copy where one is asked for."""
+    """Return ``self``, or a copy where one is asked for."""
     return self.to(dtype=self.dtype, non_blocking=non_blocking, copy=copy)
 
 
 @implements("aten::cpu(Tensor(a) self) -> Tensor(b|a)")
 def to_cpu(self: Tensor) -> Tensor:
-    """The tensor in the memory of the CPU."""
+    """Return the tensor in the memory of the CPU."""
     return self.cpu()
 
 
 @implements("aten::cuda(Tensor(a) self) -> Tensor(b|a)")
 def to_cuda(self: Tensor) -> Tensor:
-    """The tensor in the memory of the current CUDA device."""
+    """Return the tensor in the memory of the current CUDA device."""
     return self.cuda()
 
 
 @implements("aten::dequantize.tensor(Tensor qtensor) -> Tensor", may_alias_inputs=True)
 def dequantize(qtensor: Tensor) -> Tensor:
-    """The tensor in floating point."""
+    """Return the tensor in floating point."""
     return qtensor.dequantize()
 
 
 @implements("aten::dequantize.list(Tensor[] qtensors) -> Tensor[]", may_alias_inputs=True)
 def dequantize_list(qtensors: list[Tensor]) -> list[Tensor]:
-    """The tensors in floating point."""
+    """Return the tensors in floating point."""
     return [tensor.dequantize() for tensor in qtensors]
 
 
 @implements("aten::dequantize.any(Any tensors) -> Any", may_alias_inputs=True)
 def dequantize_any(tensors: Any) -> Any:
-    """A tensor, or lists and tuples of them, in floating point."""
+    """Return a tensor, or lists and tuples of them, in floating point."""
     if isinstance(tensors, Tensor):
         return tensors.dequantize()
     if isinstance(tensors, list):
@@ -308,7 +308,7 @@ def index_put_(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: 
     "aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"
 )
 def index_put(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy of ``self`` with ``values`` at ``indices``."""
+    """Return a copy of ``self`` with ``values`` at ``indices``."""
     return self.index_put(tuple(indices), values, accumulate)
 
 
@@ -349,7 +349,7 @@ def einsum_of_sublists(a: Tensor, *operands: Tensor | list[int]) -> Tensor:
 
 @implements("aten::_infer_size(int[] a, int[] b) -> int[]", "aten::broadcast_shapes(int[] a, int[] b) -> int[]")
 def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """The shape that both broadcast to.
+    """Return the shape that both broadcast to.
 
     Raises:
         RuntimeError: there is none.
@@ -359,19 +359,19 @@ def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> list[int]:
 
 @implements("aten::_size_if_not_equal(int[] self_size, int[] other_size) -> int[]?", may_alias_inputs=True)
 def size_if_not_equal(self_size: list[int], other_size: list[int]) -> list[int] | None:
-    """The size that a gradient must be summed to, None where it has that size."""
+    """Return the size that a gradient must be summed to, None where it has that size."""
     return None if self_size == other_size else self_size
 
 
 @implements("aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)")
 def grad_sum_to_size(self: Tensor | None, size: list[int] | None) -> Tensor | None:
-    """A gradient summed to ``size``; as it is where ``size`` is None."""
+    """Return a gradient summed to ``size``; as it is where ``size`` is None."""
     return self if size is None or self is None else self.sum_to_size(size)
 
 
 @implements("aten::_ncf_unsqueeze(Tensor(a) self, int ndim) -> Tensor(a)")
 def ncf_unsqueeze(self: Tensor, ndim: int) -> Tensor:
-    """A vector of channels with ``ndim`` dimensions, the channels second."""
+    """Return a vector of channels with ``ndim`` dimensions, the channels second."""
     return self.reshape([1, self.size(0)] + [1] * (ndim - 2))
 
 
@@ -385,7 +385,7 @@ def ncf_view(self: Tensor, input_shape: list[int], normalized_ndim: int) -> Tens
 
 @implements("prim::ReductionSizes(int[] size, int[] red_axes, bool keepdim=False) -> int[]")
 def reduction_sizes(size: list[int], red_axes: list[int], keepdim: bool = False) -> list[int]:
-    """The shape after a reduction over ``red_axes``."""
+    """Return the shape after a reduction over ``red_axes``."""
     reduced = {axis % len(size) for axis in red_axes}
     if keepdim:
         return [1 if axis in reduced else length for axis, length in enumerate(size)]

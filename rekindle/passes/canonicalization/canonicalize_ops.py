@@ -9,8 +9,8 @@
 
     %a : Tensor, %b : Tensor = prim::ConstantChunk[chunks=2, dim=1](%x)
 
-Derivatives and kernels know that node. A tensor that is too short for so many chunks raises the same error from it as
-from ``prim::ListUnpack``; so that it does so at the same time, nothing but constants may stand between the two nodes.
+Gradient formulas and kernels exist for that node. If a tensor is too short for so many chunks, it raises the same error
+as ``prim::ListUnpack``. Only constants may lie between the two nodes, so that the error is raised at the same time.
 """
 
 from __future__ import annotations

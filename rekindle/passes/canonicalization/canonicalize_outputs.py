@@ -64,7 +64,7 @@ class CanonicalizeOutputs:
 
 
 def _number(block: Block, positions: dict[Node, int]) -> None:
-    """Number the nodes as they stand in the text, the results of a block behind its nodes."""
+    """Number the nodes in textual order, with the results of a block after its nodes."""
     for node in block.nodes:
         positions[node] = len(positions)
         for inner in node.blocks:
@@ -74,7 +74,7 @@ def _number(block: Block, positions: dict[Node, int]) -> None:
 
 def _visit(block: Block, positions: dict[Node, int]) -> bool:
     changed = False
-    # From the end: the order of a node's outputs depends on what stands behind it, and within it on its own.
+    # From the end: the order of a node's outputs depends on the nodes after it; that of its blocks' results on its own.
     for node in block.nodes_reversed:
         if node.kind in ("prim::If", "prim::Loop"):
             order = _order(node.outputs, positions)

@@ -10,10 +10,10 @@
                                                          becomes    %q : Float(*, 4) = aten::mul(%p, %w)
                                                                     %y : Float(*, 4) = aten::add(%q, %b, %one)
 
-``aten::batch_norm`` is taken apart as ``aten::layer_norm`` is, with the weight and the bias as columns. It is done
-where the types of all operands say that they are of one dtype, since otherwise the sum might be of another, and that
-weights have as many numbers as they need, since otherwise it is an error; and nowhere in a graph that changes modes,
-since under autocast the dtype would be another.
+``aten::batch_norm`` is decomposed as ``aten::layer_norm`` is, with the weight and the bias as columns. The types must
+prove two facts: all operands have one dtype, since otherwise the sum might have another; and weights have the required
+number of elements, since otherwise the operator raises. A graph that changes modes is not rewritten, since autocast
+would change the dtype.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def _take_affine_part_off(at: RewriteSite) -> bool:
 
 
 def _as_column(at: RewriteSite, value: Value, rank: int) -> Value:
-    """The numbers for each channel, the second of ``rank`` dimensions, with a dimension for each of those behind it."""
+    """Return the numbers for each channel, which is dimension 1 of ``rank``, with dimensions of size 1 for those
+    after it."""
     if rank <= 2:
         return value
     sizes = [at.constant(-1), *[at.constant(1)] * (rank - 2)]
@@ -91,7 +92,7 @@ def _sizes(value: Value) -> tuple[int | None, ...]:
 
 
 def _fits(node: Node, part: Value) -> bool:
-    """Whether a weight or a bias is known to have the sizes that ``node`` wants."""
+    """Return whether a weight or a bias is known to have the sizes that ``node`` wants."""
     sizes = _sizes(part)
     if node.kind == "aten::batch_norm":
         return len(sizes) == 1 and sizes[0] is not None and sizes == _sizes(node.named_input("input"))[1:2]
@@ -147,4 +148,4 @@ class DecomposeOps:
         nodes = list(graph.all_nodes())
         if not any(node.kind in rules for node in nodes) or any(map(writes_modes, nodes)):
             return False
-        return apply_node_rules(graph, rules, "take apart")
+        return apply_node_rules(graph, rules, "decompose")

@@ -1,4 +1,4 @@
-"""Calls give way to what they call.
+"""Inline calls: replace each call with the body of its callee.
 
 .. code-block:: text
 
@@ -7,8 +7,8 @@
     %3 : Tensor = aten::neg(%1)                  becomes   %1 : Tensor = aten::mul(%x, %2)
                                                            %3 : Tensor = aten::neg(%1)
 
-Each node remembers the calls that it came through in ``Node.callstack``. Methods of interfaces stay calls: which
-method is meant is known only when the program runs. So do functions that call themselves: there would be no end.
+``Node.callstack`` records the calls through which a node was inlined. Calls of interface methods are not inlined, since
+the callee is known only at run time. Neither are recursive functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A method becomes a function of what it reads of its module: attributes are inputs, and ``self`` is none.
+"""Lower a method to a function: each module attribute that it reads becomes an input, and ``self`` is removed.
 
 .. code-block:: text
 
@@ -8,9 +8,9 @@
       %y : Tensor = aten::mm(%x, %w)               becomes     %y : Tensor = aten::mm(%x, %fc.weight)
       return (%y)                                              return (%y)
 
-The new inputs stand behind the others, in the order in which they are first read. A module that is written to, or used
-for anything but reading its attributes (a call that was not inlined), stays an input; so do all where code runs that
-is not known, for it may write to them.
+The new inputs follow the others, in the order in which they are first read. A module that is written to, or that has a
+use other than an attribute read (such as a call that was not inlined), remains an input. All modules do if the graph
+runs unknown code, which may write to them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,19 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LowerGraph:
-    """See the module. ``paths`` then tells what to pass for the new inputs, as ``fc.weight``, in order."""
+    """Make attributes of a module inputs of the graph. See the module.
+
+    ``paths`` then lists the attributes to pass for the new inputs, such as ``fc.weight``, in order.
+
+    Example:
+        >>> from rekindle.passes import LowerGraph, run_passes
+        >>> graph = rekindle.script(torch.nn.Linear(2, 2)).graph.copy()
+        >>> lower = LowerGraph()
+        >>> run_passes(graph, [lower])
+        True
+        >>> lower.paths, [value.name for value in graph.inputs]
+        (['weight', 'bias'], ['input.1', 'weight', 'bias'])
+    """
 
     name: ClassVar[str] = "lower_graph"
     paths: list[str] = field(default_factory=list)
@@ -72,7 +84,8 @@ def _is_module(value: Value) -> bool:
 
 
 def _reads_of(module: Value) -> dict[str, list[Node]] | None:
-    """The nodes that read attributes which are no modules, by their paths; None if anything else is done."""
+    """Return the nodes that read attributes other than modules, by their paths; None if the module has any other
+    use."""
     found: dict[str, list[Node]] = {}
     pending = [(module, "")]
     while pending:
@@ -90,7 +103,7 @@ def _reads_of(module: Value) -> dict[str, list[Node]] | None:
 
 
 def _destroy_chain(node: Node) -> None:
-    """Destroy a read that nobody uses, and the reads of the modules before it that were only for it."""
+    """Destroy an unused read, and the reads of modules that only served it."""
     while node.kind == "prim::GetAttr" and not node.has_uses:
         before = node.input.node
         node.destroy()

@@ -1,4 +1,4 @@
-"""Tuples that are taken apart where they were made are not made.
+"""Eliminate tuples that are unpacked in the graph that packs them.
 
 .. code-block:: text
 

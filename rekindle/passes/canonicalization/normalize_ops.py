@@ -93,7 +93,7 @@ def _swap_operands(at: RewriteSite) -> bool:
 
 def _compare(kind: str) -> NodeRule:
     def rule(at: RewriteSite) -> bool:
-        """Two bools are the same object exactly if they are equal."""
+        """Replace the identity test of two bools by their equality, which is equivalent."""
         return all(value.type == BOOL for value in at.node.inputs) and at.replace_node(kind, at.node.inputs)
 
     return rule

@@ -32,11 +32,23 @@ _Weights = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(slots=True)
 class FoldArithmetic:
-    """See the module. The constants of before are left to :class:`DeadCodeElimination`."""
+    """Fold arithmetic into adjacent maps. See the module. :class:`DeadCodeElimination` removes the old constants.
+
+    Example:
+        >>> from rekindle.passes import FoldArithmetic, run_passes
+        >>> class Doubled(torch.nn.Linear):
+        ...     def forward(self, x):
+        ...         return super().forward(x) * 2.0
+        >>> graph = rekindle.freeze(rekindle.script(Doubled(3, 2).eval()), optimize_numerics=False).graph
+        >>> [node.kind for node in graph.nodes if node.kind != "prim::Constant"]
+        ['aten::linear', 'aten::mul']
+        >>> run_passes(graph, [FoldArithmetic(is_frozen=True)]), graph.find_node("aten::mul")
+        (True, None)
+    """
 
     name: ClassVar[str] = "fold_arithmetic"
     is_frozen: bool = False
-    """Whether nobody but the graph knows its constants: no caller passes one of them to be written to."""
+    """Whether the constants are private to the graph: no caller passes one of them to be written to."""
 
     def run(self, graph: Graph) -> bool:
         if not any(node.kind in MAPS for node in graph.all_nodes()):
@@ -69,7 +81,8 @@ def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
 
 
 def _channels(value: Value, map: Foldable, aliases: AliasDb, ranks: Ranks | None) -> torch.Tensor | None:
-    """What ``value``, a constant, is for each channel of the map's result, in float64, or for all of them alike."""
+    """Return what ``value``, a constant, is for each channel of the map's result, in float64, or for all of them
+    alike."""
     if not is_constant(value):
         return None
     found = value_of(value.node)
@@ -140,5 +153,5 @@ _FOLDS: Final[dict[str, Callable[[Node, Foldable, torch.Tensor, bool], _Weights 
     "aten::sub": _minus,
     "aten::rsub": _minus_reversed,
 }
-"""What becomes of weight and bias, in float64; None where that cannot be told. The last argument says whether the map
-is the first operand."""
+"""By kind of operator, the function that returns the new weight and bias in float64; None if they are not known. The
+last argument specifies whether the map is the first operand."""

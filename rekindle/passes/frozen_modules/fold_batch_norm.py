@@ -1,4 +1,4 @@
-"""Normalising what a convolution or a linear map gives is another convolution, another linear map.
+"""Fold batch normalization into the preceding convolution or linear map.
 
 .. code-block:: text
 
@@ -6,13 +6,13 @@
     %n : Tensor = aten::batch_norm(%c, %gamma, %beta,         becomes     %n : Tensor = aten::conv2d(%x, %w2, %b2, …)
                       %mean, %var, %false, …, %eps, …)
 
-Weights and statistics are constants, the statistics are not taken of the batch, and nothing else uses the convolution.
-The answer is the same up to rounding; where the new weights would not be finite, nothing is done.
+Weights and statistics are constants, the statistics are not computed from the batch, and the convolution has no other
+use. The result is the same up to rounding. If the new weights would not be finite, the graph is unchanged.
 
-A convolution takes an image without a batch too, and a normalisation takes its rows for channels then. Where the graph
-does not tell that there is a batch, an error is raised if there is none, as the modules for normalisation do. Behind a
-linear map the channels come last, which is the second place for a batch of rows only: where it is not known to be one,
-the graph is asked when it runs.
+A convolution also accepts an image without a batch; a normalization then takes its rows for channels. Unless the graph
+proves that there is a batch, a check is inserted that raises without one, as the normalization modules do. The result
+of a linear map has its channels in the last dimension. This is dimension 1, which is normalized, only if the input is a
+matrix. Unless that is known, the rank is tested at run time.
 
 .. code-block:: text
 
@@ -53,11 +53,24 @@ _NOTE = "fused_bn"
 
 @dataclass(slots=True)
 class FoldBatchNorm:
-    """See the module. The constants of before are left to :class:`DeadCodeElimination`."""
+    """Fold batch normalization into the preceding map. See the module.
+
+    :class:`DeadCodeElimination` removes the old constants.
+
+    Example:
+        >>> from rekindle.passes import FoldBatchNorm, ForwardRankQueries, run_passes
+        >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4)).eval()
+        >>> graph = rekindle.freeze(rekindle.script(net), optimize_numerics=False).graph
+        >>> graph.find_node("aten::batch_norm") is not None
+        True
+        >>> passes = [ForwardRankQueries(), FoldBatchNorm(is_frozen=True)]
+        >>> run_passes(graph, passes), graph.find_node("aten::batch_norm")
+        (True, None)
+    """
 
     name: ClassVar[str] = "fold_batch_norm"
     is_frozen: bool = False
-    """Whether nobody but the graph knows its constants: no caller passes one of them to be written to."""
+    """Whether the constants are private to the graph: no caller passes one of them to be written to."""
 
     def run(self, graph: Graph) -> bool:
         if not graph.find_nodes("aten::batch_norm"):
@@ -119,7 +132,7 @@ def _insert_check(map: Foldable) -> None:
 
 
 def _folded(node: Node, map: Foldable, aliases: AliasDb) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """The weight and the bias of the map that gives what the normalisation gives, in float64."""
+    """Return the weight and the bias of the map that gives what the normalisation gives, in float64."""
     _, *parameters, _, _, eps, _ = node.inputs
     scale, shift, mean, variance = (fixed_tensor(value, aliases) for value in parameters)
     epsilon = value_of(eps.node) if is_constant(eps) else None

@@ -22,7 +22,7 @@ class Foldable:
     weight: torch.Tensor
     bias: torch.Tensor | None
     spatial: int
-    """How many dimensions stand behind the channels in the result: none for a linear map."""
+    """Number of dimensions after the channels in the result: 0 for a linear map."""
     is_transposed: bool = False
     groups: int = 1
 
@@ -31,12 +31,13 @@ class Foldable:
         return self.weight.shape[1] * self.groups if self.is_transposed else self.weight.shape[0]
 
     def scaled(self, factor: torch.Tensor) -> torch.Tensor:
-        """The weight, in float64, with each channel of the result times its ``factor``, or all times the only one."""
+        """Return the weight, in float64, with each channel of the result times its ``factor``, or all times the only
+        one."""
         weight = self.weight.to(torch.float64)
         factor = factor.to(torch.float64).expand(self.channels)
         if not self.is_transposed:
             return weight * factor.reshape(-1, *[1] * (weight.dim() - 1))
-        # (in, out / groups, …): the channels of a group stand together
+        # (in, out / groups, …): the channels of a group are adjacent
         groups = factor.reshape(self.groups, 1, -1, *[1] * self.spatial)
         scaled: torch.Tensor = weight.unflatten(0, (self.groups, -1)) * groups
         return scaled.flatten(0, 1)
@@ -47,13 +48,13 @@ class Foldable:
         return self.node.named_input("input")
 
     def shift(self) -> torch.Tensor:
-        """The bias in float64, zeros where there is none."""
+        """Return the bias in float64, zeros where there is none."""
         if self.bias is None:
             return torch.zeros(self.channels, dtype=torch.float64, device=self.weight.device)
         return self.bias.to(torch.float64)
 
     def fits(self, weight: torch.Tensor, bias: torch.Tensor) -> bool:
-        """Whether these, which stand for the same computation as before, can be told in the weight's own dtype."""
+        """Return whether these equivalent weights are representable in the weight's own dtype."""
         found = [tensor.to(self.weight.dtype) for tensor in (weight, bias)]
         return all(bool(torch.isfinite(tensor).all()) for tensor in found)
 
@@ -84,7 +85,8 @@ MAPS: Final = frozenset({*_PLAIN, "aten::convolution", "aten::_convolution", "at
 
 
 def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
-    """What computes ``value``, if that is a convolution or a linear map with constants, and a single node uses it.
+    """Return what computes ``value``, if that is a convolution or a linear map with constants, and a single node uses
+    it.
 
     Where nothing else uses it, it does not matter that it is another tensor than before."""
     node = value.node
@@ -107,7 +109,7 @@ def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
 
 
 def fixed_tensor(value: Value, aliases: AliasDb) -> torch.Tensor | None:
-    """The tensor that ``value`` is a constant of, which nothing in the graph writes to."""
+    """Return the tensor that ``value`` is a constant of, which nothing in the graph writes to."""
     if not is_constant(value) or aliases.has_writers(value):
         return None
     found = value_of(value.node)

@@ -1,4 +1,4 @@
-"""Attributes of modules whose values are known, and that nothing writes to, become constants.
+"""Freeze a module: replace reads of attributes with known values, which nothing writes to, by constants.
 
 .. code-block:: text
 
@@ -6,8 +6,8 @@
     %w : Tensor = prim::GetAttr[name="weight"](%lin)            %self.lin.weight : Tensor = prim::Constant[value=…]()
     %y : Tensor = aten::linear(%x, %w, %none)         becomes   %y : Tensor = aten::linear(%x, %self.lin.weight, %none)
 
-The values are given by the class of the module and the name of the attribute, so that a class stands for one module.
-Whoever gives them knows that nothing writes to them: :mod:`rekindle.analysis.attribute_writes` tells.
+The values are keyed by the class of the module and the name of the attribute, so each module must have a class of its
+own. The caller guarantees that nothing writes to these attributes: see :mod:`rekindle.analysis.attribute_writes`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,22 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class Freezing:
-    """See the module. Reads of parts that nobody uses any more go away too."""
+    """Replace reads of the attributes in ``values`` by constants. See the module.
+
+    Reads of submodules that are no longer used are removed too.
+
+    Example:
+        >>> from rekindle.passes import Freezing, run_passes
+        >>> graph = rekindle.script(torch.nn.Linear(2, 2)).graph.copy()
+        >>> type = graph.inputs[0].type
+        >>> run_passes(graph, [Freezing({(type, "weight"): torch.eye(2)})])
+        True
+        >>> [node["name"] for node in graph.find_nodes("prim::GetAttr")]
+        ['bias']
+        >>> graph.find_node("aten::linear").inputs[1].to_python()
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     name: ClassVar[str] = "freezing"
     values: Mapping[AttributeKey, Any] = field(default_factory=dict)
@@ -66,8 +81,8 @@ def _path(value: Value) -> str:
 
 
 def can_be_constant(value: Any) -> bool:
-    """Whether a program may hold ``value`` as a constant: a tensor, a number, a string, None, and the like, and lists,
-    dicts and tuples of such."""
+    """Return whether a program may hold ``value`` as a constant: a tensor, a number, a string, None, and the like, and
+    lists, dicts and tuples of such."""
     if isinstance(value, (list, tuple)):
         return all(can_be_constant(item) for item in value)
     if isinstance(value, dict):
@@ -77,7 +92,8 @@ def can_be_constant(value: Any) -> bool:
 
 
 def constant_type(value: Any, declared: Type) -> Type:
-    """The type of a constant that takes the place of what was declared to be ``declared``: all that ``value`` tells."""
+    """Return the type of a constant that replaces an attribute declared as ``declared``: as specific as ``value``
+    proves."""
     if value is None:
         return NONE
     type = without_none(declared)

@@ -53,7 +53,15 @@ IMAGE_ORDER: Final = "prim::image_order"
 
 @dataclass(slots=True)
 class PackWeights:
-    """See the module."""
+    """Replace operators with constant weights by packed ones. See the module.
+
+    Example:
+        >>> from rekindle.passes import PackWeights, run_passes
+        >>> net = rekindle.script(torch.nn.Linear(256, 256).eval())
+        >>> graph = rekindle.freeze(net).graph
+        >>> run_passes(graph, [PackWeights()]), graph.find_node("aten::linear")
+        (True, None)
+    """
 
     name: ClassVar[str] = "pack_weights"
     smallest_linear: int = 1 << 16
@@ -130,7 +138,7 @@ def _has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
 
 
 def _ints(value: Value) -> list[int] | None:
-    """A pair of ints that is known; None where it is not."""
+    """Return a pair of ints that is known; None where it is not."""
     if value.node.kind == "prim::ListConstruct":
         found = [constant_int(item) for item in value.node.inputs]
     else:
@@ -141,7 +149,7 @@ def _ints(value: Value) -> list[int] | None:
 
 
 def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
-    """Put the packed node in place of ``node``, and of the activation behind it that alone uses its result."""
+    """Replace ``node``, and the activation after it that is the only use of its result, with the packed node."""
     last, activation = _with_activation(node)
     made = node.graph.create(kind, node.inputs[:3], attributes={**attributes, "activation": activation})
     made.set_range(node.range)
@@ -180,13 +188,13 @@ def _with_activation(node: Node) -> tuple[Node, str]:
 
 
 def _only_user(node: Node) -> Node | None:
-    """The node of the same block that alone uses the result of ``node``, once."""
+    """Return the node of the same block that alone uses the result of ``node``, once."""
     uses = node.output.uses
     return uses[0].user if len(uses) == 1 and uses[0].user.owning_block is node.owning_block else None
 
 
 def _take_addition(node: Node, graph: Graph) -> None:
-    """Put the addition behind a convolution, and the activation behind that, into it."""
+    """Fuse the addition after a convolution, and the activation after that, into the convolution."""
     add = _only_user(node)
     if add is None or node.get_string("activation") != "none" or add.kind not in ("aten::add", "aten::add_"):
         return
@@ -200,7 +208,7 @@ def _take_addition(node: Node, graph: Graph) -> None:
         return
     aliases = AliasDb(graph, is_frozen=True)
     if aliases.nodes_to_move_before(node, add) not in ([node], []) or not may_change("put an addition into", node):
-        return  # what it reads may be written to meanwhile
+        return  # what it reads may be written to in between
     last, activation = _with_activation(add)
     attributes: dict[str, AttributeValue] = {name: node[name] for name in ("stride", "padding", "dilation", "groups")}
     attributes |= {
@@ -220,7 +228,8 @@ def _take_addition(node: Node, graph: Graph) -> None:
 
 
 def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
-    """Whether ``add`` is the last to read ``value``, which a convolution made for it and for convolutions before."""
+    """Return whether ``add`` is the last to read ``value``, which a convolution made for it and for convolutions
+    before."""
     if value.node.kind not in (CONVOLUTION, ADDING) or value.node.owning_block is not add.owning_block:
         return False
     others = [use.user for use in value.uses if use.user is not add]

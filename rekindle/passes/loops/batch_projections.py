@@ -44,10 +44,33 @@ it."""
 
 @dataclass(slots=True)
 class BatchProjections:
-    """Multiply what a loop selects from a tensor by a matrix for all iterations at once. See the module.
+    '''Multiply the slices that a loop selects from a tensor by a matrix, for all iterations at once. See the module.
 
-    The products of all iterations take memory. With ``sizes``, of the tensors among the inputs, they are only computed
-    at once where one takes as long as loading the matrix."""
+    The products of all iterations take memory. With ``sizes``, those of the tensors among the inputs, they are only
+    batched if one product takes no longer than loading the matrix.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import BatchProjections, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%n : int, %xs : Float(*, *, *), %w : Float(*, *), %h : Float(*, *)):
+        ...   %zero : int = prim::Constant[value=0]()
+        ...   %one : int = prim::Constant[value=1]()
+        ...   %true : bool = prim::Constant[value=1]()
+        ...   %none : NoneType = prim::Constant()
+        ...   %result : Tensor = prim::Loop(%n, %true, %h)
+        ...     block0(%t : int, %a : Tensor):
+        ...       %x : Tensor = aten::select(%xs, %zero, %t)
+        ...       %y : Tensor = aten::linear(%x, %w, %none)
+        ...       %b : Tensor = aten::add(%a, %y, %one)
+        ...       -> (%true, %b)
+        ...   return (%result)
+        ... """)
+        >>> run_passes(graph, [BatchProjections()])
+        True
+        >>> "aten::linear" in [node.kind for node in graph.find_node("prim::Loop").blocks[0].nodes]
+        False
+    '''
 
     name: ClassVar[str] = "batch_projections"
     sizes: Sequence[Sequence[int] | None] | None = None

@@ -35,7 +35,28 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class CanonicalizeModifiedLoops:
-    """See the module."""
+    '''Convert loops that count and may stop early to loops on a condition alone. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import CanonicalizeModifiedLoops, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%n : int, %limit : int):
+        ...   %zero : int = prim::Constant[value=0]()
+        ...   %true : bool = prim::Constant[value=1]()
+        ...   %total : int = prim::Loop(%n, %true, %zero)
+        ...     block0(%i : int, %a : int):
+        ...       %b : int = aten::add(%a, %i)
+        ...       %more : bool = aten::lt(%b, %limit)
+        ...       -> (%more, %b)
+        ...   return (%total)
+        ... """)
+        >>> run_passes(graph, [CanonicalizeModifiedLoops()])
+        True
+        >>> loop = graph.find_node("prim::Loop")
+        >>> loop.inputs[0].to_python() == 2**63 - 1, [node.kind for node in loop.blocks[0].nodes][2:]
+        (True, ['aten::add', 'aten::lt', 'aten::__and__'])
+    '''
 
     name: ClassVar[str] = "canonicalize_modified_loops"
 
@@ -51,7 +72,7 @@ class CanonicalizeModifiedLoops:
 
 
 def _is_modified(loop: Node) -> bool:
-    """Whether the loop counts and has a condition."""
+    """Return whether the loop counts and has a condition."""
     view = LoopView(loop)
     always = constant_bool(view.condition) is True and constant_bool(view.next_condition) is True
     return view.counts and not always

@@ -1,4 +1,4 @@
-"""What every iteration of a loop computes alike is computed once, in front of it.
+"""Hoist loop-invariant code: compute it once, before the loop.
 
 .. code-block:: text
 
@@ -9,10 +9,10 @@
         %b : int = aten::add(%a, %e)                          %b : int = aten::add(%a, %e)
         -> (%true, %b)                                        -> (%true, %b)
 
-A loop may run zero times, or do something before it comes to the node. So only what cannot fail moves, whatever it is
-given: arithmetic of ints, comparisons, what is known of a tensor or a list that nobody writes to. A product of
-matrices stays, since it may raise; and since every iteration gets a tensor of its own. Operators on values that may be
-uninitialised stay after the guards of the loop's body.
+A loop may run zero times, or have effects before it reaches the node. So only operators that never raise are hoisted:
+arithmetic of ints, comparisons, queries of a tensor or list that nothing writes to. A matrix product is not hoisted: it
+may raise, and each iteration must get a tensor of its own. Operators on values that may be uninitialized remain after
+the guards of the loop's body.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _ON_NUMBERS: Final = {
 """Operators that never fail where all their arguments are of one of these types."""
 
 _ON_ANYTHING: Final = kinds_with(Trait.TOTAL) | {"aten::len", "prim::Constant", "prim::TupleConstruct"}
-"""Kinds that never fail; what they say of something that can be written to holds while nobody does."""
+"""Kinds that never raise; their results for a mutable operand remain valid until something writes to it."""
 
 
 class _Motion:

@@ -32,7 +32,23 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LoopPeeling:
-    """See the module. A loop is peeled if its body has at most ``most_nodes`` nodes, constants not counted."""
+    '''Peel loops whose body has at most ``most_nodes`` nodes, without constants. See the module.
+
+    Example:
+        >>> from rekindle.passes import LoopPeeling, run_passes
+        >>> program = rekindle.CompilationUnit("""
+        ... def total(xs: List[Tensor]):
+        ...     result = 0
+        ...     for x in xs:
+        ...         result = result + x
+        ...     return result
+        ... """)
+        >>> graph = program.total.graph.copy()
+        >>> str(graph.find_node("prim::Loop").output.type)
+        'Union(Tensor, int)'
+        >>> run_passes(graph, [LoopPeeling()]), str(graph.find_node("prim::Loop").output.type)
+        (True, 'Tensor')
+    '''
 
     name: ClassVar[str] = "loop_peeling"
     most_nodes: int = 128

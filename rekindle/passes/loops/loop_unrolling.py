@@ -1,4 +1,4 @@
-"""A loop that runs a small, constant number of times becomes its iterations, one behind the other.
+"""Unroll loops with a small constant trip count.
 
 .. code-block:: text
 
@@ -8,9 +8,9 @@
         -> (%true, %b)                      becomes  %i.2 : int = prim::Constant[value=1]()
                                                      %b.2 : Tensor = aten::add(%b.1, %i.2, %one)
 
-The innermost loops come first; what they become counts for the size of those around. A loop on a computed condition, or
-that a condition may end, stays. So does one that runs a computed number of times: eight of its iterations in one take
-as long as one by one, for a plan steps a counter in no time.
+Innermost loops are unrolled first; their unrolled size counts for the loops around them. A loop with a computed
+condition is not unrolled, and neither is one that a condition may end. A loop with a computed trip count is not
+unrolled either: unrolling it by eight measured no faster, since stepping a counter costs a plan almost nothing.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class LoopUnrolling:
 
 
 def size_of(block: Block) -> int:
-    """The number of nodes in a block and those within it, constants not counted."""
+    """Return the number of nodes in a block and those within it, constants not counted."""
     return sum(node.kind != "prim::Constant" for node in block.all_nodes())
 
 

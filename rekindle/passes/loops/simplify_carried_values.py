@@ -101,7 +101,7 @@ class SimplifyCarriedValues:
 
 
 def _carry_elements(loop: Node) -> bool:
-    """Carry the elements of the first tuple that each iteration makes anew."""
+    """Carry the elements of the first tuple that each iteration constructs."""
     for index, each in enumerate(LoopView(loop).carried):
         if isinstance(each.parameter.type, TupleType) and each.following.node.kind == "prim::TupleConstruct":
             if each.following.node.inputs:
@@ -160,7 +160,7 @@ def _carry_no_lists(loop: Node) -> bool:
 
 
 def _written_list(value: Value) -> Value:
-    """The list that ``value`` is, behind the operators that write to it and return it."""
+    """Return the list that ``value`` is, looking through the operators that write to it and return it."""
     while value.node.kind in _RETURN_THEIR_LIST and isinstance(value.type, ListType):
         value = value.node.inputs[0]
     return value
@@ -217,7 +217,8 @@ def _is_whole_slice(node: Node) -> bool:
 
 
 def _elements_of_iterations(loop: Node) -> list[Node]:
-    """The nodes that take the element of the iteration from the parts of a tensor, of which there are as many."""
+    """Return the nodes that take the element of the iteration from the parts of a tensor, of which there are as
+    many."""
     view = LoopView(loop)
     length = view.trip_count.node
     if length.kind != "aten::len":

@@ -9,9 +9,9 @@
     %p : Tensor = aten::mm(%a, %w)               becomes    %p : Tensor, %q : Tensor =
     %q : Tensor = aten::mm(%b, %w)                            prim::MMBatchSide[side=1](%w, %a, %b)
 
-Both come from loops that were unrolled. The operators look at the tensors: where joining them is wrong or does not pay,
-they compute one product after the other. Nobody may write to a factor or a product; and the products that share a
-factor become views of one tensor, so that those which a caller gets stay as they are.
+Both patterns come from unrolled loops. The operators inspect the tensors at run time: if joining them is wrong or does
+not pay, they compute the products one by one. Nothing may write to a factor or a product. Products that share a factor
+become views of one tensor; those that a caller can see are therefore not batched.
 """
 
 from __future__ import annotations
@@ -30,7 +30,24 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class BatchMM:
-    """See the module. From ``fewest`` products on they are joined, ``most`` of those that share a factor at once."""
+    '''Batch at least ``fewest`` products; of those that share a factor, at most ``most`` at once. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import BatchMM, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%a : Tensor, %b : Tensor, %c : Tensor, %d : Tensor):
+        ...   %one : int = prim::Constant[value=1]()
+        ...   %p : Tensor = aten::mm(%a, %b)
+        ...   %q : Tensor = aten::mm(%c, %d)
+        ...   %s : Tensor = aten::add(%p, %q, %one)
+        ...   return (%s)
+        ... """)
+        >>> run_passes(graph, [BatchMM(fewest=2)])
+        True
+        >>> print(graph.find_node("prim::MMTreeReduce"))
+        %s : Tensor = prim::MMTreeReduce(%a, %c, %b, %d)
+    '''
 
     name: ClassVar[str] = "batch_mm"
     fewest: int = 4
@@ -90,7 +107,7 @@ class _Trees:
                 self.modes[node] = modes
 
     def _is_sum(self, node: Node, modes: int) -> bool:
-        """Whether ``node`` adds two products or sums of them, which nobody else uses."""
+        """Return whether ``node`` adds two products or sums of them, which have no other use."""
         if len(node.inputs) != 3 or self.aliases.has_writers(node):
             return False
         left, right, alpha = node.inputs
@@ -109,7 +126,7 @@ class _Trees:
 
     @staticmethod
     def _parts(root: Node) -> tuple[list[Node], list[Node]]:
-        """The products below ``root`` from left to right, and the sums, each behind the one that uses it."""
+        """Return the products below ``root`` from left to right, and the sums, each after the one that uses it."""
         leaves: list[Node] = []
         sums: list[Node] = []
         pending = [root]
@@ -143,7 +160,7 @@ _SIDES: Final = (1, 0)
 """Which factor is shared, the weight of a layer before what a weight is given to."""
 
 _STORAGE_QUERIES: Final = kinds_with(Trait.ADDRESSES_STORAGE)
-"""Kinds that can tell a part of a tensor from a tensor of its own."""
+"""Kinds that distinguish a view of a tensor from a tensor with storage of its own."""
 
 
 class _Sides:
@@ -176,7 +193,7 @@ class _Sides:
         return changed
 
     def _candidates(self, block: Block, side: int) -> dict[Value, list[Node]]:
-        """By the factor that they share, the products in ``block`` that nobody else gets to see."""
+        """Return the products in ``block`` that no caller can see, by the factor that they share."""
         found: dict[Value, list[Node]] = {}
         for node in block.nodes:
             if node.kind != "aten::mm" or len(set(node.inputs)) != 2:
@@ -189,7 +206,7 @@ class _Sides:
         return bool(self.aliases.reachable(value) & self.known_later) or self.aliases.escapes(value)
 
     def _movable(self, products: list[Node]) -> list[Node]:
-        """The first of ``products``, and those that can be computed where it stands."""
+        """Return the first of ``products``, and those that can be computed at its position."""
         first, last = products[0], products[-1]
         wanted = set(products)
         group = [first]

@@ -7,10 +7,10 @@
     %c : Tensor = aten::mul(%a, %b)                 becomes  %a : Float(64, 512) = aten::wait(%f)
                                                              %c : Tensor = aten::mul(%a, %b)
 
-A part is what only leads to one operand of a node. It runs on another thread, beside the heaviest part of another
-operand, if nothing in it writes, is written to, draws random numbers or has an effect, and no mode changes on the way.
-Where two parts raise an error, another of the two may come first. Whether it pays is told from the types: only
-products and convolutions count, with 1 for each size that is not known.
+A part consists of the nodes that contribute to one operand of a node only. It runs on another thread, in parallel with
+the most expensive part of another operand. No node in it may write, be written to, draw random numbers or have an
+effect, and no mode may change in between. If two parts raise, either error may be raised first. The cost is estimated
+from the types: only matrix products and convolutions count, with 1 for each unknown size.
 
 No pipeline has this pass: one operator uses all cores by itself when it is large, so that it pays only where operators
 are given a core each (``torch.set_num_threads(1)``).
@@ -140,7 +140,7 @@ class _Parallelization:
 
     @staticmethod
     def _place(part: _Part, join: Node) -> Node | None:
-        """The last node in the block that ``part`` needs something of; None for the start of the block."""
+        """Return the last node in the block that ``part`` needs something of; None for the start of the block."""
         inner = set(part)
         makers = {value.node for node in part for value in node.inputs} - inner
         outer = [maker for maker in makers if maker.in_block and maker.owning_block is join.owning_block]
@@ -173,7 +173,7 @@ class _Parallelization:
 
 
 def _start(join: Node) -> Node:
-    """What a node that is first in the block of ``join`` is inserted behind."""
+    """Return the insertion point for a node that is to be first in the block of ``join``: the node to insert after."""
     assert join.owning_block is not None
     return join.owning_block.return_node
 
@@ -182,12 +182,12 @@ def _start(join: Node) -> Node:
 
 
 def _work(nodes: Sequence[Node]) -> int:
-    """How many multiplications and additions ``nodes`` take at least."""
+    """Return how many multiplications and additions ``nodes`` take at least."""
     return sum(_WORK[node.kind](node) for node in nodes if node.kind in _WORK)
 
 
 def _sizes(value: Value) -> list[int]:
-    """The sizes of a tensor, 1 for those that are not known."""
+    """Return the sizes of a tensor, 1 for those that are not known."""
     sizes = value.type.sizes if isinstance(value.type, TensorType) else None
     return [1 if size is None else size for size in sizes or ()]
 

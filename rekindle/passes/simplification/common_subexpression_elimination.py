@@ -1,4 +1,4 @@
-"""What is computed twice is computed once.
+"""Eliminate common subexpressions: compute equal expressions once.
 
 .. code-block:: text
 
@@ -6,9 +6,10 @@
     %b : Tensor = aten::relu(%x)                 %a : Tensor = aten::relu(%x)
     %c : Tensor = aten::add(%a, %b, %1)  becomes %c : Tensor = aten::add(%a, %a, %1)
 
-A node gives way to one that stands before it, in its block or in one around. Nodes that write, print or draw random
-numbers stay, and so do those whose operands or results somebody writes to; where the mode changes between two
-(``no_grad``), they are not alike. Two results that a caller gets both stay two, for it may write to one of them.
+A node is replaced by an equal one before it, in its block or an enclosing one. Nodes that write, print or draw random
+numbers are kept, and so are those whose operands or results are written to. Two nodes are not equal if a mode
+(``no_grad``) changes between them. If both results reach a caller, both are kept, since the caller may write to one of
+them.
 """
 
 from __future__ import annotations
@@ -86,14 +87,14 @@ class _Elimination:
 
     @cached_property
     def known_later(self) -> MemoryLocations:
-        """What may be known to somebody once the call is over."""
+        """Memory that a caller or another thread may access once the call has returned."""
         found = self.aliases.outliving_memory
         for value in self.graph.outputs:
             found |= self.aliases.reachable(value)
         return found
 
     def block(self, block: Block, around: list[_Scope]) -> bool:
-        """Walk ``block``; what stands before it is in ``around``, the innermost last."""
+        """Walk ``block``; ``around`` holds the nodes before it in enclosing blocks, the innermost scope last."""
         changed = False
         own: _Scope = {}
         scopes = [*around, own]
@@ -131,8 +132,8 @@ class _Elimination:
         return node.kind, tuple(node.inputs), attributes, types, modes
 
     def _may_be_one(self, known: Node, node: Node) -> bool:
-        """Whether nobody can tell that the results of the two are the same objects, and, unless they are views of one
-        tensor as it is, the same memory."""
+        """Return whether no observer distinguishes the two results as objects and, unless they are equal views of
+        one tensor, as memory."""
         schema = node.schema
         for index, (mine, theirs) in enumerate(zip(known.outputs, node.outputs, strict=True)):
             if is_immutable(mine.type) or node.kind == "prim::GetAttr":
@@ -156,7 +157,7 @@ class _Elimination:
 
 
 def _sets_modes_within(node: Node) -> bool:
-    """Whether the node, its blocks and its subgraph counted, may change a mode."""
+    """Return whether the node, its blocks and its subgraph counted, may change a mode."""
     if writes_modes(node) or any(_sets_modes_within(inner) for block in node.blocks for inner in block.nodes):
         return True
     subgraph = node.attributes.get("Subgraph")
@@ -164,15 +165,15 @@ def _sets_modes_within(node: Node) -> bool:
 
 
 def _has_key(node: Node) -> bool:
-    """Whether the node, as far as it can be told from itself, may be one with another that looks like it."""
+    """Return whether the node itself permits merging it with an equal one."""
     if not node.outputs or node.kind in _NOT_ELIMINATED or is_nondeterministic(node):
         return False
     return not any(isinstance(value, (torch.Tensor, Graph)) for value in node.attributes.values())
 
 
 def _may_leave(value: Value) -> bool:
-    """Whether ``value`` itself, not just its memory, may come to where it can be told from another that is equal: to
-    the caller, into a container, to a test of identity."""
+    """Return whether ``value`` itself, not just its memory, may reach an observer of its identity: the caller, a
+    container, an identity test."""
     return any(_may_leave_by(use.user) for use in value.uses)
 
 

@@ -1,4 +1,4 @@
-"""Constants stand at the start of the graph, each once.
+"""Pool constants: move them to the start of the graph, each once.
 
 .. code-block:: text
 
@@ -7,8 +7,8 @@
     %3 : int = prim::Constant[value=1]()                 %4 : int = aten::add(%2, %1)
     %4 : int = aten::add(%2, %3)
 
-Two constants that can be written to become one only if nothing writes to either and neither leaves the graph; else a
-write to the one would be seen in the other.
+Two mutable constants are merged only if nothing writes to either and neither escapes; else a write to one would be
+visible in the other.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _put_at_start(graph: Graph, nodes: list[Node]) -> bool:
 
 
 class _Sharing:
-    """Which constants nothing can tell apart by writing to them."""
+    """Alias query: which constants may be merged, since no write distinguishes them."""
 
     def __init__(self, graph: Graph) -> None:
         self.aliases = AliasDb(graph)

@@ -1,4 +1,5 @@
-"""What can be computed when the program is compiled is: constants, branches on them, what loops carry without a change.
+"""Propagate constants: evaluate operators on constants, select constant branches, and replace loop-carried values that
+no iteration changes.
 
 .. code-block:: text
 
@@ -12,7 +13,7 @@
       block1():
         -> (%x)
 
-An operator on the output of a branch that is a constant either way is computed for both:
+An operator on the output of an ``if`` whose branches both return constants is evaluated for each branch:
 
 .. code-block:: text
 
@@ -23,8 +24,8 @@ An operator on the output of a branch that is a constant either way is computed 
         -> (%empty)                                           -> (%zero)
     %6 : int = aten::len(%2)
 
-Only values that nobody can write to are computed: numbers, strings, None, devices and tuples of such. A node that
-raises an error is left to raise it when the program runs.
+Only immutable values are evaluated: numbers, strings, None, devices and tuples of these. A node that raises is kept,
+and raises at run time.
 """
 
 from __future__ import annotations
@@ -207,8 +208,8 @@ _LONGEST_TEXT = 1000
 
 
 def _may_be_huge(node: Node, values: list[Any]) -> bool:
-    """Whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 << 10**9``,
-    ``"".ljust(10**9)``. The program may never come here."""
+    """Return whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 <<
+    10**9``, ``"".ljust(10**9)``. The program may never come here."""
     if any(isinstance(value, str) for value in values):
         return node.kind in _GROWING or any(
             len(value) > _LONGEST_TEXT if isinstance(value, str) else isinstance(value, int) and value > _LONGEST_TEXT
@@ -326,7 +327,8 @@ def _no_inputs(value: Value) -> Value:
 
 
 def _common_value(then: Value, otherwise: Value) -> Value | None:
-    """What both branches return, if that is one value from outside, or equal constants that cannot be written to."""
+    """Return what both branches return, if that is one value from outside, or equal constants that cannot be written
+    to."""
     if then is otherwise:
         return then
     if then.node.kind != "prim::Constant" or otherwise.node.kind != "prim::Constant":

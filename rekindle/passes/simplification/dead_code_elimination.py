@@ -1,4 +1,4 @@
-"""Nodes that change nothing and whose results nobody uses go away, and with them unused outputs of ``if`` and loops.
+"""Eliminate dead code: remove nodes without effects and uses, and unused outputs of ``if`` and loops.
 
 .. code-block:: text
 
@@ -8,11 +8,11 @@
     %4 : int = aten::dim(%x)                                 return (%1)
     return (%1)
 
-A write stays where something that is needed later may share memory with what it writes to. An operator on numbers,
-texts or containers that may raise stays (:mod:`rekindle.analysis.raising`); an operator on Tensors goes, though it
-might raise, as in ``torch.jit``. A loop on a computed condition stays, since it may not end. With
-``keep_raising=False`` operators that may raise are removed too, where nothing uses their results: in a backward graph,
-whose reads of saved values are in bounds, and whose other operators ran, and raised, in the forward graph before.
+A write is kept if a live value may alias the memory that it writes to. An operator on numbers, strings or containers
+that may raise is kept (:mod:`rekindle.analysis.raising`); an unused operator on Tensors is removed although it might
+raise, as in ``torch.jit``. A loop on a computed condition is kept, since it may not terminate. With
+``keep_raising=False`` unused operators that may raise are removed too. This is for backward graphs: their reads of
+saved values are in bounds, and their other operators have run in the forward graph, and would have raised there.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class _Elimination:
         return found
 
     def _mark_loop(self, body: Block) -> bool:
-        """What one iteration reads, the one before may write: go over the body until nothing new is read."""
+        """Mark the body of a loop to a fixpoint: an iteration may read what the previous one writes."""
         found = False
         while True:
             known = self.live_memory
@@ -128,7 +128,7 @@ class _Elimination:
         if self.keep_raising and may_raise(node):
             return True
         if node.operator is not None and node.operator.is_nondeterministic:
-            return True  # it moves the random generator on, which whoever draws next can tell
+            return True  # it advances the random generator, which the next draw observes
         if not may_write(node):
             return False
         aliases = self._aliases()
@@ -194,7 +194,7 @@ class _Elimination:
 
 
 def remove_carried(loop: Node, index: int) -> None:
-    """Take the carried value ``index``, which nobody uses, out of a loop."""
+    """Remove the unused carried value ``index`` from a loop."""
     body = loop.blocks[0]
     loop.erase_output(index)
     loop.remove_input(index + 2)

@@ -8,9 +8,9 @@
     %n : int = aten::size(%w, %zero)             becomes    %n : int = prim::Constant[value=2]()
     %y : Tensor = aten::matmul(%x, %s)                      %y : Tensor = aten::matmul(%x, %s)
 
-For graphs whose constants are nobody else's: those of frozen modules. Nothing in the graph writes to what goes in or
-to what comes out, and no caller gets the result: each call would get the same. What is larger than what it is made of
-is computed anew each time, as an ``expand`` that was made contiguous.
+For graphs whose constants are private, as those of frozen modules. Nothing in the graph may write to the operands or
+the result, and the result may not reach a caller, since each call would return the same object. A result that is larger
+than its operands, such as a contiguous copy of an ``expand``, is not folded.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ _GRAD_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_m
 
 
 def _sets_modes(graph: Graph) -> bool:
-    """Whether other modes than that of gradients are set in the graph: under autocast, an operator is another."""
+    """Return whether other modes than that of gradients are set in the graph: under autocast, an operator is
+    another."""
     entered = (node.input.type for node in graph.find_nodes("prim::Enter"))
     return any(not str(type).endswith(_GRAD_MODES) for type in entered)
 
@@ -126,7 +127,7 @@ class _Work:
         return node.kind == "prim::Constant"
 
     def _stays(self, value: Value) -> bool:
-        """Whether nobody writes to ``value``, and no caller gets hold of it."""
+        """Return whether nothing writes to ``value``, and it does not reach a caller."""
         if is_immutable(value.type):
             return True
         if not isinstance(value.type, (TensorType, ListType, TupleType)):
@@ -180,7 +181,7 @@ class _Work:
 
 
 def _is_constant_holder(value: Value) -> bool:
-    """Whether it is a constant tensor, list or dict, or a list of them that is written out."""
+    """Return whether it is a constant tensor, list or dict, or a list of them that is written out."""
     node = value.node
     if node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
         return any(_is_constant_holder(item) for item in node.inputs)
@@ -197,7 +198,7 @@ def _value(value: Value) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """The value with its own lists and dicts, as the program gets them each time."""
+    """Return the value with its own lists and dicts, as the program gets them each time."""
     if isinstance(value, list):
         return [_copied(item) for item in value]
     return {key: _copied(item) for key, item in value.items()} if isinstance(value, dict) else value
@@ -212,7 +213,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def _bytes(tensors: list[torch.Tensor]) -> int:
-    """How much memory tensors hold, those that share it counted once."""
+    """Return how much memory tensors hold, those that share it counted once."""
     sizes: dict[int, int] = {}
     for tensor in tensors:
         try:

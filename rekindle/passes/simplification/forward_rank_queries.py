@@ -6,9 +6,8 @@
     %d : int = aten::dim(%c)                 becomes   %d : int = aten::dim(%x)
     %n : Tensor = aten::batch_norm(%c, …)              %n : Tensor = aten::batch_norm(%c, …)
 
-That leaves the normalisation alone with the convolution. Where the number is known (of what was flattened, behind a
-check that raises an error for other numbers), it is a constant. A graph that changes dimensions in place stays as it
-is.
+The normalization is then the only use of the convolution. A rank that is known is a constant: that of a flattened
+tensor, or after a check that raises for other ranks. A graph that changes dimensions in place is not rewritten.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from rekindle.ops.result_types import result_facts
 
 
 def functional_kind(node: Node, *, sizes_stay: bool) -> str | None:
-    """The kind of the operator that takes what ``node`` takes, and gives in a new tensor what ``node`` writes to its
-    first input; None where there is none, or where it may give another dtype or other sizes.
+    """Return the kind of the operator that takes what ``node`` takes, and gives in a new tensor what ``node`` writes to
+    its first input; None where there is none, or where it may give another dtype or other sizes.
 
     ``sizes_stay`` says that nothing in the graph changes the sizes of a tensor that is there.
     """
@@ -36,7 +36,7 @@ def functional_kind(node: Node, *, sizes_stay: bool) -> str | None:
 
 @cache
 def functional_operator(operator: Operator) -> Operator | None:
-    """The pointwise operator that takes what ``operator`` takes, which writes to its first argument alone."""
+    """Return the pointwise operator that takes what ``operator`` takes, which writes to its first argument alone."""
     name, arguments = operator.name, operator.schema.arguments
     writes = [argument.alias is not None and argument.alias.is_write for argument in arguments]
     if not name.endswith("_") or name.endswith("__") or writes != [True] + [False] * (len(writes) - 1):
@@ -77,7 +77,7 @@ def _item(type: Type) -> Type:
 
 
 def _fits_in(other: Value, self: Value, sizes_stay: bool) -> bool:
-    """Whether ``other`` broadcasts to the sizes of ``self``."""
+    """Return whether ``other`` broadcasts to the sizes of ``self``."""
     mine, theirs = self.type, other.type
     if not isinstance(mine, TensorType) or not isinstance(theirs, TensorType):
         return False
@@ -94,7 +94,7 @@ def _broadcasts(sizes: Sequence[int | None], to: Sequence[int | None]) -> bool:
 
 
 def _origin_of_sizes(value: Value) -> Value:
-    """A value that has the sizes of ``value``, as far as operators of it and numbers tell."""
+    """Return a value with the sizes of ``value``, as far as operators on tensors and numbers prove it."""
     while True:
         node = value.node
         operator = node.operator

@@ -9,16 +9,16 @@
       return (%y)
 
 where ``training`` is known to be False, and ``noisy`` doubles ``x`` if its second argument is False. A callee is
-evaluated before it is inlined, once for all calls of it of which the same is known, so that branches that are never
-taken are neither inlined nor looked at by later passes. Small callees are inlined first.
+evaluated before it is inlined, once for all calls with the same known arguments. So branches that are never taken are
+neither inlined nor visited by later passes. Small callees are inlined first.
 
-What is known of the inputs, and of the attributes of modules, is given by ``known``, ``types`` and ``attributes``. The
-result is right where ``assumptions`` hold: the attributes that were read, with the values that they had. Calls that
-:class:`~rekindle.passes.canonicalization.inlining.Inlining` leaves are left here too.
+``known``, ``types`` and ``attributes`` specify what is known of the inputs and of module attributes. The result is
+valid while ``assumptions`` hold: the attributes that were read, with their values. Calls that
+:class:`~rekindle.passes.canonicalization.inlining.Inlining` does not inline are not inlined here either.
 
-With ``with_types``, dtype, rank and device of tensors are propagated on the way, and queries of them folded. Queries
-that follow from the types of parameters and buffers are folded too, and these types are assumed. Tensors must keep
-these as long as they live, and nothing in the program may turn on autocast: ``keeps_types`` tells.
+With ``with_types``, dtype, rank and device of tensors are propagated too, and queries of them folded. This includes
+queries that follow from the types of parameters and buffers; these types become assumptions. Tensors must keep their
+types for their lifetime, and the program may not turn on autocast: ``keeps_types`` checks this.
 """
 
 from __future__ import annotations
@@ -237,15 +237,15 @@ class _Callees:
 
 
 def _known_of(value: Value, parameter: Value) -> Hashable:
-    """What a callee is specialized to, of one of its arguments."""
+    """Return what a callee is specialized to, of one of its arguments."""
     if _is_known_constant(value):
         return constant_key(value.node)
     return value.type if _is_narrower(value, parameter) else None
 
 
 def _is_narrower(value: Value, parameter: Value) -> bool:
-    """Whether an argument is known to be a tensor of some dtype, rank or device, or not to be None, where the callee
-    takes any."""
+    """Return whether an argument is known to be a tensor of some dtype, rank or device, or not to be None, where the
+    callee takes any."""
     declared = parameter.type.element if isinstance(parameter.type, OptionalType) else parameter.type
     if isinstance(value.type, TensorType) and isinstance(declared, TensorType):
         return value.type != parameter.type and not declared.is_refined
@@ -269,7 +269,7 @@ _TRANSFER: Final = TransferFunctions(any_modes=True)
 
 
 def _fact_of(value: Value) -> Fact:
-    """What is known of an input of a node, for the transfer functions."""
+    """Return what is known of an input of a node, for the transfer functions."""
     if is_constant(value):
         return fact_of_input(value)
     if value.node.kind == "prim::ListConstruct":
@@ -300,7 +300,7 @@ def _may_be_written(value: Value) -> bool:
 
 
 def _only_reads(node: Node) -> bool:
-    """Whether a node neither writes to a list among its inputs, nor passes it on."""
+    """Return whether a node neither writes to a list among its inputs, nor passes it on."""
     if node.operator is None or node.blocks or may_write(node):
         return False
     return all(isinstance(output.type, TensorType) or is_immutable(output.type) for output in node.outputs)
@@ -429,7 +429,7 @@ class _Walk:
         return known
 
     def _read_of(self, node: Node) -> tuple[AttributeRead, ClassAttribute] | None:
-        """Which attribute of a module that is known a ``prim::GetAttr`` reads."""
+        """Return which attribute of a module that is known a ``prim::GetAttr`` reads."""
         module = self.modules.get(node.input)
         owner = node.input.type
         name = node.get_string("name")

@@ -1,4 +1,4 @@
-"""Small simplifications, each of a node and what is right before it.
+"""Peephole optimization: simplify a node together with the nodes that define its operands.
 
 .. code-block:: text
 
@@ -8,10 +8,9 @@
     %4 : int = aten::len(%3)
     return (%2, %4)
 
-Nodes that lose their last use are left to dead code elimination. Nothing changes that a caller could tell: dtypes,
-which tensors share memory, what an error says. What is known of a tensor's dtype, device and shape counts where nobody
-writes to it. A negation of a negation of a tensor, or ``x + 0``, stays: its result is a tensor of its own, and
-``-0.0 + 0`` is ``0.0``.
+Dead code elimination removes nodes that lose their last use. Nothing observable changes: not dtypes, aliasing of
+tensors, or error messages. A tensor's known dtype, device and shape are used only if nothing writes to it. A double
+negation of a tensor, and ``x + 0``, are kept: the result is a new tensor, and ``-0.0 + 0`` is ``0.0``.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ _NEVER_NONE: Final = (TensorType, ListType, DictType, TupleType)
 
 
 def _is_none(at: RewriteSite) -> bool:
-    """Whether something is itself, and whether it is None, where its type tells."""
+    """Fold ``x is x``, and ``x is None`` where the type of ``x`` decides it."""
     node = at.node
     left, right = node.inputs
     if left is right:
@@ -144,7 +143,7 @@ def _is_none(at: RewriteSite) -> bool:
 
 
 def _none_attribute(at: RewriteSite) -> bool:
-    """An attribute of a module that is None by its type."""
+    """Fold an attribute of a module that is None by its type."""
     owner = at.node.input.type
     if at.node.output.type != NONE or not isinstance(owner, ClassType) or not owner.is_module or not at.begin():
         return False
@@ -152,20 +151,20 @@ def _none_attribute(at: RewriteSite) -> bool:
 
 
 def _cast(at: RewriteSite) -> bool:
-    """A cast, or the unwrapping of an Optional, from a type to itself."""
+    """Remove a cast, or the unwrapping of an Optional, from a type to itself."""
     node = at.node
     return node.input.type != NONE and at.replace_uses(node.input)
 
 
 def _cast_of_cast(at: RewriteSite) -> bool:
-    """A cast back to the type that a value had before it was cast to a wider one."""
+    """Remove a cast back to the type that a value had before it was cast to a wider one."""
     node = at.node
     found = _before_casts(node.input)
     return found is not node.input and found.type == node.output.type and at.replace_uses(found)
 
 
 def _type_test(at: RewriteSite) -> bool:
-    """Whether a value is a Tensor or a number, where the type that it was made with determines it."""
+    """Return whether a value is a Tensor or a number, where the type that it was made with determines it."""
     node = at.node
     types, type = node["types"], _before_casts(node.input).type
     if not isinstance(types, list) or any(wanted not in (TENSOR, INT, FLOAT, COMPLEX, BOOL) for wanted in types):
@@ -229,7 +228,7 @@ def _choice(at: RewriteSite) -> bool:
 
 
 def _length(at: RewriteSite) -> bool:
-    """The length of a list that was written out, that of an empty dict, and that of a shape."""
+    """Fold the length of a list literal, of an empty dict, and of a shape."""
     node = at.node
     made = node.input.node
     if (
@@ -289,7 +288,7 @@ def _extremum(at: RewriteSite) -> bool:
 
 
 def _fact(at: RewriteSite) -> bool:
-    """What the type of a tensor tells of it."""
+    """Fold a query of a tensor that its type determines."""
     node = at.node
     tensor, *_ = node.inputs
     found = known_by_type(node, tensor.type) if isinstance(tensor.type, TensorType) else None
@@ -330,7 +329,7 @@ def _product(sizes: Sizes) -> int | None:
 
 
 def _shape(at: RewriteSite) -> bool:
-    """The shape of a tensor whose type tells all of it: a list of constants, new each time."""
+    """Fold the shape of a tensor whose type determines it: a list of constants, new each time."""
     node = at.node
     tensor, *dims = node.inputs
     type = tensor.type

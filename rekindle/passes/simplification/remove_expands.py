@@ -5,8 +5,8 @@
     %1 : Tensor = aten::expand(%x, %sizes, %true)
     %2 : Tensor = aten::add(%1, %y, %one)              becomes    %2 : Tensor = aten::add(%x, %y, %one)
 
-That the expansion is implicit is the word of whoever made the graph, and taken for it: a tracer that saw operands being
-broadcast. What is seen by others than operators that broadcast stays, and so does what anybody writes to.
+The producer of the graph declares that the expansion is implicit: a tracer that recorded operands being broadcast. An
+expansion with a use other than an operator that broadcasts is kept, and so is one that is written to.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RemoveExpands:
 
 
 def _is_for_broadcasting(node: Node) -> bool:
-    """Whether an expansion is implicit, and used by operators that broadcast it against another tensor."""
+    """Return whether an expansion is implicit, and used by operators that broadcast it against another tensor."""
     return (
         constant_bool(node.named_input("implicit")) is True
         and node.output.has_uses

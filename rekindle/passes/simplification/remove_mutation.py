@@ -76,7 +76,7 @@ class RemoveMutation:
 def _fold_into_lists(block: Block) -> bool:
     changed = False
     unseen: set[Value] = set()
-    """Lists made in this block, which nobody has looked at so far."""
+    """Lists made in this block that nothing has read so far."""
     for node in block.nodes:
         for inner in node.blocks:
             changed |= _fold_into_lists(inner)
@@ -122,7 +122,7 @@ class _Contents:
 
 
 def _fold(node: Node, unseen: set[Value]) -> bool:
-    """Let the list that ``node`` writes to be made as it is behind it; returns whether that was done."""
+    """Fold the write of ``node`` to a list into the node that makes the list. Return whether that was done."""
     write = _WRITES.get(node.kind)
     if write is None:
         return False
@@ -262,7 +262,7 @@ class _TensorMutation:
         return True
 
     def _is_unknown(self, written: Value, node: Node) -> bool:
-        """Whether ``written`` is known as itself only, and to this call only, when ``node`` writes to it."""
+        """Return whether ``written`` is known as itself only, and to this call only, when ``node`` writes to it."""
         aliases = self.aliases
         memory = aliases.reachable(written)
         if aliases.outlives_call(written) or aliases.escapes(written) or memory & aliases.wildcard_memory:
@@ -272,7 +272,7 @@ class _TensorMutation:
         )
 
     def _only_looks(self, user: Node, written: Value) -> bool:
-        """Whether ``user`` keeps nothing of ``written``."""
+        """Return whether ``user`` keeps nothing of ``written``."""
         if user.operator is None or user.blocks or user.kind in DEFERRED_SUBGRAPH_KINDS or user.kind == "prim::Return":
             return False
         memory = self.aliases.reachable(written)
@@ -281,12 +281,12 @@ class _TensorMutation:
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether ``node`` does nothing by itself."""
+    """Return whether ``node`` does nothing by itself."""
     return node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS or node.kind in CONTROL_FLOW
 
 
 def _is_made_here(written: Value, node: Node) -> bool:
-    """Whether ``written`` is a new tensor, made in the block of ``node``."""
+    """Return whether ``written`` is a new tensor, made in the block of ``node``."""
     maker = written.node
     operator = maker.operator
     if operator is None or maker.owning_block is not node.owning_block or maker.kind in FORWARDING_KINDS:

@@ -24,13 +24,13 @@ _Made = TypeVar("_Made")
 
 
 class SubgraphCache(Generic[_Made]):
-    """What was made for the attributes ``Subgraph`` of nodes, for as long as somebody holds it."""
+    """Cache, with weak references, of objects made for the attribute ``Subgraph`` of nodes."""
 
     def __init__(self) -> None:
         self._made: Final[WeakKeyDictionary[Graph, WeakValueDictionary[Hashable, _Made]]] = WeakKeyDictionary()
 
     def of(self, node: Node, make: Callable[[Graph], _Made], discriminator: Hashable = None) -> _Made:
-        """What an alike node of the same graph had made, or what ``make`` gives now. Nodes that differ in
+        """Return what an alike node of the same graph had made, or what ``make`` gives now. Nodes that differ in
         ``discriminator`` share nothing."""
         subgraph = node.get_graph("Subgraph")
         made = self._made.setdefault(node.graph, WeakValueDictionary())
@@ -42,8 +42,8 @@ class SubgraphCache(Generic[_Made]):
 
 
 def structural_key(graph: Graph) -> Hashable:
-    """Equal for two graphs that are alike; names of values make no difference. It tells tensors and sources apart by
-    who they are, and so holds for as long as the graph does."""
+    """Return a key that is equal for structurally equal graphs; names of values are ignored. Tensors and sources are
+    compared by identity, so a key is valid for the lifetime of its graph."""
     return _KeyBuilder(of_range=_of_range).of_block(graph.block)
 
 

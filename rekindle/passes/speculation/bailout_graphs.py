@@ -1,8 +1,8 @@
-"""The rest of a program from a bailout on, as a graph of its own.
+"""Continuations: the rest of a program after a bailout, as a graph of its own.
 
-Its inputs are those of the ``prim::BailOut``: the value that did not fit, then what was captured. From within a branch
-it goes on to the end of the branch, then behind the ``prim::If``. From within a loop it finishes the turn; a loop of
-the remaining turns follows, which counts on from there::
+Its inputs are those of the ``prim::BailOut``: the value that failed the guard, then the captured values. Within a
+branch, the continuation runs to the end of the branch, then the nodes after the ``prim::If``. Within a loop, it
+finishes the iteration; then a loop runs the remaining iterations, and counts on from there::
 
     %r : Tensor = prim::Loop(%n, %true, %x)                  %e : Tensor = aten::neg(%d)
       block0(%i : int, %c : Tensor):                         %done : int = aten::add(%i, %one)
@@ -13,7 +13,7 @@ the remaining turns follows, which counts on from there::
     return (%r)                                                  …
                                                              return (%r)
 
-Nothing that has run before the bailout runs again, and the bailouts in the rest are gone: it assumes nothing.
+No node that has run before the bailout runs again. The continuation has no bailouts: it assumes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rekindle.passes.speculation.insert_bailouts import BAILOUT, is_captured
 
 
 def bailout_graph(template: Graph, index: int) -> Graph:
-    """The rest of ``template`` from its bailout ``index`` on.
+    """Return the rest of ``template`` from its bailout ``index`` on.
 
     Raises:
         GraphError: there is no such bailout.
@@ -42,7 +42,7 @@ class _BailoutGraphBuilder:
         self.bailout = bailout
         self.graph = Graph()
         self.values: dict[Value, Value] = {}
-        """What stands in the rest for values of the template."""
+        """Values of the continuation, by the value of the template that they replace."""
 
     def build(self) -> Graph:
         for value in self.bailout.inputs:
@@ -69,7 +69,7 @@ class _BailoutGraphBuilder:
         return self.graph
 
     def of(self, value: Value) -> Value:
-        """What stands for ``value`` here. Constants of the template are made anew, at the start."""
+        """Return the value of the continuation for ``value``. Constants of the template are recreated at its start."""
         found = self.values.get(value)
         if found is None:
             if is_captured(value):
@@ -87,7 +87,7 @@ class _BailoutGraphBuilder:
             self.graph.insert_clone(node, self.values, self.of)
 
     def remaining_iterations(self, loop: Node) -> None:
-        """Append a loop that does what is left to do once a turn of ``loop`` is finished."""
+        """Append a loop that runs the iterations of ``loop`` after the current one."""
         graph, view = self.graph, LoopView(loop)
         body, trip_count, counter = view.body, view.trip_count, view.iteration
         done: Value | None = None

@@ -8,17 +8,16 @@
     %3 : Float(2) = prim::Guard(%y)
     %z : Tensor = aten::mul(%3, %2)
 
-1. A guard moves right behind the definition of its value, or behind the guard of it that is there; to the start of the
-   block where that is a branch; in front of a loop that the value comes into from outside. What a guard tells cannot
-   change in between, by the way guards are made.
-2. Guards that stand together become one. What is used behind it is what it gives.
-3. A guard goes where what is known of its value without it tells as much: the types of all tensors follow from the
-   guards that remain, operator by operator. Each of those that go is implied by others that stay, or by such that are
-   implied themselves when they run earlier.
-4. With ``keep_only_queried`` a guard goes too where the program asks nothing that depends on it: no size, no number of
-   dimensions, no dtype, not whether something is None; and those that stay tell nothing of gradients unless it asks for
-   that. If there are still more guards than questions, those of loops counted several times, all go: they would cost
-   more than the answers save.
+1. A guard moves directly after the definition of its value, or after a guard that is there already; to the start of the
+   block if that is a branch; before a loop that captures the value. The guarded property cannot change in between, by
+   construction of guards.
+2. Adjacent guards of a value are merged. Later uses refer to the result of the guard.
+3. A guard is removed if the remaining guards imply its type: the types of all tensors are propagated from them,
+   operator by operator. Each removed guard is implied by remaining ones, or by removed ones that would run earlier.
+4. With ``keep_only_queried`` a guard is also removed if no query of the program depends on it: of a size, a rank, a
+   dtype, or whether something is None. The remaining guards do not check ``requires_grad`` unless the program queries
+   it. If there are still more guards than queries, where those in loops count several times, all are removed: they
+   would cost more than the folded queries save.
 """
 
 from __future__ import annotations
@@ -81,9 +80,9 @@ class EliminateGuards:
 def _move_to_definitions(graph: Graph) -> bool:
     changed = False
     settled: set[Node] = set()
-    """Guards that stand where they belong, in an unbroken row."""
+    """Guards at their final position, in an unbroken sequence."""
     last: dict[Node, Node] = {}
-    """By what they stand behind, the last guard of such a row."""
+    """By the node that they follow, the last guard of such a sequence."""
     for guard in graph.find_nodes(GUARD):
         place = _place_of(guard)
         if place not in last:
@@ -101,8 +100,8 @@ def _move_to_definitions(graph: Graph) -> bool:
 
 
 def _place_of(guard: Node) -> Node:
-    """What the guard, and others like it, is to stand behind: the definition of its value, or the return node of a
-    block for its start."""
+    """Return the node that the guard, and others of its value, are moved after: the definition of the value, or the
+    return node of a block for its start."""
     home = guard.input.node
     block = guard.owning_block
     assert block is not None
@@ -116,7 +115,7 @@ def _place_of(guard: Node) -> Node:
 
 
 def _settle(place: Node, settled: set[Node]) -> Node:
-    """The last of the guards right behind ``place`` that belong there, or that itself; all of them are ``settled``."""
+    """Return the last of the ``settled`` guards that directly follow ``place``; ``place`` itself if there is none."""
     at = place
     while at.next.kind == GUARD and _place_of(at.next) is place:
         at = at.next
@@ -130,7 +129,7 @@ def _settle(place: Node, settled: set[Node]) -> Node:
 def _coalesce(graph: Graph) -> bool:
     changed = False
     first: dict[Value, Node] = {}
-    """By value, the first guard of it among those that stand together here."""
+    """By value, the first guard of it in this sequence of adjacent guards."""
     before: Node | None = None
     for guard in graph.find_nodes(GUARD):
         if guard.prev is not before:
@@ -152,14 +151,15 @@ def _coalesce(graph: Graph) -> bool:
 
 
 def _is_after(guard: Node, user: Node) -> bool:
-    """Whether ``user`` runs only where ``guard`` has run before."""
+    """Return whether ``user`` runs only where ``guard`` has run before."""
     block = guard.owning_block
     at = None if block is None else block.ancestor_of(user)
     return at is not None and guard.is_before(at)
 
 
 def _meet(first: Type, second: Type) -> Type:
-    """What both tell. Where they contradict each other, neither held each time: that is left out."""
+    """Return the properties that both types state. Where they contradict each other, neither held on every call, and
+    the property is omitted."""
     if not isinstance(first, TensorType) or not isinstance(second, TensorType):
         return first
     sizes = first.sizes or second.sizes
@@ -202,8 +202,8 @@ def _eliminate_implied(graph: Graph) -> bool:
 
 
 def _weaken(graph: Graph) -> bool:
-    """Have guards tell nothing of gradients where the program does not ask whether one is required: then it is one
-    program, with gradients and without."""
+    """Remove ``requires_grad`` from guards unless the program queries it: one version then serves calls with and
+    without gradients."""
     changed = False
     is_queried = any(node.kind == "prim::requires_grad" for node in graph.all_nodes())
     for guard in () if is_queried else graph.find_nodes(GUARD):
@@ -215,7 +215,7 @@ def _weaken(graph: Graph) -> bool:
 
 
 def _eliminate_unasked(graph: Graph, and_after: bool = False) -> bool:
-    """With ``and_after`` the guards stay that may imply those that something asks for."""
+    """Remove guards that no query depends on. With ``and_after``, keep guards that may imply a queried one."""
     guards = graph.find_nodes(GUARD)
     needed = _queried_guards(graph, and_after) if guards else set()
     changed = False
@@ -227,11 +227,11 @@ def _eliminate_unasked(graph: Graph, and_after: bool = False) -> bool:
 
 
 _ASSUMED_TRIP_COUNT: Final = 8
-"""How often a loop is taken to turn."""
+"""Assumed trip count of a loop."""
 
 
 def _eliminate_costly(graph: Graph) -> bool:
-    """Without any guards, where there are more than questions."""
+    """Remove all guards if they cost more than the queries that they answer."""
     costs = sum(_ASSUMED_TRIP_COUNT ** _loops_around(guard) for guard in graph.find_nodes(GUARD))
     saves = sum(_ASSUMED_TRIP_COUNT ** _loops_around(node) for node in graph.all_nodes() if node.kind in FOLDED_BY_TYPE)
     if costs <= saves or not may_change("eliminate all guards of", graph.return_node):
@@ -246,7 +246,7 @@ def _loops_around(node: Node) -> int:
 
 
 def _queried_guards(graph: Graph, and_after: bool) -> set[Node]:
-    """The guards that what the program asks about tensors may depend on."""
+    """Return the guards that what the program asks about tensors may depend on."""
     needed: set[Node] = set()
     seen: set[Value] = set()
     pending: list[Value] = []
@@ -266,6 +266,6 @@ def _queried_guards(graph: Graph, and_after: bool) -> set[Node]:
 
 
 def _sources(value: Value) -> list[Value]:
-    """What the type of ``value`` may follow from."""
+    """Return what the type of ``value`` may follow from."""
     incoming = incoming_values(value)
     return list(value.node.inputs) if incoming is None else incoming

@@ -9,14 +9,14 @@
                                                       return (%z)
                                                     with prim::BailoutTemplate_0 = graph(%x : Tensor, …
 
-Where ``%x`` is no ``Float(2)``, the bailout leaves the graph: its result is that of the rest of the program, which
-:mod:`rekindle.passes.speculation.bailout_graphs` cuts out of the template when it is first needed. The inputs behind
-the template are the values that the rest reads. The template is the graph as it is now, before anybody relies on what
-guards tell: bailouts in it tell nothing. Of the arguments of the graph all are handed on as long as nothing but guards
-has run, so that the whole program may start anew instead.
+If ``%x`` is not a ``Float(2)``, the bailout leaves the graph: it returns the result of the rest of the program, the
+continuation. :mod:`rekindle.passes.speculation.bailout_graphs` extracts it from the template when it is first needed.
+The inputs after the template are the values that the continuation reads. The template is a copy of the graph before any
+pass relies on the guards; bailouts in it guard nothing. As long as only guards have run, all arguments of the graph are
+captured, so that the whole program can restart instead.
 
-Between ``prim::Enter`` and ``prim::Exit`` there are no bailouts, since the rest of the program would have to leave what
-it has not entered: there guards go.
+Guards between ``prim::Enter`` and ``prim::Exit`` are removed: a continuation would have to leave a context that it has
+not entered.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TEMPLATE: Final = "prim::BailoutTemplate"
 AT_ENTRY: Final = "at_entry"
 """The attribute of bailouts that know all arguments of the graph, and come before all that cannot run again."""
 _PURE_READS: Final = frozenset({"prim::Constant", "prim::GetAttr", GUARD, BAILOUT, TEMPLATE})
-"""Kinds that may run again without anybody's knowing."""
+"""Kinds that may run again without an observable difference."""
 
 
 @dataclass(slots=True)
@@ -82,13 +82,13 @@ class InsertBailOuts:
 
 
 def template_of(bailout: Node) -> Graph:
-    """What a ``prim::BailOut`` goes on in the rest of."""
+    """Return the graph from which the continuation of a ``prim::BailOut`` is extracted."""
     _, template, *_ = bailout.inputs
     return template.node.get_graph("Subgraph")
 
 
 def is_rest_of(block: Block) -> bool:
-    """Whether what remains to run, once control is within ``block``, can be told: it is in branches and loops only."""
+    """Return whether the rest of the program after a node of ``block`` is known: only branches and loops enclose it."""
     owner = block.owning_node
     while owner is not None:
         if owner.kind not in ("prim::If", "prim::Loop") or len(owner.outputs) != _result_count(owner):
@@ -103,7 +103,7 @@ def _result_count(owner: Node) -> int:
 
 
 def _within_with(block: Block, depth: int) -> list[Node]:
-    """The guards that cannot become bailouts."""
+    """Return the guards that cannot become bailouts."""
     found: list[Node] = []
     is_open = not is_rest_of(block)
     for node in block.nodes:
@@ -133,7 +133,7 @@ class _Captures:
                 self.found[node] = sorted(wanted, key=lambda value: value.unique)
 
     def _walk(self, block: Block, behind: Iterable[Value]) -> set[Value]:
-        """What is read from the start of ``block`` on, given what is read behind it."""
+        """Return the values that are read from the start of ``block`` on, given those that are read after it."""
         live = set(behind)
         live.update(block.outputs)
         for node in block.nodes_reversed:
@@ -150,7 +150,8 @@ class _Captures:
         return live.difference(block.inputs)
 
     def _next_iteration(self, loop: Node) -> set[Value]:
-        """What leaving a turn of a loop in its middle takes: what the next reads, and how many there are."""
+        """Return the values that a continuation within an iteration of a loop needs: what the next iteration reads,
+        and the trip count."""
         view = LoopView(loop)
         found = self._read_from_outside(view.body)
         return found | {view.trip_count, view.iteration} if view.counts else found
@@ -170,8 +171,8 @@ class _Captures:
 
 
 def is_captured(value: Value) -> bool:
-    """Whether the rest of a program gets ``value`` handed over: it makes constants itself, but those that the program
-    may have written to."""
+    """Return whether a continuation captures ``value``. It recreates constants, except those that the program may
+    have written to."""
     node = value.node
     if node.kind != "prim::Constant":
         return node.kind != TEMPLATE
@@ -180,7 +181,7 @@ def is_captured(value: Value) -> bool:
     try:
         return is_writable(value.to_python())
     except GraphError:
-        return False  # a text that does not tell
+        return False  # an invalid text
 
 
 # ------------------------------------------------------------------------------------------------------------ inserting
@@ -208,7 +209,7 @@ def _insert(graph: Graph, captured: dict[Node, list[Value]]) -> None:
 
 
 def _is_at_entry(graph: Graph, guard: Node) -> bool:
-    """Whether nothing has run before it that cannot run again."""
+    """Return whether nothing has run before it that cannot run again."""
     at = guard
     while guard.owning_block is graph.block and at.kind in _PURE_READS:
         at = at.prev

@@ -5,10 +5,10 @@
     %1 : Tensor = prim::profile[profiled_type=Float(2, 3)](%x)     %1 : Float(2, 3) = prim::Guard(%x)
     %y : Tensor = aten::relu(%1)                               =>  %y : Tensor = aten::relu(%1)
 
-Behind a guard its type is certain, so that only what stays as it is can be told: not the sizes of a tensor that the
-program resizes, nor whether one requires a gradient that the program writes to. Where nothing was seen, or nothing can
-be told, the note goes without a guard. Strides are left out; whether a gradient is required is told of what comes from
-outside only: what operators make of it depends on whether gradients are recorded, call by call.
+The type of a guard holds for all later uses, so a guard checks only what cannot change: not the sizes of a tensor that
+the program resizes, nor ``requires_grad`` of one that it writes to. If nothing was recorded, or nothing can be guarded,
+the profiling node is removed without a guard. Strides are not guarded. ``requires_grad`` is guarded for inputs only:
+for results of operators it depends on whether gradients are recorded in that call.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class InsertGuards:
         return changed
 
     def _guarded_type(self, steady: InvariantTypeFacts, note: Node) -> Type | None:
-        """The type to insist on; None for nothing."""
+        """Return the type to insist on; None for nothing."""
         seen = note.attributes.get(PROFILED_TYPE)
         if seen == NONE:
             return NONE if note.input.type != NONE else None
@@ -87,7 +87,7 @@ class InsertGuards:
 
 
 def _comes_from_outside(value: Value) -> bool:
-    """Whether it is an argument, or an attribute of one."""
+    """Return whether it is an argument, or an attribute of one."""
     node = value.node
     return node.kind == "prim::GetAttr" or (node.kind == "prim::Param" and node.owning_block is value.graph.block)
 

@@ -7,8 +7,8 @@
                                                     %2 : Tensor = prim::profile(%y)
                                         becomes     %z : Tensor = aten::add(%2, %2, %one)
 
-So do tensors that may be None. What merely hands on what it is given is no use: branches and loops, whose blocks use it
-themselves, and what makes tuples, lists and dicts. What runs elsewhere, a forked graph, is left as it is.
+Tensors that may be None are profiled too. Nodes that merely forward a value do not count as uses: branches and loops,
+whose blocks are profiled themselves, and constructors of tuples, lists and dicts. Forked graphs are not profiled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rekindle.rewriting.changes import may_change
 
 PROFILE: Final = "prim::profile"
 PROFILED_TYPE: Final = "profiled_type"
-"""The attribute of a ``prim::profile`` that tells what has flowed through it, where anything has."""
+"""Attribute of ``prim::profile``: the type of the values recorded so far, if any."""
 
 _NO_USES: Final = (
     CONSTRUCTS
@@ -67,7 +67,7 @@ class InsertProfiling:
 
 
 def may_be_profiled(type: Type) -> bool:
-    """Whether a value of this type is a tensor, or a tensor or None."""
+    """Return whether a value of this type is a tensor, or a tensor or None."""
     return isinstance(type.element if isinstance(type, OptionalType) else type, TensorType)
 
 
@@ -79,5 +79,5 @@ def _profile(value: Value, user: Node) -> bool:
     note.insert_before(user)
     operator = user.operator
     user.replace_input_with(value, note.output)
-    user.set_operator(operator)  # whose choice, in an overloaded call, need not be made anew
+    user.set_operator(operator)  # the overload is resolved already
     return True

@@ -1,12 +1,12 @@
-"""A module that runs as it is: every value that nothing writes to becomes a part of its program.
+"""Freezing: values that nothing writes to become constants of the module's program.
 
-The module is copied. In the copy every part gets a class of its own, since what a class's program says must be true of
-all modules of the class; the calls of parts give way to what they call, so that a method of the whole knows of which
-part it reads an attribute. Then constants take the place of attributes, round by round: where ``training`` is False, a
-branch goes away that would have written to something. What nobody reads any more is left out.
+The module is copied. In the copy, every submodule gets a class of its own, since the program of a class must hold for
+all its instances; calls of submodules are inlined, so that it is known of which submodule a method reads an attribute.
+Then constants replace attributes until nothing changes: once ``training`` is False, a branch that would have written to
+an attribute is removed. Attributes that are no longer read are removed.
 
-Parts that a program does more with than to read their attributes (it hands them to Python, puts them into lists, swaps
-them) stay as they are, and so do those that the user wants to keep.
+Submodules with uses other than attribute reads (passed to Python, put into lists, swapped) are unchanged, and so are
+those that the user preserves.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _Key: TypeAlias = tuple[int, str]
 def frozen(
     module: ScriptModule, preserved: Sequence[str] = (), *, numerics: bool = True, evaluating: bool = False
 ) -> ScriptModule:
-    """A copy of ``module`` with its values fixed. ``preserved`` names attributes, parts and methods that are kept;
-    ``a.b`` is the attribute ``b`` of the part ``a``. Without ``numerics`` its answers are the same to the last bit;
-    ``evaluating`` says that the copy is to be in evaluation mode.
+    """Return a copy of ``module`` with its values fixed. ``preserved`` names attributes, parts and methods that are
+    kept; ``a.b`` is the attribute ``b`` of the part ``a``. Without ``numerics`` its answers are the same to the last
+    bit; ``evaluating`` says that the copy is to be in evaluation mode.
 
     Raises:
         NotScriptableError: there is nothing of one of these names, or no method at all.
@@ -61,14 +61,14 @@ def frozen(
 
 
 def for_inference(module: ScriptModule, preserved: Sequence[str] = ()) -> ScriptModule:
-    """A copy of ``module`` in evaluation mode, frozen, with programs for this machine: see :func:`frozen`."""
+    """Return a copy of ``module`` in evaluation mode, frozen, with programs for this machine: see :func:`frozen`."""
     result = frozen(module, preserved, evaluating=True)
     return InferenceModule.of(result, MACHINE_SPECIFIC) if isinstance(result, FrozenModule) else result
 
 
 def optimize_methods(module: ScriptModule, *, numerics: bool) -> None:
-    """Make the methods and hooks of a frozen module faster, whose constants nobody else knows. Without ``numerics``
-    the answers stay the same to the last bit."""
+    """Optimize the methods and hooks of a frozen module, whose constants are private. Without ``numerics`` results
+    remain bitwise equal."""
     type = module.script_type
     for record in (*type.methods.values(), *type.pre_hooks, *type.hooks):
         graph = record.graph
@@ -155,7 +155,7 @@ class _Freezer:
     # ---------------------------------------------------------------------------------------------- a class each module
 
     def _resolve(self) -> ModuleValues:
-        """Find out which module each value is; calls of interfaces give way to what they call, where that is known."""
+        """Determine which module each value is; inline calls of interfaces whose callee is thereby known."""
         while True:
             methods = [(self.owners[key], graph) for key, graph in self.graphs.items()]
             found = ModuleValues(self.root, methods, self.kept_parts)
@@ -183,7 +183,7 @@ class _Freezer:
     # ----------------------------------------------------------------------------------------- what becomes a constant
 
     def _fixed_values(self, graphs: Sequence[Graph]) -> dict[AttributeKey, Any]:
-        """The attributes that the graphs read and nothing writes to, with their values."""
+        """Return the attributes that the graphs read and nothing writes to, with their values."""
         read = {
             slot_of(node)
             for graph in graphs
@@ -201,8 +201,8 @@ class _Freezer:
         return {slot: as_constant(value, constants) for slot, value in found.items()}
 
     def _written(self, graphs: Sequence[Graph]) -> set[AttributeKey]:
-        """The attributes that graphs may write to, and those that share something with one of them, or with what the
-        user keeps."""
+        """Return the attributes that graphs may write to, and those that share something with one of them, or with what
+        the user keeps."""
         found = written_attributes(graphs)
         held: dict[AttributeKey, set[int]] = {
             (type, name): objects_in(getattr(part, name))
@@ -305,7 +305,7 @@ def _fill(made: dict[int, FrozenModule], part: ScriptModule, names: set[str]) ->
 
 
 def methods_named(type: ClassType, name: str) -> list[GraphFunction]:
-    """The method of a class, or the overloads of it."""
+    """Return the method of a class, or the overloads of it."""
     found = type.find_method(name)
     if found is not None:
         return [found]

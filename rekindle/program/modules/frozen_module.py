@@ -26,8 +26,8 @@ TensorMap = Callable[[torch.Tensor], torch.Tensor]
 class FrozenModule(ScriptModule):
     """A module that :func:`rekindle.freeze` made.
 
-    What was a parameter or a buffer and is never written to stands in its program as a constant. ``to()``, ``half()``
-    and their kin change these constants too: all that are tensors.
+    Parameters and buffers that are never written to are constants of its program. ``to()``, ``half()`` and similar
+    methods convert these constants too, if they are tensors.
     """
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> FrozenModule:
@@ -50,7 +50,8 @@ class InferenceModule(FrozenModule):
 
     @classmethod
     def of(cls, module: FrozenModule, passes: Sequence[Pass]) -> InferenceModule:
-        """The same module with ``passes`` run on its methods; it shares its attributes and parts with ``module``."""
+        """Return the same module with ``passes`` run on its methods; it shares its attributes and parts with
+        ``module``."""
         made = cls.__new__(cls)
         made.__dict__.update(copy.copy(module).__dict__)
         made.__dict__["_rekindle_passes"] = tuple(passes)

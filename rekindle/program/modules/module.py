@@ -74,7 +74,7 @@ _FORWARD, _FORWARD_PRE, _BACKWARD, _BACKWARD_PRE = (
 
 _ModuleClass: Final[Any] = torch.nn.Module
 _CALL: Final = _ModuleClass.__call__
-"""How modules are called, unless somebody who watches them puts something else in its place."""
+"""How modules are called, unless a tool that observes calls replaces it."""
 
 _CHANGES = frozenset({"append", "extend", "insert", "pop", "popitem", "clear", "update", "setdefault"})
 """Methods of PyTorch's containers that change which items there are."""
@@ -144,7 +144,7 @@ class ScriptModule(torch.nn.Module, Savable):
     def _of_type(
         cls, type: ClassType, *, binding: SelfBinding | None = None, python_class: type | None = None
     ) -> ScriptModule:
-        """A module of this type whose attributes are still to be set."""
+        """Return a module of this type whose attributes are still to be set."""
         self = cls.__new__(cls)
         torch.nn.Module.__init__(self)
         self._take_type(type, binding or ObjectBinding(type), python_class)
@@ -163,7 +163,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return "_rekindle_type" in self.__dict__
 
     def _slot(self, name: str) -> ClassAttribute | None:
-        """The typed attribute of this name."""
+        """Return the typed attribute of this name."""
         return self._rekindle_type.attributes.get(name) if self._is_compiled else None
 
     def _register_hooks(self) -> None:
@@ -192,7 +192,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return handle
 
     def _as_saved(self) -> ScriptModule:
-        """The module that stands for this one in archives."""
+        """Return the module that stands for this one in archives."""
         return self
 
     def _take_hooks(self, other: ScriptModule) -> None:
@@ -245,7 +245,7 @@ class ScriptModule(torch.nn.Module, Savable):
         self.forward.compile(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """``forward``, with the hooks that Python has registered."""
+        """Return ``forward``, with the hooks that Python has registered."""
         own = self.__dict__
         if late_hooks:
             check_parts(self)
@@ -315,7 +315,8 @@ class ScriptModule(torch.nn.Module, Savable):
     # ------------------------------------------------------------------------------------------------------- attributes
 
     def __getattr__(self, name: str) -> Any:
-        """What is not in the module's own dict: parameters, buffers, sub-modules; methods, properties, constants."""
+        """Return what is not in the module's own dict: parameters, buffers, sub-modules; methods, properties,
+        constants."""
         own = self.__dict__
         for table in ("_parameters", "_buffers", "_modules"):
             held = own.get(table)
@@ -348,13 +349,14 @@ class ScriptModule(torch.nn.Module, Savable):
         raise AttributeError(f"'{builtins.type(self).__name__}' object has no attribute '{name}'")
 
     def _overloaded(self, name: str) -> Overloaded | None:
-        """The overloads of a method: they are compiled as ``name__0``, ``name__1`` …, and archives tell no more."""
+        """Return the overloads of a method: they are compiled as ``name__0``, ``name__1`` …; archives contain
+        nothing else about them."""
         methods = self._rekindle_type.methods
         found = [methods[f"{name}__{index}"] for index in _consecutive(name, methods)]
         return Overloaded(found, self) if found else None
 
     def _python_attribute(self, name: str) -> Any:
-        """What the module's Python class leaves to Python, bound to this module."""
+        """Return what the module's Python class leaves to Python, bound to this module."""
         python_class = self._rekindle_python_class
         return None if python_class is None else python_attribute.get()(self, python_class, name)
 
@@ -383,7 +385,7 @@ class ScriptModule(torch.nn.Module, Savable):
             if name == "forward" or name in type.methods:
                 raise AttributeError(
                     f"'{name}' is a method of the compiled module '{self.original_name}' and cannot be replaced; "
-                    "replace it in the Python module and compile that anew"
+                    "replace it in the Python module and compile it again"
                 )
             if isinstance(value, torch.nn.Module):
                 self._check_new_part(name)
@@ -451,26 +453,26 @@ class ScriptModule(torch.nn.Module, Savable):
             self.__dict__[name] = fit_value(value, slot.type, where)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> ScriptModule:
-        """What ``to()``, ``half()`` and the like are made of: it may replace tensors without assigning them."""
+        """Return what ``to()``, ``half()`` and the like are made of: it may replace tensors without assigning them."""
         before = [(table, dict(table)) for table in (self._parameters, self._buffers)]
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])
         return self
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """As the Python class of the module has it."""
+        """Return the state dict, by the override of the module's Python class if there is one."""
         with self._as_written() as module:
             return super().state_dict(*args, **kwargs) if module is self else module.state_dict(*args, **kwargs)
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """As the Python class of the module has it."""
+        """Load a state dict, by the override of the module's Python class if there is one."""
         with self._as_written() as module:
             if module is self:
                 return super().load_state_dict(*args, **kwargs)
             return module.load_state_dict(*args, **kwargs)
 
     def _save_to_state_dict(self, *args: Any) -> None:
-        """What ``state_dict()`` asks each module for; the compiled method, where an archive has one."""
+        """Save the module's own state for ``state_dict()``, by the compiled method of an archive if there is one."""
         own = self._exported("_save_to_state_dict")
         if own is None:
             super()._save_to_state_dict(*args)
@@ -478,7 +480,8 @@ class ScriptModule(torch.nn.Module, Savable):
             own(*args)
 
     def _load_from_state_dict(self, *args: Any) -> None:
-        """What ``load_state_dict()`` gives each module; the compiled method, where an archive has one."""
+        """Load the module's own state for ``load_state_dict()``, by the compiled method of an archive if there is
+        one."""
         with self._as_written() as module:
             own = self._exported("_load_from_state_dict")
             if module is not self:
@@ -490,8 +493,8 @@ class ScriptModule(torch.nn.Module, Savable):
 
     @contextmanager
     def _as_written(self) -> Iterator[torch.nn.Module]:
-        """The object whose methods make ``state_dict()``: this one, or one of the Python class that shares all that
-        this one holds, where the class overrides them."""
+        """Yield the object whose methods make ``state_dict()``: this one, or if the Python class overrides them, one
+        of that class that shares this one's state."""
         python_class = self._rekindle_python_class if self._is_compiled else None
         if python_class is None or isinstance(self, python_class) or not has_overrides(python_class):
             yield self
@@ -582,7 +585,7 @@ class ScriptContainer(ScriptModule):
     def _cannot_change(self, how: str) -> str:
         return (
             f"a compiled container cannot be changed ({how} of '{self.original_name}'): its loops are unrolled; "
-            "change the Python module and compile that anew"
+            "change the Python module and compile it again"
         )
 
     def _python_attribute(self, name: str) -> Any:
@@ -668,7 +671,8 @@ def _consecutive(name: str, methods: Mapping[str, object]) -> Iterator[int]:
 
 
 def _replaced(value: Any, changed: dict[int, Any]) -> Any:
-    """``value`` with every object in it that is a key of ``changed``, by its id, replaced; lists and dicts in place."""
+    """Return ``value`` with every object in it that is a key of ``changed``, by its id, replaced; lists and dicts in
+    place."""
     kind = type(value)
     if kind is list:
         value[:] = [_replaced(item, changed) for item in value]

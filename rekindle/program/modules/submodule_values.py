@@ -80,7 +80,7 @@ class ModuleValues:
             self.known[node.output] = held
 
     def _visit_uses(self, node: Node) -> None:
-        """Whoever does more with a module than to read its attributes may do anything with it."""
+        """Note a use of a module other than an attribute read: it may do anything with the module."""
         is_plain = node.kind in ("prim::GetAttr", "prim::SetAttr")
         for index, value in enumerate(node.inputs):
             if value not in self.known or (index == 0 and (is_plain or self._is_call_of_interface(node))):
@@ -88,7 +88,7 @@ class ModuleValues:
             self._keep(self.known[value])
 
     def _is_call_of_interface(self, node: Node) -> bool:
-        """Whether it is a call that gives way to what it calls once :meth:`narrow` has told."""
+        """Return whether it is a call that is inlined once :meth:`narrow` has determined its callee."""
         if node.kind != "prim::CallMethod":
             return False
         receiver, *_ = node.inputs
@@ -96,5 +96,5 @@ class ModuleValues:
 
 
 def is_class(type: Type) -> bool:
-    """Whether values of this type are modules, or objects of another class."""
+    """Return whether values of this type are modules, or objects of another class."""
     return isinstance(type, (ClassType, InterfaceType))

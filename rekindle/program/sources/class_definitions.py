@@ -18,7 +18,7 @@ from rekindle.syntax.views import Assign, ClassDef, Def, Expr, Import, ListLiter
 
 
 def definitions_in(source: Source) -> dict[str, ClassDef | Def]:
-    """The classes and functions of a text, by name.
+    """Return the classes and functions of a text, by name.
 
     Raises:
         ParseError: there is anything else in it, or a name is defined twice.
@@ -48,10 +48,10 @@ class ClassText:
     methods: list[Def]
     parameters: frozenset[str] = frozenset()
     buffers: frozenset[str] | None = None
-    """None in archives that do not tell."""
+    """None if the archive does not specify them."""
     pre_hooks: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
-    """The methods that run before and behind ``forward``, in this order."""
+    """The methods that run before and after ``forward``, in this order."""
 
     def kind_of(self, name: str, type: Type, is_module: bool) -> AttributeKind:
         if name in self.parameters:
@@ -63,7 +63,7 @@ class ClassText:
 
 
 def read_class(definition: ClassDef) -> ClassText:
-    """What the body of a class says.
+    """Return what the body of a class says.
 
     Raises:
         ParseError: there is something in it that classes of archives do not have; a name stands for two things, or is
@@ -172,9 +172,9 @@ def _items(assign: Assign) -> list[Expr]:
 
 def _string(expr: Expr) -> str:
     if expr.tree.kind != StringLiteral.KIND:
-        raise ParseError("a name in quotes must stand here", expr.range)
+        raise ParseError("a name in quotes must be here", expr.range)
     return StringLiteral(expr.tree).text
 
 
 def _not_in_class(statement: Stmt) -> ParseError:
-    return ParseError("this cannot stand in the class of an archive", statement.range)
+    return ParseError("this is not supported in the class of an archive", statement.range)

@@ -51,7 +51,7 @@ class ClassNames(EmptyResolver):
 
 
 def declare_class(name: str, definition: ClassDef) -> DefinedType:
-    """A class or an interface of which nothing but the name is known yet."""
+    """Return a class or an interface of which nothing but the name is known yet."""
     qualified = unique_name(f"__torch__.{name}")
     base = _only_base(definition)
     return InterfaceType(qualified, is_module=_INTERFACES[base]) if base in _INTERFACES else ClassType(qualified)
@@ -77,7 +77,7 @@ def define_interface(owner: InterfaceType, definition: ClassDef, resolver: Resol
 
 
 def python_class(owner: DefinedType) -> type:
-    """The Python class of a class or an interface that is defined."""
+    """Return the Python class of a class or an interface that is defined."""
     if isinstance(owner, ClassType):
         assert owner.python_class is not None
         return owner.python_class
@@ -135,7 +135,9 @@ def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type],
         return
     assign = Assign(statement.tree) if kind == Assign.KIND else None
     if assign is None or len(assign.targets) != 1 or assign.targets[0].tree.kind != Var.KIND:
-        raise UnsupportedError("this cannot stand in the body of a class", statement.range, cause=Cause.INVALID_CLASS)
+        raise UnsupportedError(
+            "this is not supported in the body of a class", statement.range, cause=Cause.INVALID_CLASS
+        )
     name = Var(assign.targets[0].tree).name.name
     if assign.value is not None:
         owner.constants[name] = literal_value(assign.value)
@@ -196,7 +198,7 @@ def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -
 
 
 def _accessor(owner: ClassType, definition: Def, name: str, resolver: Resolver) -> GraphFunction:
-    """The getter or the setter of a property, a method under a name of its own."""
+    """Return the getter or the setter of a property, a method under a name of its own."""
     _add_method(owner, definition.with_name(name), {}, resolver)
     return owner.methods[name]
 
@@ -231,7 +233,7 @@ _HIDDEN_CALLS: Final = frozenset(
 
 
 def _without_hidden_calls(methods: dict[str, Any]) -> dict[str, Any]:
-    """The methods that Python's users call; all of them are there for compiled code."""
+    """Return the methods that Python's users call; all of them are there for compiled code."""
     return {name: method for name, method in methods.items() if name not in _HIDDEN_CALLS}
 
 

@@ -36,7 +36,7 @@ resolver_of_frame: Final = LayerHook[Callable[[FrameType], Resolver]](
 
 
 def caller_resolver(frames_up: int) -> Resolver:
-    """The names that the caller ``frames_up`` above the function that asks sees."""
+    """Return the names that the caller ``frames_up`` above the function that asks sees."""
     frame = inspect.currentframe()
     for _ in range(frames_up + 1):
         frame = None if frame is None else frame.f_back
@@ -44,10 +44,10 @@ def caller_resolver(frames_up: int) -> Resolver:
 
 
 def parse_definitions(source: str | Source, filename: str | None = None) -> list[Def]:
-    """The functions that a program text defines.
+    """Return the functions that a program text defines.
 
     Raises:
-        ParseError: it is no program.
+        ParseError: it is not a program.
         CompileError: there is anything else in it.
     """
     text = source if isinstance(source, Source) else Source(source, filename)
@@ -60,8 +60,8 @@ def parse_definitions(source: str | Source, filename: str | None = None) -> list
 
 
 def parse_program(source: str | Source, diagnostics: Diagnostics) -> tuple[list[Def], list[ClassDef], set[str]]:
-    """The functions and the classes that a program text defines, and the names of those that cannot be read. What is
-    wrong goes to ``diagnostics``."""
+    """Return the functions and the classes that a program text defines, and the names of those that cannot be read.
+    What is wrong goes to ``diagnostics``."""
     functions: list[Def] = []
     classes: list[ClassDef] = []
     text = source if isinstance(source, Source) else Source(source)
@@ -236,7 +236,7 @@ class _UnitResolver(EmptyResolver):
 
 
 def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:
-    """The schema of a function that runs ``graph``: inputs without a name are called ``arg0``, ``arg1`` …,
+    """Return the schema of a function that runs ``graph``: inputs without a name are called ``arg0``, ``arg1`` …,
     further ones of the same name ``x_1``, ``x_2`` …, by their places."""
     names: list[str] = []
     for index, value in enumerate(graph.inputs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import rekindle.frontend.calls.torchscript_builtins
-import rekindle.frontend.python.methods  # noqa: F401  (what Python's values have that is no operator)
+import rekindle.frontend.python.methods  # noqa: F401  (methods of Python's values that are not operators)
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.errors import (
     CascadingError,
@@ -53,12 +53,12 @@ def define_function(
 ) -> None:
     """Compile ``definition`` and give ``record`` the graph and the schema.
 
-    ``defaults`` are the values of default arguments, ``parameter_types`` and ``return_type`` count more than what is
-    written in the definition. ``known`` is what names mean from the beginning of the body on that are no parameters.
-    ``diagnostics`` holds what is known to be wrong before.
+    ``defaults`` are the values of default arguments; ``parameter_types`` and ``return_type`` override the annotations
+    of the definition. ``known`` maps names other than parameters to their values at the start of the body.
+    ``diagnostics`` contains errors found earlier.
 
     Raises:
-        CompileError: the definition cannot be compiled; the record is left as it was. Several problems are told
+        CompileError: the definition cannot be compiled; the record is unchanged. Several problems are reported
             together.
         VerificationError: verification is on, and the emitter or a pass made a graph that is not valid.
     """
@@ -126,7 +126,7 @@ def _is_mutable(default: object) -> bool:
 
 
 def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBinding | None) -> dict[str, TypeOrError]:
-    """What ``__setstate__`` takes, where it does not say: what ``__getstate__`` gives."""
+    """Return what ``__setstate__`` takes, where it does not say: what ``__getstate__`` gives."""
     if record.basename != "__setstate__" or self_binding is None or len(definition.params) != 2:
         return {}
     state = definition.params[1]
@@ -141,7 +141,8 @@ def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBin
 
 
 def _check_defaults(signature: Signature, definition: Def, diagnostics: Diagnostics) -> None:
-    """Default arguments must be of the types of their parameters: nobody would notice before they are used."""
+    """Check that default arguments have the types of their parameters: the error would otherwise appear at their
+    first use."""
     for argument, param in zip(signature.schema.arguments, definition.params, strict=True):
         why = None if argument.name in signature.unresolved else _misfit(argument)
         if why is None:
@@ -165,7 +166,7 @@ def _blame_assumption(error: TypeMismatchError, argument: Argument, param: Param
 
 
 def _misfit(argument: Argument) -> str | None:
-    """Why the default of a parameter does not fit its type; None where it does."""
+    """Return why the default of a parameter does not fit its type; None where it does."""
     if not argument.has_default:
         return None
     if argument.size is not None and not isinstance(argument.default, (list, tuple)):

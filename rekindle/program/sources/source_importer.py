@@ -84,11 +84,11 @@ class SourceImporter:
         self._types: dict[str, NamedType | None] = {}
 
     def load_type(self, name: str) -> NamedType:
-        """The type or function of a qualified name, ``__torch__.a.b.Net``.
+        """Return the type or function of a qualified name, ``__torch__.a.b.Net``.
 
         Raises:
             UndefinedNameError: the archive has none.
-            ParseError: its text is no program.
+            ParseError: its text is not a program.
             CompileError: its definition is not one that an archive may hold.
         """
         found = self.find_type(name)
@@ -97,7 +97,7 @@ class SourceImporter:
         return found
 
     def find_type(self, name: str) -> NamedType | None:
-        """The same; None where there is none."""
+        """Return the same; None where there is none."""
         if name not in self._types:
             self._types[name] = None
             if name.startswith(LIBRARY_CLASSES):
@@ -108,7 +108,7 @@ class SourceImporter:
         return self._types[name]
 
     def resolve_type(self, text: str) -> Type:
-        """The type that ``text`` spells: ``Optional[List[__torch__.a.b.Net]]``.
+        """Return the type that ``text`` spells: ``Optional[List[__torch__.a.b.Net]]``.
 
         Raises:
             CompileError: none.
@@ -130,7 +130,7 @@ class SourceImporter:
             raise
 
     def _definitions_of(self, qualifier: str) -> dict[str, ClassDef | Def]:
-        """The definitions in the text of a qualifier, by name."""
+        """Return the definitions in the text of a qualifier, by name."""
         found = self._definitions.get(qualifier)
         if found is None:
             source = self._read_source(qualifier)
@@ -152,8 +152,8 @@ class SourceImporter:
         return GraphFunction(name, function_creator=define)
 
     def _default(self, param: Param) -> object:
-        """The value of a default argument: a literal, or one of the few other expressions for constants that archives
-        hold (``inf``, ``torch.device("cpu")``, ``CONSTANTS.c0``)."""
+        """Return the value of a default argument: a literal, or one of the few other expressions for constants that
+        archives hold (``inf``, ``torch.device("cpu")``, ``CONSTANTS.c0``)."""
         assert param.default is not None
         try:
             return literal_value(param.default)
@@ -161,13 +161,13 @@ class SourceImporter:
             return self._evaluate(param.default)
 
     def _evaluate(self, expr: Expr) -> object:
-        """The value of an expression that is constant: what would have to run is refused."""
+        """Return the value of an expression that is constant: what would have to run is refused."""
         body = [Return.create(expr.range, expr)]
         definition = Def.create(expr.range, Ident.create(expr.range, "default"), [], None, body)
         record = GraphFunction("default")
         define_function(record, definition, self.names)
         if any(node.kind not in _CONSTANTS for node in record.graph.all_nodes()):
-            raise UnsupportedError(f"'{expr.range.text}' is no constant, which must stand here", expr.range)
+            raise UnsupportedError(f"'{expr.range.text}' is not a constant, which must be here", expr.range)
         return execute(record, [])
 
     # ------------------------------------------------------------------------------------------------------ classes
@@ -214,7 +214,7 @@ class SourceImporter:
         owner.methods.update((name, record) for name, record in records.items() if name not in hooks)
 
     def _slot_type(self, owner: ClassType, name: str, type: Type) -> Type:
-        """The type that the text says, but for packed weights: up to 1.5 it calls them Tensors."""
+        """Return the type that the text says, but for packed weights: up to 1.5 it calls them Tensors."""
         if name != "_packed_params" or type != TENSOR or not _QUANTIZED.match(owner.name):
             return type
         found = self.find_type(_packed_weights_of(owner.name))
@@ -275,7 +275,7 @@ _QUANTIZED: Final = re.compile(r"__torch__\.torch\.nn\.(?:intrinsic\.)?quantized
 
 
 def _packed_weights_of(module: str) -> str:
-    """The class of the packed weights of a quantised module."""
+    """Return the class of the packed weights of a quantised module."""
     dimensions = re.search(r"conv.*Conv([123])d", module)
     kind = "Linear" if dimensions is None else f"Conv{max(int(dimensions[1]), 2)}d"
     return f"{LIBRARY_CLASSES}quantized.{kind}PackedParamsBase"

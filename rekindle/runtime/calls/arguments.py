@@ -55,7 +55,7 @@ from rekindle.runtime.interpreter.instructions import copy_constant
 
 
 def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
-    """The arguments of a call as the program takes them, in the order of the schema.
+    """Return the arguments of a call as the program takes them, in the order of the schema.
 
     Raises:
         ArgumentError: they do not fit. The message names the function, the argument, what it got and what it takes.
@@ -64,10 +64,10 @@ def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 def binder_of(record: GraphFunction) -> Binder:
-    """What binds the arguments of a function, made when it is first called."""
+    """Return what binds the arguments of a function, made when it is first called."""
     found = record.binder
     if not isinstance(found, Binder):
-        schema = record.schema  # compiling the function tells where it is from
+        schema = record.schema  # compiling the function determines its origin
         by_origin = DROP_IN_RULES if record.takes_tensors_as_numbers else PYTHON_RULES
         rules = TORCHSCRIPT_RULES if record.is_from_archive else by_origin
         writes_to = None if record.is_from_archive else partial(_writes_to, ref(record))
@@ -116,7 +116,7 @@ class Binder:
         return self._written("args, kwargs", "", {})
 
     def runner(self, execute: Callable[[GraphFunction, Sequence[Any]], Any]) -> Runner:
-        """What calls a function with this schema from Python: ``execute`` runs it on what fits."""
+        """Return what calls a function with this schema from Python: ``execute`` runs it on what fits."""
         if any(map(_is_written_copy, self.schema.arguments)):
             return self._runner_over_copies(execute)
         if self._gives_as_is:
@@ -126,8 +126,8 @@ class Binder:
         )
 
     def _runner_over_copies(self, execute: Callable[[GraphFunction, Sequence[Any]], Any]) -> Runner:
-        """What calls a function that is given sets or deques, which are dicts and lists to it: what it does to these,
-        the sets and deques see."""
+        """Return what calls a function that is given sets or deques, which are dicts and lists to it: what it does to
+        these, the sets and deques see."""
         places = [index for index, item in enumerate(self.schema.arguments) if _is_written_copy(item)]
         bind_arranged = self._written("args, kwargs", "", {}, are_arranged=True)
 
@@ -147,12 +147,12 @@ class Binder:
     ) -> Callable[..., Any]:
         names = {**names, "arrange": self._arrange, "convert": self._convert}
         text = "\n".join(_binding(self.schema, parameters, use or "{}", names, are_arranged))
-        exec(compile(text, "<rekindle arguments>", "exec"), names)  # noqa: S102 (the text is ours)
+        exec(compile(text, "<rekindle arguments>", "exec"), names)  # noqa: S102 (the text is generated here)
         written: Callable[..., Any] = names["bind"]
         return written
 
     def result(self, value: Any) -> Any:
-        """What Python's user gets of a result: NamedTuples are of their class."""
+        """Return what Python's user gets of a result: NamedTuples are of their class."""
         return value if self._gives_as_is else to_python(value, self._result)
 
     def _convert(self, index: int, value: Any) -> Any:
@@ -280,7 +280,7 @@ def _copied(given: object, taken: object) -> tuple[object, object] | None:
 def _binding(
     schema: FunctionSchema, parameters: str, use: str, names: dict[str, Any], are_arranged: bool
 ) -> Iterator[str]:
-    """The lines of what binds the arguments of ``schema`` and makes ``use`` of them; what they call goes into
+    """Yield the lines of what binds the arguments of ``schema`` and makes ``use`` of them; what they call goes into
     ``names``. Arguments that ``are_arranged`` have been put into the order of the schema."""
     count = len(schema.arguments)
     everything = "".join(f"a{index}, " for index in range(count))
@@ -298,7 +298,7 @@ def _binding(
 
 
 def _is_written_copy(argument: Argument) -> bool:
-    """Whether the argument is a set or a deque, of which the function has a copy that it may change."""
+    """Return whether the argument is a set or a deque, of which the function has a copy that it may change."""
     type = without_none(argument.type)
     if isinstance(type, ListType):
         return type.is_deque
@@ -318,7 +318,7 @@ def _write_back(given: Any, taken: Any) -> None:
 
 
 def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:
-    """A test for values that do not fit a type at the first glance; empty where all do."""
+    """Return a test for values that do not fit a type at the first glance; empty where all do."""
     if isinstance(type, OptionalType):
         test = _fits_not(name, type.element, names)
         return f"{name} is not None and ({test})" if test else ""
@@ -343,7 +343,7 @@ def _were(number: int) -> str:
 
 
 def signature(schema: FunctionSchema) -> str:
-    """The schema as Python writes it: ``f(x: Tensor, n: int = 3) -> Tensor``."""
+    """Return the schema as Python writes it: ``f(x: Tensor, n: int = 3) -> Tensor``."""
     parts: list[str] = []
     for index, argument in enumerate(schema.arguments):
         if argument.kwarg_only and (index == 0 or not schema.arguments[index - 1].kwarg_only):
@@ -359,7 +359,7 @@ def signature(schema: FunctionSchema) -> str:
 
 
 def describe(value: object) -> str:
-    """A value in an error: its class and, where that is short, itself."""
+    """Return a value in an error: its class and, where that is short, itself."""
     if value is None:
         return "None"
     if value is NOT_ASSIGNED:

@@ -61,7 +61,7 @@ from rekindle.runtime.calls.type_checks import TypeCheck, exact_class, is_checka
 
 
 def converter_for(type: Type, numbers: NumberRules = PYTHON_RULES) -> Converter:
-    """What converts values from Python to ``type``, numbers by the rules ``numbers``."""
+    """Return what converts values from Python to ``type``, numbers by the rules ``numbers``."""
     make = _MAKERS.get(type.kind)
     if make is None:
         return _pass
@@ -86,16 +86,16 @@ _CONTAINERS: Final = frozenset({DictType.kind, ListType.kind, OptionalType.kind,
 
 
 def takes_conversion(type: Type) -> bool:
-    """Whether there are values that do not fit ``type`` as they are."""
+    """Return whether there are values that do not fit ``type`` as they are."""
     return type.kind in _MAKERS
 
 
 class_of_python_object: Final = LayerHook[Callable[[type], Type | None]]("rekindle.scripting", lambda cls: None)
-"""The type of the objects of a Python class that no program has met yet; None where it is no script class."""
+"""Return the type of the objects of a Python class that no program has used yet; None if it is not a script class."""
 
 
 def class_of(value: object) -> Type | None:
-    """The script class of an object: of a module, or of one that a program made."""
+    """Return the script class of an object: of a module, or of one that a program made."""
     if isinstance(value, ScriptObject):
         found = value.__dict__["script_type"]
     elif isinstance(value, torch.ScriptObject):
@@ -106,7 +106,8 @@ def class_of(value: object) -> Type | None:
 
 
 def is_namesake(cls: type, type: ClassType | EnumType) -> bool:
-    """Whether a class of Python is called as that of a program that was loaded: it stands for the same class then."""
+    """Return whether a class of Python is called as that of a program that was loaded: it stands for the same class
+    then."""
     made = type.python_class
     if made is None or not made.__module__.startswith("__torch__"):
         return False
@@ -215,7 +216,7 @@ _type = type
 
 
 def _set(type: DictType, numbers: NumberRules) -> Converter:
-    """A set comes in as a dict: what the program does to it, :class:`Binder` does to the set."""
+    """Convert a set to a dict; :class:`Binder` applies the program's changes of the dict to the set."""
     key = converter_for(type.key, numbers)
 
     def convert(value: Any) -> Any:
@@ -269,7 +270,7 @@ def _tuple(type: TupleType, numbers: NumberRules) -> Converter:
 
 
 def _items_of(value: object) -> Sequence[Any] | None:
-    """What a tuple or a list holds, whatever a class derived from it says of that; None for anything else."""
+    """Return what a tuple or a list holds, whatever a class derived from it says of that; None for anything else."""
     if type(value) is tuple or isinstance(value, list):
         return value
     return tuple(tuple.__iter__(value)) if isinstance(value, tuple) else None
@@ -327,7 +328,8 @@ class _Walk(threading.local):
     twins: dict[int, Any] | None = None
 
     def twin_of(self, value: Any, type: ClassType, numbers: NumberRules) -> Any:
-        """An object of ``type`` with the attributes of ``value``; one object has one twin, even within itself."""
+        """Return an object of ``type`` with the attributes of ``value``; one object has one twin, even within
+        itself."""
         if self.twins is not None:
             return self._twin(value, type, numbers, self.twins)
         self.twins = {}
@@ -349,7 +351,7 @@ class _Walk(threading.local):
 _walk = _Walk()
 
 NOT_ASSIGNED = object()
-"""Stands in errors for an attribute that an object does not have."""
+"""In errors, represents an attribute that an object lacks."""
 
 
 def _class(type: ClassType, numbers: NumberRules) -> Converter:
@@ -384,8 +386,8 @@ def _check_objects(
     slots: dict[ClassType, list[tuple[str, Any, Converter]]],
     numbers: NumberRules,
 ) -> None:
-    """Check the attributes of the objects in ``queue``, and of those that turn up meanwhile, each once. What fits after
-    conversion only, as an int does for a float, is converted for good."""
+    """Check the attributes of the objects in ``queue``, and of objects found on the way, each once. A value that
+    fits only after conversion, such as an int for a float, is replaced by the converted one."""
     seen: set[int] = set()
     while queue:
         value, type, path = queue.pop()
@@ -413,7 +415,7 @@ def _check_objects(
 
 
 def _interface(type: InterfaceType, numbers: NumberRules) -> Converter:
-    """An object of any class that has the methods; it is then looked at as an object of its class is."""
+    """Return an object of any class that has the methods; it is then looked at as an object of its class is."""
 
     def convert(value: Any) -> Any:
         found = class_of(value)
@@ -476,7 +478,8 @@ _MAKERS: dict[str, Callable[[Any, NumberRules], Converter]] = {
 
 
 def to_python(value: Any, type: Type) -> Any:
-    """A result for Python's user: NamedTuples, sets and the like as instances of their class, wherever they stand."""
+    """Return a result as a Python value: NamedTuples, sets and the like become instances of their class, at any
+    depth."""
     return value if not differs_in_python(type) else _named(value, type)
 
 
@@ -512,7 +515,7 @@ def _named(value: Any, type: Type) -> Any:
 
 
 def _member_of(value: Any, type: UnionType) -> Type:
-    """The member of a Union that a value is one of, by the classes of all that is in it.
+    """Return the member of a Union that a value is one of, by the classes of all that is in it.
 
     Raises:
         TypeError: it may be one of several, as which Python would have different classes for it.
@@ -522,14 +525,14 @@ def _member_of(value: Any, type: UnionType) -> Type:
         return NONE
     if not all(_is_shown_alike(value, fitting[0], member) for member in fitting[1:]):
         raise TypeError(
-            f"the result is a {' or a '.join(member.annotation for member in fitting)}, which a program does not tell "
-            "apart\nHint: return values of one class"
+            f"the result is a {' or a '.join(member.annotation for member in fitting)}, which a program does not "
+            "distinguish\nHint: return values of one class"
         )
     return fitting[0]
 
 
 def _may_be(value: Any, type: Type) -> bool:
-    """Whether ``value``, as programs have it, may be one of the type, by the classes of all that is in it."""
+    """Return whether ``value``, as programs have it, may be one of the type, by the classes of all that is in it."""
     if isinstance(type, (OptionalType, UnionType)):
         return any(_may_be(value, member) for member in union_members(type))
     if isinstance(type, TupleType):
@@ -549,7 +552,8 @@ def _may_be(value: Any, type: Type) -> bool:
 
 
 def _is_shown_alike(value: Any, a: Type, b: Type) -> bool:
-    """Whether Python has the same classes in ``value``, which may be one of either type, as one and as the other."""
+    """Return whether Python has the same classes in ``value``, which may be one of either type, as one and as the
+    other."""
     if a == b or not (differs_in_python(a) or differs_in_python(b)):
         return True
     if isinstance(a, TupleType) and isinstance(b, TupleType):
@@ -562,7 +566,7 @@ def _is_shown_alike(value: Any, a: Type, b: Type) -> bool:
 
 
 def _as_sequence(value: list[Any], type: ListType) -> Any:
-    """A list as the class that Python has in its place."""
+    """Return a list as the class that Python has in its place."""
     if type.is_tuple:
         return tuple(value) if type.python == "tuple" else torch.Size(value)
     most = type.python.partition(":")[2]
@@ -570,7 +574,7 @@ def _as_sequence(value: list[Any], type: ListType) -> Any:
 
 
 def _as_class(value: dict[Any, Any], type: DictType) -> Any:
-    """A dict as the class that Python has in its place."""
+    """Return a dict as the class that Python has in its place."""
     if type.python == "OrderedDict":
         return OrderedDict(value)
     if type.python == "Counter":

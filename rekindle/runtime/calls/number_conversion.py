@@ -87,7 +87,7 @@ _PLAIN: Final = (bool, int, float, complex)
 
 
 def _as_plain(value: int | float | complex) -> int | float | complex:
-    """The number in an object of a subclass, like ``numpy.float64`` and ``IntEnum``."""
+    """Return the number in an object of a subclass, like ``numpy.float64`` and ``IntEnum``."""
     if isinstance(value, int):
         return int(value)
     return float(value) if isinstance(value, float) else complex(value)

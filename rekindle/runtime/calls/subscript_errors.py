@@ -87,8 +87,8 @@ def _worded(text: str, node: Node, indices: Sequence[ast.expr]) -> str:
 
 
 def _indices(text: str) -> Sequence[ast.expr] | None:
-    """What stands between the brackets of a subscript; None of another text. The range of ``(a + b)[0]`` begins at
-    the ``a``."""
+    """Return the expressions between the brackets of a subscript; None for another text. The range of ``(a + b)[0]``
+    begins at the ``a``."""
     opened = "(" * (1 + max(text.count(")") - text.count("("), 0))
     try:
         expression = ast.parse(f"{opened}{text})", mode="eval").body
@@ -100,7 +100,7 @@ def _indices(text: str) -> Sequence[ast.expr] | None:
 
 
 def _earlier(node: Node) -> Sequence[Node]:
-    """The nodes of the same subscript before ``node``."""
+    """Return the nodes of the same subscript before ``node``."""
     found: list[Node] = []
     base, *_ = node.inputs
     while base.node.kind in _CHAIN and _place(base.node) == _place(node):
@@ -115,7 +115,7 @@ def _place(node: Node) -> tuple[Source, int, int]:
 
 
 def _position(number: int, indices: Sequence[ast.expr]) -> int:
-    """Where index ``number`` stands, ellipses counted."""
+    """Return the dimension of index ``number``, ellipses expanded."""
     for position, each in enumerate(indices):
         if isinstance(each, ast.Constant) and each.value is ...:
             continue

@@ -1,14 +1,14 @@
 """Tracebacks of compiled programs: the lines that the user wrote, instead of the interpreter's.
 
-When a program fails, each of its functions that were running gets a frame that stands at the place of the node that
-was running, so that Python prints
+When a program fails, each of its running functions gets a frame located at the node that was running, so that Python
+prints
 
       File "user.py", line 7, in f
         y = x + z
             ~~^~~
 
-A frame cannot be made, but it can be left behind: a line of code that raises is compiled as if it stood in the user's
-file, and run.
+Python cannot construct a frame, but an error leaves one in its traceback: a line of code that raises is compiled with
+the location in the user's file, and run.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class SourceFrame:
 
 
 class _Left(Exception):
-    """Raised to leave a frame behind."""
+    """Raised to obtain a frame."""
 
 
 def foreign_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """What remains of a traceback without the frames of this package and of torch's dispatcher.
+    """Return what remains of a traceback without the frames of this package and of torch's dispatcher.
 
     What remains are Python functions that the program called: those that compilation ignored, and operators that
     users registered.
     """
     kept: list[TracebackType] = []
-    # What stands behind the last frame that goes stays as it is: an error that passes through a thousand futures, each
-    # of which adds its frames, does not copy those of all before.
+    # The entries after the last removed frame are shared: an error that passes through a thousand futures, each of
+    # which adds its frames, does not copy those of all before.
     result = traceback
     pending: list[TracebackType] = []
     while traceback is not None:
@@ -71,7 +71,7 @@ def _is_internal(filename: str) -> bool:
 
 
 def traceback_through(places: Sequence[SourceFrame], tail: TracebackType | None = None) -> TracebackType | None:
-    """A traceback with one entry for each of ``places``, the outermost first, and ``tail`` behind them.
+    """Return a traceback with one entry for each of ``places``, the outermost first, and ``tail`` after them.
 
     Functions of the package's own texts have no entry, as those of Python that are written in C have none.
     """
@@ -88,7 +88,7 @@ def traceback_through(places: Sequence[SourceFrame], tail: TracebackType | None 
 
 
 def _frame_at(place: SourceFrame) -> tuple[FrameType, int, int]:
-    """A frame of a function of that name at that place, with the instruction and the line that it stands at."""
+    """Return a frame of a function of that name at that location, with its current instruction and line."""
     code = _code_at(place)
     try:
         exec(code, {"__builtins__": {}, "__name__": place.function, "left": _Left})  # noqa: S102 (made right above)
@@ -103,7 +103,7 @@ def _frame_at(place: SourceFrame) -> tuple[FrameType, int, int]:
 
 
 def _code_at(place: SourceFrame) -> CodeType:
-    """Code that raises, named like the function and standing where the range of the place is."""
+    """Return code that raises, with the name of the function and the range of the location."""
     range = place.range.original
     source, start = range.source, range.start
     stop = max(range.end, start + 1)
@@ -121,13 +121,13 @@ def _code_at(place: SourceFrame) -> CodeType:
 
 
 def _bytes(source: Source, line: int, offset: int) -> int:
-    """The column of ``offset`` on ``line`` of the file, counted in bytes of UTF-8, as Python counts them."""
+    """Return the column of ``offset`` on ``line`` of the file, counted in bytes of UTF-8, as Python counts them."""
     text = source.line(line)[: offset - source.line_starts[line]]
     return source.dedent + len(text.encode("utf-8", "surrogatepass"))
 
 
 def _show_to_linecache(place: SourceRange) -> None:
-    """Let Python find the line of ``place`` where it stands in no file: in an archive, a string, a notebook."""
+    """Let Python find the line of ``place`` if it is not in a file: in an archive, a string, a notebook."""
     place = place.original
     source = place.source
     filename = source.filename or "<unknown>"

@@ -44,7 +44,7 @@ _EXACT: Final[dict[str, type]] = {
 
 
 def exact_class(type: Type) -> Any:
-    """The Python class whose direct instances fit ``type`` as they are; None where there is no such class."""
+    """Return the Python class whose direct instances fit ``type`` as they are; None where there is no such class."""
     if isinstance(type, TensorType):
         return None if type.is_refined else torch.Tensor
     return _EXACT.get(type.kind)

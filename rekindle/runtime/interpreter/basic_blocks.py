@@ -26,10 +26,10 @@ Jump = Callable[[Registers], "BasicBlock"]
 class BasicBlock:
     """The instructions from ``start`` on.
 
-    ``body`` are those that just go on, ``transfer`` gives the next segment: the last instruction, or where there is no
-    jump, what leads to the segment behind. It is None if the last instruction, ``exit_instruction``, calls, forks,
-    waits or returns. ``next`` is the segment behind it. ``jump`` is ``transfer`` for those who go step by step:
-    ``transfer`` may run what is left of a loop all at once.
+    ``body`` are those that continue with the next instruction. ``transfer`` returns the next segment: it is the last
+    instruction, or without a jump, a fall-through to the following segment. It is None if the last instruction,
+    ``exit_instruction``, calls, forks, waits or returns. ``next`` is the segment after it. ``jump`` is ``transfer`` for
+    single steps: ``transfer`` may run the rest of a loop at once.
     """
 
     start: int
@@ -39,7 +39,7 @@ class BasicBlock:
     exit_instruction: Instruction | None = None
     next: BasicBlock | None = None
     falls_through: bool = False
-    """Whether no instruction stands at the end: it just leads on."""
+    """Whether there is no instruction at the end: control falls through."""
 
     @property
     def boundary_index(self) -> int:
@@ -92,7 +92,7 @@ def _go_to(segment: BasicBlock, registers: Registers) -> BasicBlock:
 
 
 def _jump(instruction: Instruction, target: BasicBlock, following: BasicBlock | None) -> Jump:
-    """What runs a jump. A conditional one is never the last instruction."""
+    """Return what runs a jump. A conditional one is never the last instruction."""
     if instruction.opcode is Opcode.JUMP:
         return partial(_go_to, target)
     assert following is not None
@@ -131,7 +131,7 @@ def _loop_next(counter: int, limit: int, body: BasicBlock, behind: BasicBlock) -
 
 
 def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:
-    """A jump back to the start of a loop, which compiles the loop when it has been taken often."""
+    """Return a jump back to the start of a loop, which compiles the loop when it has been taken often."""
     taken = 0
     is_tried = False
     loop: Callable[[Registers], None] | None = None
@@ -157,7 +157,7 @@ def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Reg
 
 
 def step_of(instruction: Instruction) -> BoundInstruction:
-    """What runs an instruction of a body."""
+    """Return what runs an instruction of a body."""
     if instruction.opcode is Opcode.CONSTANT:
         (register,) = instruction.outputs
         return partial(_write_copy, register, instruction.constant)
@@ -176,7 +176,8 @@ def _write_copy(register: int | None, value: object, registers: Registers) -> No
 
 @cache
 def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) -> Callable[..., BoundInstruction]:
-    """What makes the steps of one shape: from the operation and the registers of inputs, to clear, and of outputs.
+    """Return what makes the steps of one shape: from the operation and the registers of inputs, to clear, and of
+    outputs.
 
     For two inputs, one to clear and one output::
 
@@ -202,6 +203,6 @@ def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) ->
     body = "".join(f"\n  {line}" for line in lines or ["pass"])
     text = f"def make({', '.join(parameters)}):\n def step(registers):{body}\n return step"
     namespace: dict[str, Any] = {}
-    exec(compile(text, "<rekindle interpreter>", "exec"), namespace)  # noqa: S102 (the text is ours, not a program's)
+    exec(compile(text, "<rekindle interpreter>", "exec"), namespace)  # noqa: S102 (the text is generated here, not a program's)
     maker: Callable[..., BoundInstruction] = namespace["make"]
     return maker

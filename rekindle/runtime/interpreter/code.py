@@ -1,7 +1,7 @@
-"""A graph as a list of instructions.
+"""Bytecode: a graph as a list of instructions on registers.
 
-Every value has a register of its own. An instruction reads registers, runs an operation and writes registers; an
-input that nobody needs afterwards is moved: its register is cleared, so that a tensor dies right after its last use.
+Every value has a register of its own. An instruction reads registers, runs an operation and writes registers; an input
+that is not used afterwards is moved: its register is cleared, so that a tensor is freed right after its last use.
 ``str(code)`` reads
 
     0, 1 = Load
@@ -10,9 +10,9 @@ input that nobody needs afterwards is moved: its register is cleared, so that a 
     4 = add move(0), move(3), 2
     = Store move(4)
 
-Registers are shared in one case only: where control flow joins, a value is computed right into the register of the
-output that it becomes, when that register is free by then. So ``s = s + i`` in a loop costs one instruction. What a
-loop carries stays in one register.
+Registers are shared in one case only: where control flow joins, a value is computed directly into the register of the
+output that it becomes, if that register is free by then. So ``s = s + i`` in a loop costs one instruction. A
+loop-carried value remains in one register.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ class Code:
         return sorted(found)
 
     def entered_at(self, index: int) -> list[int]:
-        """The registers of the context managers that are entered while instruction ``index`` runs, the innermost
+        """Return the registers of the context managers that are entered while instruction ``index`` runs, the innermost
         last."""
         return [register for enter, exit, register in self._with_statements if enter < index < exit]
 
     def listing(self) -> tuple[list[str], list[int]]:
-        """The lines of ``str(code)``, and for each instruction the number of its line, counted from 1."""
+        """Return the lines of ``str(code)``, and for each instruction the number of its line, counted from 1."""
         registers = ", ".join(map(str, range(self.argument_count)))
         lines = [f"{registers} = Load".strip()]
         lines += [f"{register} = Constant {describe_constant(self.template[register])}" for register in self.constants]

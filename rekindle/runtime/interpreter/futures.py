@@ -1,8 +1,8 @@
-"""Futures, and the threads that work towards them.
+"""Futures, and the thread pool that runs their tasks.
 
-A task that finds a future unfinished does not keep its thread: it notes on the future how it goes on and lets go. So
-a few threads serve any number of tasks that wait for each other. Only a thread that is no task's, such as the one of
-a Python caller, stands still while it waits.
+A task that waits for an unfinished future releases its thread: it registers its continuation with the future. So a few
+threads serve any number of tasks that wait for each other. Only a thread without a task, such as that of a Python
+caller, blocks while it waits.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Future(Generic[T]):
         self._callbacks: list[Callable[[Future[T]], object]] = []
 
     def done(self) -> bool:
-        """Whether there is a value or an error."""
+        """Return whether there is a value or an error."""
         return self._done
 
     def value(self) -> T:
-        """The value of a future that is done.
+        """Return the value of a future that is done.
 
         Raises:
             RekindleError: it is not done.
@@ -68,8 +68,8 @@ class Future(Generic[T]):
         return result
 
     def _error_to_raise(self) -> BaseException:
-        """The error with the frames of the task. It goes on to gather those of whoever waits, so that everyone but
-        the first gets a copy."""
+        """Return the error with the frames of the task. Its traceback grows in each waiter, so all but the first get
+        a copy."""
         assert self._error is not None
         with self._lock:
             is_first, self._is_raised = not self._is_raised, True
@@ -77,7 +77,7 @@ class Future(Generic[T]):
         return error.with_traceback(self._traceback)
 
     def wait(self) -> T:
-        """The value, once it is there. The thread stands still until then.
+        """Return the value, once it exists. The thread blocks until then.
 
         Raises:
             Exception: whatever the task raised.
@@ -121,7 +121,7 @@ class Future(Generic[T]):
         callback(self)
 
     def then(self, function: Callable[[Future[T]], Any]) -> Future[Any]:
-        """The future of what ``function`` makes of this one, called when this one is done."""
+        """Return the future of what ``function`` makes of this one, called when this one is done."""
         result: Future[Any] = Future()
 
         def go_on(done: Future[T]) -> None:
@@ -141,7 +141,7 @@ class Future(Generic[T]):
 
 
 def copy_of_error(error: BaseException) -> BaseException:
-    """A copy; the error itself where its class makes something else of what it was made of."""
+    """Return a copy; the error itself where its class makes something else of what it was made of."""
     try:
         made = copy.copy(error)
         if type(made) is not type(error) or made.args != error.args or str(made) != str(error):
@@ -154,9 +154,9 @@ def copy_of_error(error: BaseException) -> BaseException:
 
 
 def block_until_done(future: Any) -> None:
-    """Have this thread stand still until ``future`` is done.
+    """Block this thread until ``future`` is done.
 
-    A thread of a pool has another one stand in for it meanwhile: what it waits for may be waiting for a thread.
+    A blocked thread of a pool is replaced by another one: the task that it waits for may be waiting for a thread.
     """
     if future.done():
         return
@@ -196,7 +196,7 @@ class TaskPool:
         self._wake = threading.Condition(self._lock)
         self._workers: set[threading.Thread] = set()
         self._idle = 0
-        """Workers that sleep and that nobody has woken yet."""
+        """Workers that sleep and have not been woken yet."""
         self._blocked = 0
         self._closed = False
 
@@ -228,7 +228,7 @@ class TaskPool:
             del task  # nothing of it may live on while this thread waits for the next one
 
     def _next(self) -> Callable[[], object] | None:
-        """The next task; None if this thread is to end."""
+        """Return the next task; None if this thread is to end."""
         with self._lock:
             while not (self._closed or len(self._workers) - self._blocked > self.threads):
                 if self._tasks:
@@ -239,7 +239,7 @@ class TaskPool:
             return None
 
     def blocked(self) -> _Blocked:
-        """Within, the thread of the pool that enters stands still, and does not count as one."""
+        """Mark the thread of the pool as blocked within the ``with`` block: it does not count as a worker."""
         return _Blocked(self)
 
     @property
@@ -292,7 +292,8 @@ _current: Final = _Current()
 
 
 def task_pool() -> TaskPool:
-    """The pool that forked tasks run on. It has as many threads as PyTorch uses between operators, and at least 2."""
+    """Return the pool that forked tasks run on. It has as many threads as PyTorch uses between operators, and at least
+    2."""
     pool = _current.pool
     if pool is None:
         with _current.lock:
@@ -309,14 +310,15 @@ def set_task_pool(pool: TaskPool | None) -> TaskPool | None:
 
 
 def _close_at_exit() -> None:
-    """A thread inside of PyTorch when Python ends would crash it."""
+    """Stop the pool at exit: a thread inside of PyTorch would crash when Python ends."""
     pool = set_task_pool(None)
     if pool is not None:
         pool.close()
 
 
 def _forget_in_child() -> None:
-    """After a fork of the process, the child has none of its parent's threads, and maybe a lock that nobody frees."""
+    """Reset the pool after a fork of the process: the child has none of its parent's threads, and maybe a lock that
+    is never released."""
     _current.lock, _current.pool = threading.Lock(), None
 
 

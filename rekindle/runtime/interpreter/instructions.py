@@ -39,15 +39,15 @@ class Opcode(enum.Enum):
     FORK = "Fork"
     """Have another thread run a function on the inputs; write the future of its result."""
     WAIT = "Wait"
-    """Write the value of the future that is the input. While there is none, the execution stands still."""
+    """Write the value of the future that is the input. Until there is one, the execution is suspended."""
     DEFER = "Awaitable"
     """Write an Await, which runs a function on the inputs when its result is wanted."""
     AWAIT = "Await"
-    """Write the result of the Await that is the input; if it is not there yet, run its function, in a frame of its
-    own. While another execution does, this one stands still."""
+    """Write the result of the Await that is the input. If it does not exist yet, run its function, in a frame of its
+    own. If another execution is running it, this one is suspended."""
     BAILOUT = "BailOut"
-    """Write the first input, if it is as it was assumed to be. Else go on in the rest of the program, which takes the
-    inputs: ``constant`` knows it."""
+    """Write the first input, if it passes the guard. Else continue in the rest of the program, which takes the
+    inputs: ``constant`` is the continuation."""
     STORE = "Store"
     """Return the inputs."""
 
@@ -58,7 +58,7 @@ TASKS = frozenset({Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT})
 BOUNDARIES = CALLS | TASKS | {Opcode.BAILOUT, Opcode.STORE}
 """What the interpreter itself runs: more than the registers change."""
 ENDS_SEGMENT = JUMPS | BOUNDARIES
-"""What may go on elsewhere than with the next instruction."""
+"""Instructions that may continue elsewhere than with the next one."""
 
 _WITH_EQUALS = CALLS | TASKS | {Opcode.OPERATION, Opcode.BAILOUT, Opcode.STORE}
 
@@ -67,11 +67,10 @@ _WITH_EQUALS = CALLS | TASKS | {Opcode.OPERATION, Opcode.BAILOUT, Opcode.STORE}
 class Instruction:
     """One step of a program.
 
-    ``inputs`` are registers, and so are ``outputs``, where None stands for a result that nobody needs. ``moves``
-    tells for each input whether this is its last use. ``cleared`` are the registers that are cleared for it: not
-    those of numbers and the like, which hold no memory, and not those that the instruction itself writes. ``target``
-    is where a jump goes: the index of an instruction. ``function`` is what a call or a fork runs, where it is known
-    before it runs.
+    ``inputs`` are registers, and so are ``outputs``, where None stands for an unused result. ``moves`` specifies for
+    each input whether this is its last use. ``cleared`` are the registers that are cleared for it: not those of numbers
+    and the like, which hold no memory, and not those that the instruction itself writes. ``target`` is where a jump
+    goes: the index of an instruction. ``function`` is what a call or a fork runs, where it is known before it runs.
     """
 
     opcode: Opcode
@@ -107,7 +106,7 @@ class Instruction:
 
 
 def describe_constant(value: object) -> str:
-    """A constant on one line, without the content of tensors."""
+    """Return a constant on one line, without the content of tensors."""
     if isinstance(value, (bool, int, float, complex, str, type(None))):
         text = repr(value)
     elif isinstance(value, list):
@@ -122,7 +121,7 @@ def describe_constant(value: object) -> str:
 
 
 def copy_constant(value: object) -> object:
-    """A copy of a constant that shares nothing that a program can write to, but for tensors and objects."""
+    """Return a copy of a constant that shares nothing that a program can write to, but for tensors and objects."""
     if isinstance(value, list):
         return [copy_constant(item) for item in value]
     if isinstance(value, tuple):

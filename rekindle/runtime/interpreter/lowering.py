@@ -59,7 +59,7 @@ class LoweredCode:
 
 
 def lower(graph: Graph) -> LoweredCode:
-    """The instructions of ``graph``. The arguments are expected in the first registers.
+    """Return the instructions of ``graph``. The arguments are expected in the first registers.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
@@ -70,7 +70,7 @@ def lower(graph: Graph) -> LoweredCode:
 
 
 def is_true(value: Value) -> bool:
-    """Whether ``value`` is the constant true."""
+    """Return whether ``value`` is the constant true."""
     return value.to_python() is True
 
 
@@ -96,7 +96,7 @@ class _Lowering:
         return register
 
     def define(self, value: Value) -> int:
-        """The register that ``value`` is written to."""
+        """Return the register that ``value`` is written to."""
         register = self.planned.pop(value, None)
         if register is None:
             register = self.new_register()
@@ -111,7 +111,7 @@ class _Lowering:
             self.result.non_owning.discard(register)
 
     def define_outputs(self, node: Node) -> tuple[int | None, ...]:
-        """The registers that the outputs of ``node`` are written to; None for those that nobody needs."""
+        """Return the registers that the outputs of ``node`` are written to; None for unused outputs."""
         assert node.owning_block is not None
         used = self.live.last_use[node.owning_block]
         return tuple(self.define(output) if output in used else None for output in node.outputs)
@@ -178,7 +178,7 @@ class _Lowering:
         self.emit(Opcode.STORE, end, end.inputs, dying=self.live.dies_at.get(end, set()))
 
     def contents(self, block: Block) -> None:
-        """The nodes of a block, without what becomes of its outputs."""
+        """Lower the nodes of a block, without its outputs."""
         self.drop(self.live.dies_at_entry.get(block, ()), block.owning_node or block.param_node)
         for node in block.nodes:
             self.node(node)
@@ -219,7 +219,7 @@ class _Lowering:
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> None:
-        """A constant is in its register from the start, unless it can be written to: then there is a new one each
+        """Lower a constant. It is in its register from the start, unless it is mutable: then a copy is made each
         time."""
         value = node.output.to_python()
         if is_writable(value):
@@ -232,7 +232,7 @@ class _Lowering:
             self.preloaded.add(node.output)
 
     def operation(self, node: Node, operation: Operation | None = None) -> None:
-        """A call of the operator of ``node``, or of ``operation`` in its place."""
+        """Lower a call of the operator of ``node``, or of ``operation`` in its place."""
         if operation is None:
             operation = self._operation_of(node)
         dying = self.live.dies_at.get(node, set())
@@ -253,7 +253,7 @@ class _Lowering:
         callee, *arguments = node.inputs
         function = called_function(node)
         if function is None:
-            raise InternalError(f"prim::CallFunction calls a value of type {callee.type}, which is no function")
+            raise InternalError(f"prim::CallFunction calls a value of type {callee.type}, which is not a function")
         self._call(Opcode.CALL, node, arguments, function, function.basename)
 
     def call_method(self, node: Node) -> None:
@@ -271,13 +271,13 @@ class _Lowering:
             if method is None:
                 raise InternalError(f"prim::CallMethod: class '{owner}' has no method '{name}'")
         elif isinstance(owner, (InterfaceType, UnionBase)):
-            method = None  # which method it is, the object tells
+            method = None  # the class of the object determines the method
         else:
             raise InternalError(f"prim::CallMethod: a value of type {owner} has no methods")
         self._call(Opcode.CALL_METHOD, node, node.inputs, method, name)
 
     def construct(self, node: Node, owner: ClassType) -> None:
-        """The call of ``__init__`` of a class written in C++: makes the object, which nothing has used yet."""
+        """Lower the call of ``__init__`` of a C++ class: it makes the object, which is unused before."""
         receiver, *arguments = node.inputs
         dying = self.live.dies_at.get(node, set())
         result = None if receiver in dying else self.define(receiver)
@@ -287,7 +287,7 @@ class _Lowering:
             self.assign(node.output, self.new_register(None))
 
     def deferred(self, opcode: Opcode, node: Node, name: str) -> None:
-        """What is forked or awaited is a function of its own. Its graph stays that of the node."""
+        """Lower a fork or await to a function of its own. Its graph remains that of the node."""
         graph = node.get_graph("Subgraph")
         arguments = tuple(Argument(value.base_name, value.type) for value in graph.inputs)
         function = GraphFunction(name)
@@ -303,7 +303,7 @@ class _Lowering:
         self.emit(opcode, node, inputs, outputs, dying=dying, name=name).function = function
 
     def bailout(self, node: Node) -> None:
-        """A guard and what goes on where it fails, which gets all inputs but the template."""
+        """Lower a guard and its continuation, which gets all inputs but the template."""
         guarded, template, *captured = node.inputs
         inputs = [guarded, *captured]
         dying = self.live.dies_at.get(node, set()) - {template}
@@ -315,7 +315,7 @@ class _Lowering:
     # ------------------------------------------------------------------------------------------------------- branches
 
     def branch(self, node: Node) -> None:
-        """A condition, the first block, a jump over the second, the second block."""
+        """Lower an ``if``: the condition, the first block, a jump over the second, the second block."""
         assert node.owning_block is not None
         used = self.live.last_use[node.owning_block]
         joined: dict[int, int] = {}
@@ -344,7 +344,7 @@ class _Lowering:
             self.assign(node.outputs[index], register)
 
     def _arm(self, block: Block, joined: dict[int, int]) -> None:
-        """One block of a prim::If, whose outputs go to the registers ``joined``."""
+        """Lower one block of a prim::If, whose outputs are written to the registers ``joined``."""
         for index, register in joined.items():
             self.plan(block, index, register)
         self.contents(block)
@@ -354,8 +354,7 @@ class _Lowering:
     # ---------------------------------------------------------------------------------------------------------- loops
 
     def loop(self, node: Node) -> None:
-        """The first values of what is carried, the test for no iteration, the body, the test for another, the
-        drops."""
+        """Lower a loop: the initial values, the test for no iteration, the body, the test for another, the drops."""
         view = LoopView(node)
         limit, condition = view.trip_count, view.condition
         assert node.owning_block is not None
@@ -383,7 +382,7 @@ class _Lowering:
         self.drop([*self.live.dies_after.get(node, ()), *unused], node)
 
     def _carried(self, node: Node, used: dict[Value, Node]) -> dict[int, int]:
-        """The registers of what the loop carries, by the index of the output, without what nobody needs."""
+        """Return the registers of the used loop-carried values, by the index of the output."""
         carried: dict[int, int] = {}
         for index, variable in enumerate(LoopView(node).carried):
             if variable.result in used or variable.parameter.has_uses:
@@ -392,7 +391,7 @@ class _Lowering:
         return carried
 
     def _body(self, loop: LoopView, carried: dict[int, int], start: int) -> list[Instruction]:
-        """The body and what leads to its next iteration. Returns the instructions that leave the loop."""
+        """Return the body and what leads to its next iteration. Returns the instructions that leave the loop."""
         node, body = loop.node, loop.body
         around = self.occupants
         self.occupants = around | {register: loop.parameters[index] for index, register in carried.items()}
@@ -464,7 +463,7 @@ def constructor_call(node: Node) -> Node | None:
 
 
 def no_operator(node: Node) -> SchemaError:
-    """What to say of a node that nothing runs."""
+    """Return what to say of a node that nothing runs."""
     types = ", ".join(str(value.type) for value in node.inputs)
     known = REGISTRY.overloads(node.kind)
     if not known:

@@ -1,7 +1,7 @@
-"""Runs code: registers, a stack of frames and a place in the program, which together are all that an execution is.
+"""Interpreter state: registers, a stack of frames and a program counter, which together are all of an execution.
 
 A call of another function of the program pushes a frame onto the stack of the same state and needs no recursion in
-Python. So a state can stop between any two instructions and go on later, on another thread too;
+Python. So a state can be suspended between any two instructions and resumed later, on another thread too;
 :meth:`InterpreterState.step` does just that.
 """
 
@@ -35,15 +35,15 @@ _FORK, _WAIT, _DEFER, _AWAIT = Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AW
 
 
 _MAX_DEPTH: Final = 10_000
-"""How many calls may stand within one another. They take no room on Python's stack: those that wait for what others
-compute, a long chain of awaits, are calls as well, so that there may be more than Python has of its own."""
+"""Maximum depth of nested calls. They take no room on Python's stack. A chain of awaits counts as calls too, so the
+limit is higher than Python's own."""
 
 
 class InterpreterState:
     """One execution of ``code``.
 
-    :meth:`run` does it from start to end, and has the thread stand still where the program waits. :meth:`start`, then
-    :meth:`step` or :meth:`resume` until :attr:`is_finished`, do it in parts.
+    :meth:`run` runs it from start to end, and blocks the thread where the program waits. :meth:`start`, then
+    :meth:`step` or :meth:`resume` until :attr:`is_finished`, run it in parts.
     """
 
     __slots__ = ("_offset", "_places", "_segment", "_stack", "awaited", "code", "failed_at", "registers", "result")
@@ -54,7 +54,7 @@ class InterpreterState:
         self.result: Any = None
         """What the program returned, once it is finished."""
         self.awaited: Any = None
-        """The unfinished future that the program stands before, if it does."""
+        """The unfinished future that the program waits for, if any."""
         self.failed_at = 0
         """The index, in the code that ran last, of the instruction that raised."""
         self._segment: BasicBlock | None = None
@@ -65,7 +65,8 @@ class InterpreterState:
     # -------------------------------------------------------------------------------------------------------- running
 
     def run(self, arguments: Sequence[object]) -> Any:
-        """The result for ``arguments``, which are expected to be of the right types; several results are a tuple.
+        """Return the result for ``arguments``, which are expected to be of the right types; several results are a
+        tuple.
 
         Raises:
             ArgumentError: there are more or fewer arguments than the program has inputs.
@@ -83,7 +84,7 @@ class InterpreterState:
             del error  # its traceback holds this frame, which must not hold it in turn
 
     def start(self, arguments: Sequence[object]) -> None:
-        """Load the arguments and stand before the first instruction."""
+        """Load the arguments and set the program counter to the first instruction."""
         count = self.code.argument_count
         if len(arguments) != count:
             raise ArgumentError(f"{self.code.basename}() takes {count} arguments, but {len(arguments)} were given")
@@ -94,14 +95,14 @@ class InterpreterState:
         self._pass_joints()
 
     def start_at(self, index: int, registers: Registers) -> None:
-        """Stand before the instruction ``index``, with what the registers hold there."""
+        """Set the program counter to the instruction ``index``, with the given contents of the registers."""
         self.registers = registers
         self._segment = max((each for each in self.code.segments if each.start <= index), key=lambda each: each.start)
         self._offset = index - self._segment.start
         self._pass_joints()
 
     def finish(self) -> Any:
-        """:meth:`resume` until the program is finished; in between the thread stands still."""
+        """Call :meth:`resume` until the program is finished; block the thread in between."""
         result = self.resume()
         while self.awaited is not None:
             try:
@@ -113,8 +114,8 @@ class InterpreterState:
         return result
 
     def resume(self) -> Any:
-        """Run until the program is finished, or stands before a future that is not (:attr:`awaited`); returns its
-        result once it is finished.
+        """Run until the program is finished, or waits for an unfinished future (:attr:`awaited`); return its result
+        once it is finished.
 
         An error leaves as it is, with the interpreter's frames in its traceback; :meth:`traceback` has a better one.
         """
@@ -257,7 +258,7 @@ class InterpreterState:
         self._segment = segment.next
 
     def _bail_out(self, instruction: Instruction, segment: BasicBlock) -> None:
-        """Go on, or have the rest of the program take over this frame."""
+        """Continue after a guard, or replace this frame by the rest of the program."""
         bailout = instruction.constant
         assert isinstance(bailout, Bailout)
         values = [self.registers[register] for register in instruction.inputs]
@@ -293,7 +294,7 @@ class InterpreterState:
         self._go_on(defer, segment, Await(Call(partial(_run, function), arguments, function)))
 
     def _await(self, wait: Instruction, segment: BasicBlock) -> None:
-        """The frame of what computes the result knows nothing of the Await, which is a register of the one below."""
+        """Push a frame for an Await's computation. The Await itself is a register of the frame below."""
         awaited = self.registers[wait.input]
         if not isinstance(awaited, Await) or awaited.is_nowait():
             self._go_on(wait, segment, awaited.wait())
@@ -314,7 +315,7 @@ class InterpreterState:
             self.code, self.registers, self._segment = callee, registers, callee.segments[0]
 
     def _being_computed(self) -> list[Await[Any]]:
-        """The Awaits whose functions this execution is in."""
+        """Return the Awaits whose functions this execution is in."""
         return [
             registers[segment.exit_instruction.input]
             for _, registers, segment in self._stack
@@ -322,7 +323,7 @@ class InterpreterState:
         ]
 
     def _go_on(self, instruction: Instruction, segment: BasicBlock, result: object) -> None:
-        """Write the result of an instruction at the end of ``segment``, and stand behind it."""
+        """Write the result of an instruction at the end of ``segment``, and continue after it."""
         registers = self.registers
         for register in instruction.cleared:
             registers[register] = None
@@ -334,8 +335,7 @@ class InterpreterState:
     # --------------------------------------------------------------------------------------------------------- errors
 
     def _fail(self, segment: BasicBlock | None, step: BoundInstruction | None, error: BaseException) -> None:
-        """Note where the program stands, leave the with statements that it is in, and let go of everything that it
-        holds."""
+        """Record the location of the error, leave the with statements around it, and release all references."""
         traceback = error.__traceback__
         index = 0 if segment is None else segment.boundary_index
         if step is not None:
@@ -346,7 +346,7 @@ class InterpreterState:
                 index = in_loop
                 break
             traceback = traceback.tb_next
-        # An interrupt from the keyboard may come while one function gives way to another, so that the index is of
+        # A keyboard interrupt may occur while control passes from one function to another, so that the index is of
         # either.
         index = self.failed_at = min(index, len(self.code.instructions) - 1)
         frames = [(code, waiting.boundary_index) for code, _, waiting in self._stack] + [(self.code, index)]
@@ -367,7 +367,7 @@ class InterpreterState:
         leave_all(managers, error)
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
-        """The traceback of the error that ended the program: the places in its source, then ``tail``."""
+        """Return the traceback of the error that ended the program: the places in its source, then ``tail``."""
         return traceback_through(self._places, tail)
 
 
@@ -377,7 +377,7 @@ def _run(function: GraphFunction, *arguments: object) -> Any:
 
 
 def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
-    """The result of an Await that Python computes, or that another has just computed."""
+    """Return the result of an Await that Python computes, or that another has just computed."""
     if call is None:
         return awaited.wait()
     try:
@@ -390,8 +390,8 @@ def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
 
 
 def places_of(code: Code, index: int, function: str = "") -> list[SourceFrame]:
-    """Where instruction ``index`` of ``code`` stands: in the function itself, and in those that were inlined into
-    it. ``function`` is its name where the code is of a part of it."""
+    """Return the source locations of instruction ``index`` of ``code``: in the function itself, and in those that
+    were inlined into it. ``function`` is its name if the code is of a part of it."""
     node = code.instructions[index].node
     if not node.range.is_known:
         lines, numbers = code.listing()
@@ -407,7 +407,7 @@ def places_of(code: Code, index: int, function: str = "") -> list[SourceFrame]:
 
 
 def _method_of(value: object, name: str) -> GraphFunction:
-    """The method of an object whose class is known only now."""
+    """Return the method of an object whose class is known only now."""
     owner = class_of(value)
     method = owner.methods.get(name) if isinstance(owner, ClassType) else None
     if method is None:

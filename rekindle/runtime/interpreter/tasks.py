@@ -17,13 +17,13 @@ class Resumable(Protocol):
 
     @property
     def awaited(self) -> Any:
-        """The future that it stands before; None while it can run, and when it is finished."""
+        """The future that it waits for; None while it can run, and when it is finished."""
 
     def resume(self) -> Any:
-        """Run on, until it is finished or stands before an unfinished future; returns the result once finished."""
+        """Continue until it is finished or waits for an unfinished future; return the result once finished."""
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
-        """Of the error that ended it."""
+        """Return the traceback of the error that ended it."""
 
 
 _AUTOCAST: Final = ("cpu", "cuda")
@@ -124,9 +124,9 @@ class _Call:
 
 
 def launch(execution: Resumable) -> Future[Any]:
-    """Have the pool run an execution that stands at its start, under the modes of this thread; returns its future.
+    """Start an execution in the pool, under the modes of this thread; return its future.
 
-    Modes that are objects of Python belong to this thread: under these it runs here, as far as it goes.
+    Modes that are Python objects belong to this thread: under these it runs here until it waits.
     """
     task = _Task(execution)
     if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():

@@ -12,8 +12,8 @@ def leave_all(managers: list[Any], error: BaseException) -> None:
 
     Raises:
         BaseException: what one of them raises, in place of ``error``.
-        RekindleError: one of them answers that the error is to be forgotten. Python would go on behind the with
-            statement, where a program does not know what was assigned until then.
+        RekindleError: one of them returns that the error is suppressed. Python would continue after the with statement,
+            where a program does not know which variables were assigned.
     """
     raised = error
     while managers:
@@ -22,7 +22,7 @@ def leave_all(managers: list[Any], error: BaseException) -> None:
             if manager.__exit__(type(raised), raised, raised.__traceback__):
                 raise RekindleError(
                     f"__exit__ of '{type(manager).__name__}' swallows a {type(raised).__name__}: {raised}\n"
-                    "A compiled program cannot go on behind a with statement that an error has left.\n"
+                    "A compiled program cannot continue after a with statement that an error has left.\n"
                     "Hint: let __exit__ return None, and leave the with statement to Python, in a function marked "
                     "with @ignore"
                 ) from raised

@@ -113,7 +113,7 @@ def _tensors(context: CallContext, register: int) -> Passed:
 
 
 def _tensor_list_ref(context: CallContext, register: int) -> Passed:
-    """A ``c10::IListRef``: an array, and a tag, which is 0 for an array."""
+    """Return a ``c10::IListRef``: an array, and a tag, which is 0 for an array."""
     array = _tensor_array(context, register)
     scratch = context.layout.reserve(3)
     context.emit("copy_word", scratch, array)
@@ -217,8 +217,8 @@ def _optional_number(kind: Kind) -> Callable[[CallContext, int], Passed]:
 
 
 def _sym_int(context: CallContext, register: int) -> Passed:
-    """A ``c10::SymInt`` is passed by the address of a copy. The top bits of its word say whether it is a symbol: ints
-    that have them are left to Python."""
+    """Pass a ``c10::SymInt`` by the address of a copy. The top bits of its word mark a symbol: ints that have them
+    are left to Python."""
     word = _word_of(context, register, Kind.INT)
     return Integers((_memory_of(context, word, register, engaged=False),))
 
@@ -269,7 +269,7 @@ def _sym_ints(context: CallContext, register: int) -> Passed:
 
 
 def _optional_ints(context: CallContext, register: int) -> Passed:
-    """A ``c10::OptionalArrayRef``: an array and whether there is one, in memory."""
+    """Return a ``c10::OptionalArrayRef``: an array and whether there is one, in memory."""
     if context.constant_of(register) is None:
         return InMemory((immediate(0), immediate(0), immediate(0)))
     return InMemory((*_int_array(context, register, symbolic=True), immediate(1)))
@@ -286,7 +286,7 @@ def _optional_floats(context: CallContext, register: int) -> Passed:
 
 
 def _bools(context: CallContext, register: int) -> Passed:
-    """A ``std::array<bool, N>`` of at most eight, in one word."""
+    """Return a ``std::array<bool, N>`` of at most eight, in one word."""
     constant = context.constant_of(register)
     if not isinstance(constant, (list, tuple)) or not all(isinstance(item, bool) for item in constant):
         raise NotNative
@@ -297,7 +297,7 @@ def _bools(context: CallContext, register: int) -> Passed:
 
 
 def _enumeration(members: Sequence[object]) -> Callable[[CallContext, int], Passed]:
-    """An enumeration of 8 bits, whose members are ints in programs."""
+    """Return an enumeration of 8 bits, whose members are ints in programs."""
 
     def convert(context: CallContext, register: int) -> Passed:
         return Integers((immediate(_member(members, context.constant_of(register))),))

@@ -127,7 +127,7 @@ def _take_tensor(writer: PlanWriter, output: int | None, offset: int) -> None:
 
 
 def _take_argument(writer: PlanWriter, instruction: Instruction, function: AtenFunction) -> None:
-    """The result is the argument that was written to."""
+    """Use the argument that was written to as the result."""
     (output,) = instruction.outputs
     if output is None:
         return

@@ -22,6 +22,6 @@ def native_function(code: Code, fallback: Callable[..., Any]) -> Callable[..., A
 
 @cache
 def _library() -> NativeCode | None:
-    """The machine code of native plans; None where this process has no use for it."""
+    """Return the machine code of native plans; None where this process has no use for it."""
     library = plan_library()
     return library if library is not None and passes_self_test(library) else None

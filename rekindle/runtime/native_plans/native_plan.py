@@ -1,10 +1,10 @@
-"""A native plan: the function that Python calls, and the ways out of it.
+"""Native plans: the function that Python calls, and its exits.
 
-An error of a plan has one frame in its traceback, which stands in no file: ``<rekindle native plan 7>``, whose line
-numbers are those of the instructions. By that name ``native_place`` finds the plan.
+An error of a plan has one frame in its traceback, with the pseudo file ``<rekindle native plan 7>``, whose line numbers
+are the indices of instructions. ``native_place`` finds the plan by that name.
 
-A plan that meets what its instructions cannot hold (a subclass of Tensor, an int of more than 64 bits) is left: the
-interpreter takes the registers over, and runs what remains of the call.
+A plan exits on a value that its instructions do not support (a subclass of Tensor, an int of more than 64 bits): the
+interpreter takes over the registers, and runs the rest of the call.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class NativePlan:
 
 
 class _Resume:
-    """Goes on in the interpreter where a plan was left."""
+    """Resumes in the interpreter where a plan exited."""
 
     def __init__(self, code: Code, lists: dict[int, object]) -> None:
         self.code = code

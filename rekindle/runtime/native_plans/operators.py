@@ -1,6 +1,6 @@
-"""Operators that are no calls: arithmetic on numbers, lists, tuples, attributes, sizes.
+"""Lowering of operators other than calls: arithmetic on numbers, lists, tuples, attributes, sizes.
 
-Each function writes the instructions of one kind of node, and returns whether it could.
+Each function emits the instructions of one kind of node, and returns whether it is supported.
 """
 
 from __future__ import annotations

@@ -30,10 +30,10 @@ class Register:
 
 @dataclass(slots=True)
 class FrameLayout:
-    """The registers of ``code`` in a frame, and scratch memory behind them.
+    """The registers of ``code`` in a frame, followed by scratch memory.
 
-    ``writes_natively`` says of each instruction whether it is expected to write Tensors without Python; ``arrays`` are
-    the registers of lists that only native calls read, with their kinds.
+    ``writes_natively`` specifies for each instruction whether it is expected to write Tensors without Python;
+    ``arrays`` are the registers of lists that only native calls read, with their kinds.
     """
 
     code: Code

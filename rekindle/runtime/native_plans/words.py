@@ -20,12 +20,12 @@ def immediate(value: int) -> Word:
 
 
 def address(offset: int) -> Word:
-    """Return the word that is the address ``offset`` bytes behind the start of the frame."""
+    """Return the word that is the address ``offset`` bytes after the start of the frame."""
     return 0, 0, _ALL, offset
 
 
 def content(offset: int, add: int = 0) -> Word:
-    """Return the word that stands ``offset`` bytes behind the start of the frame, and ``add``."""
+    """Return the word at ``offset`` bytes after the start of the frame, plus ``add``."""
     return offset, _ALL, 0, add
 
 
@@ -45,7 +45,7 @@ class InMemory:
 
 @dataclass(frozen=True, slots=True)
 class Floating:
-    """A double, and the word of class INTEGER behind it where it is a part of a structure."""
+    """A double, and the word of class INTEGER after it in a structure."""
 
     value: Word
     behind: Word | None = None

@@ -1,6 +1,6 @@
-"""Instructions that need no line of their own where instructions become Python.
+"""Expression folding: instructions that need no statement of their own in generated Python.
 
-Two sorts of results are written where they are read, rather than into a variable first::
+Two sorts of results are substituted into their readers, rather than assigned to a variable first::
 
     8 = remainder 1, 2
     9 = eq 8, 3                      becomes   if r1 % 2 == r3:
@@ -9,9 +9,9 @@ Two sorts of results are written where they are read, rather than into a variabl
     4 = ListConstruct 1, 2           becomes   r5 = f3(r0, (r1, r2, ))
     5 = view 0, move(4)
 
-What is *joined* is read once, by an instruction that follows at once, but for others that are joined; it cannot fail,
-so that an error never comes from another place than it should. What is *repeated* is a list of numbers that nobody
-can tell from a tuple: only operators that take any sequence read it.
+An *inlined* result is read once, by the next instruction that is not inlined itself; it cannot fail, so that errors
+keep their location. A *rematerialized* result is a list of numbers that no reader distinguishes from a tuple: only
+operators that take any sequence read it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class FoldedInstructions:
 
 
 def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructions:
-    """What needs no line of its own."""
+    """Return what needs no line of its own."""
     found = FoldedInstructions()
     for index, instruction in enumerate(instructions):
         if uses.is_plain_result(instruction) and _is_list_of_numbers(instruction, uses):
@@ -66,7 +66,7 @@ def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructi
 
 
 class Uses:
-    """Who reads and how often somebody writes each register, and where jumps lead."""
+    """The readers and the number of writes of each register, and the targets of jumps."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         self.readers: dict[int | None, list[int]] = {}
@@ -84,16 +84,16 @@ class Uses:
                 self.targets.add(instruction.target)
 
     def is_plain_result(self, instruction: Instruction) -> bool:
-        """Whether an instruction has one result, in a register that nothing else writes."""
+        """Return whether an instruction has one result, in a register that nothing else writes."""
         outputs = instruction.outputs
         return len(outputs) == 1 and outputs[0] is not None and self.writes[outputs[0]] == 1
 
     def writer_of(self, register: int) -> Instruction | None:
-        """The only instruction that writes a register; None if there is none, or there are several."""
+        """Return the only instruction that writes a register; None if there is none, or there are several."""
         return self._writers[register] if self.writes.get(register) == 1 else None
 
     def reader_of(self, instruction: Instruction) -> int:
-        """The only instruction that reads the result of another; -1 if there is none, or there are several."""
+        """Return the only instruction that reads the result of another; -1 if there is none, or there are several."""
         readers = self.readers.get(instruction.outputs[0], ()) if instruction.outputs else ()
         return readers[0] if len(readers) == 1 else -1
 
@@ -133,13 +133,13 @@ def _join(instructions: Sequence[Instruction], uses: Uses, found: FoldedInstruct
         else:
             reader = index
         if index in uses.targets:
-            reader = -1  # what stands before does not always come before
+            reader = -1  # a jump target may be reached from elsewhere
 
 
 def _can_join(
     index: int, instructions: Sequence[Instruction], reader: int, uses: Uses, found: FoldedInstructions
 ) -> bool:
-    """Whether an instruction can become part of the line of ``reader``, or of what is part of it already."""
+    """Return whether an instruction can become part of the line of ``reader``, or of what is part of it already."""
     instruction = instructions[index]
     if reader < 0 or instruction.opcode is not Opcode.OPERATION or not uses.is_plain_result(instruction):
         return False

@@ -1,8 +1,8 @@
-"""Loops that run often become Python functions.
+"""Loop JIT: compile hot loops to Python functions.
 
-The steps of a loop are functions of the registers, and calling them is most of the time that a loop over numbers
-takes. Once a loop has come back to its start :data:`HOT` times, the instructions between are written down as the body
-of one function, which runs the iterations that are left::
+The steps of a loop are functions of the registers, and calling them is most of the time of a loop over numbers. Once a
+loop has jumped back to its start :data:`HOT` times, its instructions are compiled as the body of one function, which
+runs the remaining iterations::
 
     L2:                                        def loop(registers):
     6 = mul 4, 1                                 (r0, r1, …) = (registers[0], registers[1], …)
@@ -13,9 +13,9 @@ of one function, which runs the iterations that are left::
                                                    if r4 >= r0: break
                                                  (registers[4], registers[6]) = (r4, r6)
 
-Numbers live in variables meanwhile. The other registers are read, written and cleared as before, so that everything
-dies as before. A loop that calls other functions of the program, forks or waits is left alone: it may have to stop
-in its middle.
+Numbers are in variables while it runs. The other registers are read, written and cleared as before, so that lifetimes
+are unchanged. A loop that calls other functions of the program, forks or waits is not compiled: it may have to be
+suspended.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class HotLoops:
         """By the identity of the code: code objects compare equal to their likes."""
 
     def compile(self, start: int, end: int) -> Callable[[list[Any]], None] | None:
-        """A function that runs the loop from ``start`` to the jump back at ``end``, from the next iteration to its
-        last one.
+        """Return a function that runs the loop from ``start`` to the jump back at ``end``, from the next iteration to
+        its last one.
 
         None where it has to be interpreted.
         """
@@ -63,7 +63,7 @@ class HotLoops:
         except NotCompilable:
             return None
         text = "\n".join(["def loop(registers):", writer.head(), *writer.lines, writer.tail()])
-        exec(compile(text, "<rekindle loop>", "exec"), writer.names)  # noqa: S102 (the text is ours, not a program's)
+        exec(compile(text, "<rekindle loop>", "exec"), writer.names)  # noqa: S102 (the text is generated here, not a program's)
         for name, value in list(writer.names.items()):
             if isinstance(value, PatchableOperation):
                 value.add_call_site(partial(writer.names.__setitem__, name))
@@ -72,7 +72,7 @@ class HotLoops:
         return loop
 
     def index(self, code: CodeType, line: int) -> int | None:
-        """The instruction that ``line`` of the code of a compiled loop runs; None for other code."""
+        """Return the instruction that ``line`` of the code of a compiled loop runs; None for other code."""
         found = self._lines.get(id(code))
         return None if found is None else found[1][line - 3]
 
@@ -102,11 +102,11 @@ class LoopWriter(PythonWriter):
         return self.source(register)
 
     def head(self) -> str:
-        """The line that loads the variables."""
+        """Return the line that loads the variables."""
         names = sorted(self.read | self.written)
         return f" ({''.join(f'r{n}, ' for n in names)}) = ({''.join(f'registers[{n}], ' for n in names)})"
 
     def tail(self) -> str:
-        """The line that writes them back."""
+        """Return the line that writes them back."""
         names = sorted(self.written)
         return f" ({''.join(f'registers[{n}], ' for n in names)}) = ({''.join(f'r{n}, ' for n in names)})"

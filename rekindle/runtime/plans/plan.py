@@ -55,27 +55,27 @@ class ExecutionPlan:
             self._indices = writer.indices
             names = {**writer.names, _PLAN: self}
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SyntaxWarning)  # `None[0]` behind what raises before it
+                warnings.simplefilter("ignore", SyntaxWarning)  # `None[0]` after an expression that raises before it
                 compiled = compile(self.source, f"<rekindle plan of {code.name}>", "exec")
-            exec(compiled, names)  # noqa: S102 (the text is ours)
+            exec(compiled, names)  # noqa: S102 (the text is generated here)
             for name, value in writer.names.items():
                 if isinstance(value, PatchableOperation):
                     value.add_call_site(partial(names.__setitem__, name))
         self.function: Callable[..., Any] = names["plan"]
 
     def instruction_at(self, line: int) -> int:
-        """The index of the instruction that a line of the source runs."""
+        """Return the index of the instruction that a line of the source runs."""
         return self._indices[line - 2]
 
 
 def plan_of(function: object) -> ExecutionPlan | None:
-    """The plan of which ``function`` is the attribute of that name; None for other objects."""
+    """Return the plan of which ``function`` is the attribute of that name; None for other objects."""
     found = getattr(function, "__globals__", {}).get(_PLAN)
     return found if isinstance(found, ExecutionPlan) else None
 
 
 def plan_of_frame(frame: FrameType) -> ExecutionPlan | None:
-    """The plan that runs in a frame; None for other frames."""
+    """Return the plan that runs in a frame; None for other frames."""
     found = frame.f_globals.get(_PLAN)
     return found if isinstance(found, ExecutionPlan) else None
 
@@ -127,7 +127,7 @@ class _PlanWriter(PythonWriter):
         self.write(index, f"return {text}")
 
     def _bailout(self, index: int, instruction: Instruction) -> None:
-        """A test of the first input right here; where it fails, the rest of the program returns in place of this."""
+        """Write a test of the first input; if it fails, the continuation returns in place of this function."""
         bailout = instruction.constant
         if not isinstance(bailout, Bailout) or self.open_tries:
             raise NotCompilable
@@ -150,7 +150,7 @@ class _PlanWriter(PythonWriter):
         return " and ".join(parts)
 
     def _with(self, index: int, enter: Instruction, end: int) -> int:
-        """``try`` and ``except`` from a ``prim::Enter`` to its ``prim::Exit``, which stays behind them."""
+        """Emit ``try`` and ``except`` from a ``prim::Enter`` to its ``prim::Exit``, which remains after them."""
         exit = self._exit_of(index, end)
         if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
             raise NotCompilable

@@ -1,7 +1,7 @@
-"""Plans as Python that runs by itself.
+"""Plans as self-contained Python source.
 
-The text of a plan calls its operators ``f0``, ``f1`` …, which stand in its globals; here each gets a line that imports
-it by name. A group of operators, for which calls have a kernel, is written as the plan of its operators.
+The text of a plan calls its operators ``f0``, ``f1`` …, which are its globals; here each gets a line that imports it by
+name. A group of operators, for which calls have a kernel, is written as the plan of its operators.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _CALLED: Final = re.compile(r"f\d+")
 
 
 def plan_text(plan: ExecutionPlan) -> str:
-    """The source of ``plan`` with what it needs in front. Where something has no name to import it by, a comment says
-    so."""
+    """Return the source of ``plan`` with what it needs in front. Where something has no name to import it by, a comment
+    says so."""
     imports: dict[str, None] = {}
     lines: list[str] = []
     groups: list[str] = []
@@ -49,8 +49,8 @@ def plan_text(plan: ExecutionPlan) -> str:
 
 
 def _group_text(name: str, node: Node) -> str | None:
-    """A function called ``name`` that does what the graph within ``node`` says; None if there is no such graph, or no
-    plan can run it."""
+    """Return a function called ``name`` that does what the graph within ``node`` says; None if there is no such graph,
+    or no plan can run it."""
     if "Subgraph" not in node.attributes:
         return None
     try:
@@ -62,7 +62,7 @@ def _group_text(name: str, node: Node) -> str | None:
 
 
 def _spelling(value: Any, node: Node | None) -> tuple[str, str] | None:
-    """A module to import, and the expression that is ``value`` then; ``node`` is what it runs."""
+    """Return a module to import, and the expression that is ``value`` then; ``node`` is what it runs."""
     schema = None if node is None or node.operator is None else node.operator.schema
     if schema is not None:
         overload = f"torch.ops.{schema.name.replace('::', '.')}.{schema.overload or 'default'}"
@@ -90,7 +90,7 @@ def _places(value: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _is(module: str, expression: str, value: Any) -> bool:
-    """Whether ``value`` is found under the dotted name ``expression``."""
+    """Return whether ``value`` is found under the dotted name ``expression``."""
     try:
         found: Any = importlib.import_module(module)
         for part in expression.removeprefix(f"{module}.").split("."):

@@ -1,8 +1,7 @@
-"""Instructions as lines of Python.
+"""Python code generation from instructions.
 
-Running an instruction one by one costs more than most of what they do with numbers. What runs often is written down
-as Python source and compiled once: loops that have become hot, and whole functions. Jumps become ``if`` and ``while``
-again::
+Interpreting an instruction costs more than most operations on numbers. Code that runs often is generated as Python
+source and compiled once: hot loops, and whole functions. Jumps become ``if`` and ``while`` again::
 
     JumpIfFalse 2 -> L4                if r2:
     3 = add move(0), 1                   r3 = f1(r0, r1); r0 = None
@@ -10,7 +9,7 @@ again::
     L4: 3 = neg move(0)                  r3 = f3(r0); r0 = None
     L5: …
 
-The text is ours: nothing of a program stands in it but numbers and strings as Python's ``repr`` writes them.
+The generated text contains nothing of a program but numbers and strings as Python's ``repr`` writes them.
 """
 
 from __future__ import annotations
@@ -99,20 +98,20 @@ class PythonWriter:
     # ------------------------------------------------------------------------------------------------------ registers
 
     def source(self, register: int | None) -> str:
-        """What is read for a register that has a variable."""
+        """Return what is read for a register that has a variable."""
         raise NotImplementedError
 
     def part(self, register: int | None) -> str:
-        """What is read for a register, as a part of an expression."""
+        """Return what is read for a register, as a part of an expression."""
         text, is_compound = self.folded.get(register, ("", False)) if register is not None else ("", False)
         return (f"({text})" if is_compound else text) or self.source(register)
 
     def alone(self, register: int | None) -> str:
-        """What is read for a register, as a whole expression."""
+        """Return what is read for a register, as a whole expression."""
         return (self.folded.get(register, ("", False))[0] if register is not None else "") or self.source(register)
 
     def target(self, register: int | None) -> str:
-        """What is written for a register; ``_`` for None."""
+        """Return what is written for a register; ``_`` for None."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------------------------- lines
@@ -139,7 +138,7 @@ class PythonWriter:
             index = self.instruction(index, end)
 
     def instruction(self, index: int, end: int) -> int:
-        """Write the instruction at ``index`` and what belongs to it; returns the index behind.
+        """Write the instruction at ``index`` and those that belong to it; return the index after them.
 
         Raises:
             NotCompilable: it is not for this writer.
@@ -166,7 +165,7 @@ class PythonWriter:
     # --------------------------------------------------------------------------------------------------- control flow
 
     def loop(self, start: int, end: int) -> None:
-        """The loop from ``start`` to the jump back at ``end``."""
+        """Write the loop from ``start`` to the jump back at ``end``."""
         if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
             raise NotCompilable
         self.open_loops.append(end)
@@ -183,7 +182,7 @@ class PythonWriter:
         self.open_loops.pop()
 
     def _counted(self, index: int, start: Instruction) -> int:
-        """A loop that counts to a number."""
+        """Return a loop that counts to a number."""
         counter, limit = self.target(start.outputs[0]), self.part(start.input)
         back = start.target - 1
         jump = self.instructions[back]
@@ -204,7 +203,8 @@ class PythonWriter:
         return start.target
 
     def _range_of(self, index: int, start: Instruction) -> str:
-        """The range that a loop walks over, if the body begins with its numbers and asks for the count no more."""
+        """Return the range that a loop walks over, if the body begins with its numbers and asks for the count no
+        more."""
         first = self.instructions[index + 1]
         length = self.uses.writer_of(start.input)
         if first.operation is not derive_index or length is None or length.operation is not range_length:
@@ -219,12 +219,13 @@ class PythonWriter:
         return f"range({', '.join(map(self.alone, length.inputs))})"
 
     def jump_back_to(self, index: int, end: int) -> int | None:
-        """The jump back of the outermost loop that starts at ``index``, ends before ``end`` and is not open yet."""
+        """Return the jump back of the outermost loop that starts at ``index``, ends before ``end`` and is not open
+        yet."""
         inner = [back for back in self.jumps_back.get(index, ()) if back < end and back not in self.open_loops]
         return max(inner, default=None)
 
     def _choice(self, index: int, test: Instruction) -> int:
-        """A jump forward that depends on a register."""
+        """Return a jump forward that depends on a register."""
         condition = self.alone(test.input)
         negated = "" if test.opcode is Opcode.JUMP_IF_FALSE else "not "
         if self.open_loops and test.target == self.open_loops[-1] + 1:
@@ -242,7 +243,7 @@ class PythonWriter:
     # ----------------------------------------------------------------------------------------------------- operations
 
     def plain(self, index: int, instruction: Instruction) -> None:
-        """An instruction that leads to the next one."""
+        """Write an instruction that continues with the next one."""
         value = ""
         if instruction.opcode is Opcode.OPERATION:
             if self.statement(index, instruction):
@@ -288,7 +289,7 @@ class PythonWriter:
     # ----------------------------------------------------------------------------------------------------- operations
 
     def statement(self, index: int, instruction: Instruction) -> bool:
-        """Write an operation that is no expression; returns whether it was one."""
+        """Write an operation that is a statement; return whether it was one."""
         form = _STATEMENTS.get(instruction.operation)
         if form is not None and all(output is None for output in instruction.outputs):
             self.write(index, form.format(*map(self.part, instruction.inputs)))
@@ -308,7 +309,7 @@ class PythonWriter:
         return True
 
     def operation(self, index: int, instruction: Instruction) -> str:
-        """The expression that an operation is."""
+        """Return the expression that an operation is."""
         reads = [self.part(register) for register in instruction.inputs]
         function = instruction.operation
         if len(reads) == 2 and function in _INFIX and not (function in _IDENTITY and any(map(_is_literal, reads))):
@@ -346,13 +347,13 @@ class PythonWriter:
         return f"f{index}({', '.join(arguments)})"
 
     def _name_of(self, constant: object) -> str:
-        """A name for a dtype, a layout, a memory format or a device: ``torch_float32``, ``cuda_0``."""
+        """Return a name for a dtype, a layout, a memory format or a device: ``torch_float32``, ``cuda_0``."""
         name = str(constant).replace(".", "_").replace(":", "_")
         self.names[name] = constant
         return name
 
     def _fresh(self, index: int, constant: object) -> str:
-        """A new copy of a constant that programs can write to."""
+        """Return a new copy of a constant that programs can write to."""
         if isinstance(constant, list):
             items = [literal(item) for item in constant]
             if None not in items:
@@ -363,7 +364,7 @@ class PythonWriter:
 
 
 def literal(value: object) -> str | None:
-    """How Python writes a constant; None for what it has no literal for."""
+    """Return how Python writes a constant; None for what it has no literal for."""
     if value is None or type(value) in (bool, str):  # members of an enum of strings are strings, too
         return repr(value)
     if type(value) is int or (type(value) is float and math.isfinite(value)):
@@ -372,7 +373,7 @@ def literal(value: object) -> str | None:
 
 
 def _is_literal(text: str) -> bool:
-    """Whether Python warns of a test for identity with this."""
+    """Return whether Python warns of a test for identity with this."""
     return text[0] in "'\"(0123456789"
 
 
@@ -385,7 +386,7 @@ _STATEMENTS: Final[dict[Any, str]] = {
     operator.setitem: "{0}[{1}] = {2}",
     operator.delitem: "del {0}[{1}]",
 }
-"""Operations whose result nobody needs, as statements."""
+"""Operations whose results are unused, as statements."""
 
 
 def _list(node: Node, reads: Sequence[str]) -> str:
@@ -398,7 +399,7 @@ def _derived_index(node: Node, reads: Sequence[str]) -> str:
 
 
 def _slice(node: Node, reads: Sequence[str]) -> str | None:
-    """A part of a tensor, as Python programs write it: that is read faster."""
+    """Return a part of a tensor, as Python programs write it: that is read faster."""
     base, *_ = node.inputs
     if not isinstance(base.type, TensorType) or len(reads) != 5 or reads[4] != "1":
         return None
@@ -436,7 +437,7 @@ def _attribute(node: Node, reads: Sequence[str]) -> str | None:
 
 
 def _several(node: Node, reads: Sequence[str]) -> str | None:
-    """Python itself takes apart what is assigned to several names, where there are names."""
+    """Return an assignment to several names, by which Python itself unpacks the value; None without names."""
     return reads[0] if len(node.outputs) > 1 and any(output.has_uses for output in node.outputs) else None
 
 

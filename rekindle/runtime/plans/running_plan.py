@@ -12,12 +12,12 @@ from rekindle.runtime.plans.plan import plan_of_frame
 
 
 def running_plan(traceback: TracebackType | None) -> tuple[Code, int, str] | None:
-    """The code of the plan that an error comes from, the index of the instruction that raised it, and the name of the
-    function that the plan is of; None where none runs in the frames of ``traceback``. The plans let go of all that they
-    hold.
+    """Return the code of the plan that an error comes from, the index of the instruction that raised it, and the name
+    of the function that the plan is of; None if no plan runs in the frames of ``traceback``. The plans release all
+    references.
 
-    A plan that stands at a bailout has given way to the rest of the program: the error comes from that. Where a node
-    runs a part of the function that was moved into a graph of its own, the error comes from the plan of this graph.
+    A plan at a bailout has been replaced by the rest of the program: the error comes from that. If a node runs an
+    outlined part of the function, the error comes from the plan of that subgraph.
     """
     found: tuple[Code, int, str] | None = None
     while traceback is not None:
@@ -35,6 +35,6 @@ def running_plan(traceback: TracebackType | None) -> tuple[Code, int, str] | Non
 
 
 def _place(frame: FrameType, line: int) -> tuple[Code, int] | None:
-    """The code that a frame runs, and the index of the instruction that it is at; None for other frames."""
+    """Return the code that a frame runs, and the index of the instruction that it is at; None for other frames."""
     plan = plan_of_frame(frame)
     return native_place(frame, line) if plan is None else (plan.code, plan.instruction_at(line))

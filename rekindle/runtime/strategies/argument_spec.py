@@ -32,7 +32,7 @@ from rekindle.passes.simplification.peephole import FOLDED_BY_TYPE
 from rekindle.passes.simplification.type_refinement import TYPE_QUERIES
 
 ArgumentSpec = tuple[object, ...]
-"""The answers to what a graph asks, in the order of :attr:`ArgumentSpecCreator.queried_properties`."""
+"""The values of the properties that a graph queries, in the order of :attr:`ArgumentSpecCreator.queried_properties`."""
 
 
 class ArgumentProperty(Enum):
@@ -75,7 +75,7 @@ _PLAIN: Final = (TensorType, IntType, FloatType, BoolType, NoneType)
 
 @dataclass(frozen=True, slots=True)
 class ArgumentPath:
-    """Where an argument stands: the number of an input, and the way from there through tuples."""
+    """Access path of an argument: the index of an input, and the indices of the tuples on the way from there."""
 
     input: int
     path: tuple[int, ...] = ()
@@ -116,7 +116,7 @@ class ArgumentSpecCreator:
         return eval(f"lambda {parameters}: ({', '.join(answers)},)", {})  # type: ignore[no-any-return]  # noqa: S307
 
     def types_for(self, spec: ArgumentSpec) -> dict[int, TensorType]:
-        """What ``spec`` says of tensors among the inputs, by their numbers."""
+        """Return what ``spec`` says of tensors among the inputs, by their numbers."""
         known: dict[int, dict[ArgumentProperty, Any]] = {}
         for (place, fact), answer in zip(self.queried_properties, spec, strict=True):
             if not place.path and answer is not None and fact is not ArgumentProperty.IS_NONE:
@@ -124,7 +124,7 @@ class ArgumentSpecCreator:
         return {index: _refined(_tensor_type(self.graph.inputs[index]), facts) for index, facts in known.items()}
 
     def describe(self, spec: ArgumentSpec) -> str:
-        """A spec in words: ``x: rank 2; mask is None``."""
+        """Return a spec in words: ``x: rank 2; mask is None``."""
         parts: list[str] = []
         for (place, fact), answer in zip(self.queried_properties, spec, strict=True):
             value = self.graph.inputs[place.input]
@@ -137,7 +137,7 @@ class ArgumentSpecCreator:
 
 
 def _arguments(graph: Graph) -> dict[Value, ArgumentPath]:
-    """The inputs of a graph, and what it takes out of tuples among them."""
+    """Return the inputs of a graph, and what it takes out of tuples among them."""
     found: dict[Value, ArgumentPath] = {}
     for index, value in enumerate(graph.inputs):
         _add(found, value, ArgumentPath(index))
@@ -154,7 +154,7 @@ def _add(found: dict[Value, ArgumentPath], value: Value, place: ArgumentPath) ->
 
 
 def _elements(node: Node) -> Iterator[tuple[int, Value]]:
-    """The outputs of a node that takes a tuple apart, and which elements they are."""
+    """Yield the outputs of a node that takes a tuple apart, and which elements they are."""
     if node.kind == "prim::TupleUnpack":
         yield from enumerate(node.outputs)
     elif node.kind == "prim::TupleIndex":
@@ -165,8 +165,8 @@ def _elements(node: Node) -> Iterator[tuple[int, Value]]:
 
 
 def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
-    """What ``graph`` asks of its arguments, each thing once, in the order of the arguments; what it asks of results
-    that follow from arguments is asked of these."""
+    """Return what ``graph`` asks of its arguments, each thing once, in the order of the arguments; what it asks of
+    results that follow from arguments is asked of these."""
     arguments = _arguments(graph)
     queried: set[tuple[ArgumentPath, ArgumentProperty]] = set()
     derived = _Derived(arguments)
@@ -209,8 +209,8 @@ class _Derived:
         self.known: dict[Value, frozenset[Value] | None] = {}
 
     def roots(self, value: Value) -> frozenset[Value]:
-        """The tensors among the arguments from which dtype, rank and device of ``value`` follow; none if they do not
-        follow from arguments alone."""
+        """Return the tensors among the arguments from which dtype, rank and device of ``value`` follow; none if they do
+        not follow from arguments alone."""
         value = _unwrapped(value)
         pending = [value]
         begun: set[Value] = set()
@@ -253,7 +253,7 @@ class _Derived:
         return frozenset[Value]().union(*found)
 
     def _is_operator(self, node: Node) -> bool:
-        """Whether ``node`` computes something of tensors and constants alone."""
+        """Return whether ``node`` computes something of tensors and constants alone."""
         if node.blocks or node.operator is None or is_conservative(node):
             return False
         return all(
@@ -263,7 +263,7 @@ class _Derived:
 
 
 def _tensors_taken(node: Node) -> Iterator[Value]:
-    """The tensors that ``node`` takes, those in lists that are made for it among them."""
+    """Yield the tensors that ``node`` takes, those in lists that are made for it among them."""
     for value in node.inputs:
         if isinstance(value.type, TensorType):
             yield value
@@ -338,13 +338,13 @@ def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -
 
 
 def _casts_of(value: Value) -> list[Value]:
-    """What ``value`` is cast to where it is known not to be None."""
+    """Return what ``value`` is cast to where it is known not to be None."""
     casts = [use.user.output for use in value.uses if use.user.kind in CASTS] if value.type.is_optional else []
     return [found for cast in casts for found in (cast, *_casts_of(cast))]
 
 
 def _first(graph: Graph, value: Value) -> Node:
-    """The node before which something that uses ``value`` may stand."""
+    """Return the earliest node before which a use of ``value`` may be inserted."""
     node = value.node
     following = node.next if node.kind != "prim::Param" else None
     return following or next(iter(graph.nodes), None) or graph.return_node

@@ -1,7 +1,7 @@
-"""Where a program goes on when a guard fails.
+"""Bailouts: continue a program after a guard fails.
 
-A ``prim::BailOut`` is one instruction: it passes its first input on if that is as it was assumed to be. Else it leaves
-the code for the rest of the program, whose code is made when it is first needed. Nothing is assumed there.
+A ``prim::BailOut`` is one instruction: it returns its first input if that passes the guard. Else it leaves the code for
+the rest of the program, whose code is compiled when it is first needed. That code assumes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FaultInjector:
         self.at, self.queries = at, 0
 
     def should_fail(self) -> bool:
-        """Whether the guard that is asked now is to fail."""
+        """Return whether the guard that is asked now is to fail."""
         self.queries += 1
         return self.queries - 1 == self.at
 
@@ -41,7 +41,8 @@ _faults: Final[list[FaultInjector | None]] = [None]
 
 @contextmanager
 def failing_guards() -> Iterator[FaultInjector]:
-    """For tests: within, code is made so that guards can be made to fail. What was made before is as it was."""
+    """For tests: generate code within the ``with`` block whose guards can be made to fail. Existing code is
+    unchanged."""
     before, faults = _faults[0], FaultInjector()
     _faults[0] = faults
     try:
@@ -51,9 +52,9 @@ def failing_guards() -> Iterator[FaultInjector]:
 
 
 class Bailout:
-    """What a ``prim::BailOut`` needs when it runs.
+    """Data of a ``prim::BailOut`` at run time.
 
-    ``test`` tells whether a value is of the assumed ``type``.
+    ``test`` returns whether a value is of the assumed ``type``.
     """
 
     __slots__ = (
@@ -90,7 +91,7 @@ class Bailout:
 
     @property
     def is_at_entry(self) -> bool:
-        """Whether the whole program can start anew."""
+        """Whether the whole program can restart."""
         return self._places is not None
 
     @property
@@ -107,8 +108,8 @@ class Bailout:
             self.notice()
 
     def continuation(self, name: str) -> Callable[..., Any]:
-        """What runs the rest of the program, from the value that did not fit and what was captured. ``name`` is what
-        tracebacks call it."""
+        """Return what runs the rest of the program, from the value that did not fit and what was captured. ``name`` is
+        what tracebacks call it."""
         self.record_taken()
         if self.restart is not None and self._places is not None:
             return partial(_restart, self.restart, self._places)

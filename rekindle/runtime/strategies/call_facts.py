@@ -106,13 +106,13 @@ def _test(facts: CallFacts, count: int) -> Callable[..., bool]:
             other = f"type(value) is not {type(value).__name__} or {differs}"  # 1 == 1.0
             lines.append(f"  if value is not v{number} and ({other}): return False")
     lines += ["  return True", " except (AttributeError, KeyError):", "  return False"]
-    exec("\n".join(lines), names)  # noqa: S102 (the text is ours; attributes have names that are identifiers)
+    exec("\n".join(lines), names)  # noqa: S102 (the text is generated here; attribute names are identifiers)
     test: Callable[..., bool] = names["hold"]
     return test
 
 
 def _module_name(path: ModulePath, known: dict[ModulePath, str], lines: list[str]) -> str:
-    """The variable that holds a module; adds the line that reads it the first time."""
+    """Return the variable that holds a module; adds the line that reads it the first time."""
     if not path.names:
         return f"r{path.input}"
     if path not in known:
@@ -124,9 +124,9 @@ def _module_name(path: ModulePath, known: dict[ModulePath, str], lines: list[str
 
 @dataclass(slots=True)
 class CallFactsFinder:
-    """Finds what may be assumed of the calls of a function.
+    """Finds facts about the calls of a function that a version may assume.
 
-    ``volatile`` are the attributes that have been seen with several values that are no bools.
+    ``volatile`` are the attributes for which several values other than bools have been seen.
     """
 
     record: GraphFunction
@@ -153,7 +153,7 @@ class CallFactsFinder:
 
 
 def _inputs(graph: Graph, arguments: Sequence[object]) -> dict[int, object]:
-    """Which inputs are None, present, True or False."""
+    """Return which inputs are None, present, True or False."""
     found: dict[int, object] = {}
     for index, (value, argument) in enumerate(zip(graph.inputs, arguments, strict=True)):
         if isinstance(value.type, OptionalType):
@@ -201,12 +201,12 @@ class AssumedAttributes:
 
 
 def _type_of(tensor: torch.Tensor) -> TensorType:
-    """What may be assumed of a tensor in an attribute."""
+    """Return what may be assumed of a tensor in an attribute."""
     return TensorType(tensor.dtype, tensor.device, (None,) * tensor.dim())
 
 
 def _value_of(arguments: Sequence[object], read: AttributeRead) -> object:
-    """What an attribute holds; ``UNKNOWN`` where it is not there."""
+    """Return what an attribute holds; ``UNKNOWN`` where it is not there."""
     module: Any = arguments[read.module.input]
     for name in read.module.names:
         parts = module._modules if isinstance(module, torch.nn.Module) else {}
@@ -225,7 +225,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _written_attributes(graphs: Iterable[Graph]) -> set[AttributeKey] | None:
-    """The attributes that a program writes to; None where it calls what may write to any."""
+    """Return the attributes that a program writes to; None where it calls what may write to any."""
     found: set[AttributeKey] = set()
     for graph in graphs:
         for node in nodes_within(graph):

@@ -229,7 +229,7 @@ def _nodes(graph: Graph, limit: int) -> int:
 
 
 def are_passes_watched() -> bool:
-    """Return whether somebody wants to see passes run, so that nothing is to be read from disk."""
+    """Return whether passes are observed, so that nothing may be read from disk."""
     debug = settings()
     return bool(debug.levels or debug.limits or debug.verify or has_user_passes())
 
@@ -244,7 +244,7 @@ def process_description() -> Encoded:
 
 @cache
 def _environment() -> bytes:
-    """A digest of PyTorch, Python, the machine and the files of this package."""
+    """Return a digest of PyTorch, Python, the machine and the files of this package."""
     described: list[Any] = [_FORMAT, sys.version, torch.__version__, platform.machine(), sys.platform]
     described.append(torch.backends.cpu.get_cpu_capability())
     described.append(sorted(_files(Path(__file__).parents[2])))
@@ -252,7 +252,7 @@ def _environment() -> bytes:
 
 
 def _files(folder: str | Path) -> list[tuple[str, int, int]]:
-    """The Python files of a folder and those within, with their sizes and when they were changed."""
+    """Return the Python files of a folder and those within, with their sizes and when they were changed."""
     found: list[tuple[str, int, int]] = []
     with os.scandir(folder) as entries:
         for entry in entries:

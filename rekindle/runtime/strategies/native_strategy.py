@@ -90,8 +90,8 @@ class NativeVersions(GraphVersions):
         return self._version_of(graph, started)
 
     def _fused(self, arguments: Sequence[object] | None, may_record: bool, is_last: bool) -> Graph | None:
-        """The graph of a version; None where there is nothing to differentiate and nothing that a kernel computes
-        alone, so that the version is the one for calls that record no gradients."""
+        """Return the graph of a version; None where there is nothing to differentiate and nothing that a kernel
+        computes alone, so that the version is the one for calls that record no gradients."""
         graph = self._shared_graph(arguments).copy()
         if not may_record:
             optimize(graph, FUSION)
@@ -106,7 +106,7 @@ class NativeVersions(GraphVersions):
         return graph
 
     def _shared_graph(self, arguments: Sequence[object] | None) -> Graph:
-        """The graph for calls like that with these arguments; for any, if there are none."""
+        """Return the graph for calls like that with these arguments; for any, if there are none."""
         key = self._creator.key
         if arguments is None or key is None:
             return self._graph_for(arguments)
@@ -132,7 +132,8 @@ _PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
 
 
 def _may_record(arguments: Sequence[object]) -> bool:
-    """Whether there may be a gradient to record. It chooses what is faster: each version is right for any call."""
+    """Return whether there may be a gradient to record. It chooses what is faster: each version is right for any
+    call."""
     if not torch.is_grad_enabled():
         return False
     for each in arguments:
@@ -145,20 +146,20 @@ def _may_record(arguments: Sequence[object]) -> bool:
 
 
 def _elements(arguments: Sequence[object]) -> int:
-    """How many elements the largest tensor has."""
+    """Return how many elements the largest tensor has."""
     tensors = [each for each in arguments if isinstance(each, torch.Tensor) and type(each) in _PLAIN_TENSORS]
     counts: list[object] = [each.numel() for each in tensors]
     return max([count for count in counts if isinstance(count, int)], default=0)  # tensors while torch.jit traces
 
 
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
-    """All passes that make the version of ``record`` for these arguments."""
+    """Return all passes that make the version of ``record`` for these arguments."""
     last = (*differentiation(_elements(arguments)), *RECORDED_FUSION) if _may_record(arguments) else FUSION
     return (*pipeline_for(record, arguments), *last)
 
 
 def native_version(graph: Graph, name: str) -> Version:
-    """The fastest way to run ``graph`` as a part of another, which has been optimised as a whole.
+    """Return the fastest way to run ``graph`` as a part of another, which has been optimised as a whole.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.

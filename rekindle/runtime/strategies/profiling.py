@@ -28,9 +28,9 @@ from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE,
 class TensorProfile:
     """What one ``prim::profile`` has seen.
 
-    ``type`` is what is true of all tensors that came, dtype, device, sizes, strides and whether a gradient is required;
-    None where there was none. ``nones`` counts None in a tensor's place, ``opaque_tensors`` tensors of which types tell
-    nothing: those of subclasses, and sparse ones.
+    ``type`` holds for all recorded tensors: dtype, device, sizes, strides and ``requires_grad``; None if there was no
+    tensor. ``nones`` counts None in place of a tensor, ``opaque_tensors`` tensors that types do not describe:
+    subclasses and sparse tensors.
     """
 
     seen: int = 0
@@ -86,8 +86,8 @@ class ProfilingRecord:
                 self.note(record, arguments[node.input.offset])
 
     def finish(self) -> Graph:
-        """The graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. More may
-        be noted afterwards, for another time."""
+        """Return the graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. More
+        may be noted afterwards, for another time."""
         with self._lock:
             for node, record in self.records.items():
                 profiled = record.merged_type
@@ -111,7 +111,7 @@ _profiled_runs: Final = [1]
 
 
 def profiled_runs() -> int:
-    """How many calls of a function are watched before it is specialised to what was seen."""
+    """Return how many calls of a function are watched before it is specialised to what was seen."""
     return _profiled_runs[0]
 
 

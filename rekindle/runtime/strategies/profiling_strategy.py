@@ -1,13 +1,12 @@
-"""The strategy ``profiling``: watch a call, specialise the function to what flowed, bail out where other things flow.
+"""The strategy ``profiling``: profile calls, specialize the function to the recorded types, bail out on others.
 
-The first calls run in the interpreter, with notes of the tensors that flow. Then there is a version in which guards
-insist on what was seen, and the passes work with it. The guards at its start, those of arguments and attributes, decide
-whether a call is for it: where one fails, the next older version is tried, and behind the oldest one the call is
-watched and gives rise to a new version. A guard that fails later leaves for the rest of the program.
+The first calls run in the interpreter, which records the types of tensors. Then a version is compiled that guards these
+types, and passes rely on them. The guards at its start, of arguments and attributes, select the version for a call: if
+one fails, the next older version is tried. After the oldest one the call is profiled, and results in a new version. A
+guard that fails later continues with the rest of the program.
 
-How many versions there may be, and which of them know sizes, :func:`rekindle.set_fusion_strategy` says. When they are
-spent, what fits none of them runs a version that assumes nothing; so there is a bound on what is compiled, whatever
-comes.
+:func:`rekindle.set_fusion_strategy` sets the number of versions, and which of them guard sizes. Once the limit is
+reached, calls that fit no version run one that assumes nothing; so the number of compilations is bounded.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class ProfiledVersion:
     misses: int = 0
 
     def fits(self, arguments: Sequence[object]) -> bool:
-        """Whether a call with these arguments passes the guards of arguments."""
+        """Return whether a call with these arguments passes the guards of arguments."""
         inputs = self.version.graph.inputs
         return all(
             bailout.test(arguments[bailout.argument]) for bailout in self.bailouts if bailout.argument is not None
@@ -121,7 +120,7 @@ class ProfilingStrategy:
     # -------------------------------------------------------------------------------------------------------- choosing
 
     def select(self, arguments: Sequence[object]) -> Version:
-        """What runs a call with these arguments."""
+        """Return what runs a call with these arguments."""
         current = self._current
         if current is not None and current is self._general:
             return current
@@ -131,7 +130,7 @@ class ProfilingStrategy:
         return current or self._begin()
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """The version for such arguments, made now: from their types alone, for nothing is run."""
+        """Return the version for such arguments, made now: from their types alone, for nothing is run."""
         with COMPILING, room_to_recurse(UNKNOWN_RANGE):
             at = self.newest
             while at is not None:
@@ -146,7 +145,7 @@ class ProfilingStrategy:
             return self._current or self.general()
 
     def general(self) -> Version:
-        """The version that assumes nothing."""
+        """Return the version that assumes nothing."""
         found = self._general
         if found is None:
             with COMPILING, room_to_recurse(UNKNOWN_RANGE):
@@ -163,7 +162,7 @@ class ProfilingStrategy:
                 graph = self.record.graph.copy()
                 optimize(graph, OPTIMIZATION)
                 for value in graph.inputs:
-                    value.set_type(unshaped(value.type))  # what a trace has seen binds nobody
+                    value.set_type(unshaped(value.type))  # types recorded by a trace are not guarantees
                 self._graph = graph
         return self._graph
 
@@ -180,7 +179,7 @@ class ProfilingStrategy:
     # -------------------------------------------------------------------------------------------------------- watching
 
     def _begin(self) -> Version:
-        """What runs calls as long as there is no version: it watches them."""
+        """Return what runs calls as long as there is no version: it watches them."""
         if SETTINGS.in_background and self._graph is None:
             if not self._is_busy:
                 self._is_busy = True
@@ -196,7 +195,7 @@ class ProfilingStrategy:
             return self._current
 
     def _profiled_code(self) -> Code | None:
-        """What notes what flows, if there may be one more version."""
+        """Return what notes what flows, if there may be one more version."""
         if self._knows_sizes and self._watching is None:
             self._recording = self._recording or ProfilingRecord(self.graph)
             self._watching = Code(self._recording.graph, self.record.name)
@@ -204,7 +203,7 @@ class ProfilingStrategy:
         return self._watching
 
     def _unknown(self, *arguments: object) -> Any:
-        """A call that fits no version."""
+        """Return a call that fits no version."""
         if self._is_busy:
             return InterpreterState(code_of(self.record)).run(arguments)
         with COMPILING:
@@ -269,13 +268,13 @@ class ProfilingStrategy:
         self.counters.guards += len(bailouts)
 
     def _misfit(self, specialization: ProfiledVersion, *arguments: object) -> Any:
-        """A call that does not fit the start of a version."""
+        """Return a call that does not fit the start of a version."""
         self.counters.entry_failures += 1
         older = specialization.older
         return self._unknown(*arguments) if older is None else older.version.function(*arguments)
 
     def _missed(self, specialization: ProfiledVersion) -> None:
-        """A call is leaving a version in its middle."""
+        """Record that a call bails out of a version."""
         self.counters.bailouts += 1
         specialization.misses += 1
         if specialization.misses == self._patience:

@@ -1,10 +1,10 @@
 """The strategy ``simple``: one version of a function for each kind of call.
 
-Calls are told apart twice. What can be tested before anything is optimised comes first: which inputs are None, and what
-the attributes of modules hold (:class:`~rekindle.runtime.strategies.call_facts.CallFacts`). The graph is evaluated
-partially for calls of which the same is known, and optimised. If the result queries properties of its arguments, their
-:class:`~rekindle.runtime.strategies.argument_spec.ArgumentSpec` chooses among versions that know the answers. Calls
-beyond the most versions that there may be run a version for any arguments.
+Calls are distinguished twice. First, by facts that can be tested before optimization: which inputs are None, and the
+values of module attributes (:class:`~rekindle.runtime.strategies.call_facts.CallFacts`). The graph is partially
+evaluated for calls with the same facts, and optimized. If the result queries properties of its arguments, their
+:class:`~rekindle.runtime.strategies.argument_spec.ArgumentSpec` selects among versions that are specialized to these.
+Calls beyond the maximum number of versions run a version for any arguments.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SpecializeArguments:
 
 
 def pipeline_for(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
-    """All passes that make the version of ``record`` for these arguments."""
+    """Return all passes that make the version of ``record`` for these arguments."""
     finder = CallFactsFinder(record)
     versions = GraphVersions(record, VersionBudget(), finder.evaluation(arguments))
     return (*versions.passes_for(arguments), versions.specialization_for(arguments), *SPECIALIZATION)
@@ -106,10 +106,10 @@ class VersionBudget:
 
 
 class GraphVersions:
-    """The versions of a function for calls that are as ``evaluation``, which assumes something of them, found one.
+    """The versions of a function for calls that satisfy the assumptions of ``evaluation``.
 
-    Where the evaluation was one of types, the function is evaluated anew for each spec of arguments; otherwise its
-    optimised graph is specialised."""
+    If the evaluation propagated types, the function is re-evaluated for each argument spec; otherwise its optimized
+    graph is specialized."""
 
     def __init__(
         self,
@@ -139,30 +139,30 @@ class GraphVersions:
         self._general = None if self.facts.hold is None else general
 
     def passes_for(self, arguments: Sequence[object]) -> tuple[Pass, ...]:
-        """The passes that make the graph for these arguments before :class:`SpecializeArguments`."""
+        """Return the passes that make the graph for these arguments before :class:`SpecializeArguments`."""
         key, facts = self._creator.key, self.facts
         types = self._creator.types_for(key(*arguments)) if key is not None and self._with_types else {}
         assumed = AssumedAttributes(facts.attributes)
         return (PartialEvaluation(facts.inputs, types, assumed, self._with_types), *OPTIMIZATION)
 
     def specialization_for(self, arguments: Sequence[object]) -> SpecializeArguments:
-        """The pass that follows :meth:`passes_for`. Optimised graphs may ask more of arguments than what chooses among
-        versions."""
+        """Return the pass that follows :meth:`passes_for`. Optimised graphs may ask more of arguments than what chooses
+        among versions."""
         return SpecializeArguments(arguments, self._creator.queried_properties)
 
     def find(self, arguments: Sequence[object]) -> Version | None:
-        """What runs a call with these arguments, if there is anything yet."""
+        """Return what runs a call with these arguments, if there is anything yet."""
         table, key = self._table_for(arguments), self._creator.key
         if key is None:
             return table.fallback
         return table.by_spec.get(key(*arguments)) or table.fallback
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """The same, made if there is none."""
+        """Return the same, made if there is none."""
         return self._prepared(arguments, self._table_for(arguments))
 
     def general(self) -> Version:
-        """The version for any arguments."""
+        """Return the version for any arguments."""
         return self._general_of(self._table)
 
     @property
@@ -173,17 +173,17 @@ class GraphVersions:
     # --------------------------------------------------------------------------------------------------------- making
 
     def _evaluated_by(self, evaluation: PartialEvaluation) -> Graph:
-        """The graph of the function after ``evaluation``, optimised if that is no evaluation of types."""
+        """Return the graph of the function after ``evaluation``, optimized unless it was an evaluation with types."""
         graph = self._record.graph.copy()
         optimize(graph, (evaluation,) if evaluation.with_types else (evaluation, *OPTIMIZATION))
         return graph
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
-        """The table of the versions for calls like one with these arguments."""
+        """Return the table of the versions for calls like one with these arguments."""
         return self._table
 
     def _prepared(self, arguments: Sequence[object], table: VersionTable) -> Version:
-        """The version in ``table`` for calls like one with these arguments, made if there is none."""
+        """Return the version in ``table`` for calls like one with these arguments, made if there is none."""
         key = self._creator.key
         if self._budget.is_spent and self._general is not None and table.general is None:
             table.fallback = self._general()
@@ -198,13 +198,13 @@ class GraphVersions:
         return found
 
     def _general_of(self, table: VersionTable) -> Version:
-        """The version in ``table`` for any arguments."""
+        """Return the version in ``table`` for any arguments."""
         if table.general is None:
             table.general = self._make(None, table)
         return table.general
 
     def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
-        """The version for calls like one with these arguments; for any, if there are none."""
+        """Return the version for calls like one with these arguments; for any, if there are none."""
         started = time.perf_counter()
         self._count(arguments)
         graph = self._optimized(arguments, "simple", lambda: self._graph_for(arguments))
@@ -214,7 +214,8 @@ class GraphVersions:
     def _optimized(
         self, arguments: Sequence[object] | None, kind: str, build: Callable[[], Graph | None]
     ) -> Graph | None:
-        """The graph of that kind for these arguments: from disk, where a process made it before, or from ``build``."""
+        """Return the graph of that kind for these arguments: from disk, where a process made it before, or from
+        ``build``."""
         if self._stored is None:
             return build()
         key = self._creator.key
@@ -226,7 +227,7 @@ class GraphVersions:
         self._budget.made += arguments is not None or self._general is not None
 
     def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
-        """The graph of that version, which nobody changes."""
+        """Return the graph of that version, which must not be changed."""
         if arguments is None or not self._with_types:
             if not self._is_optimized:
                 optimize(self._evaluated, OPTIMIZATION)
@@ -240,7 +241,7 @@ class GraphVersions:
         return graph
 
     def _version_of(self, graph: Graph, started: float) -> Version:
-        """What runs ``graph``, made since ``started``."""
+        """Return what runs ``graph``, made since ``started``."""
         version = Version.of(graph, self._record.name)
         self.facts.use_machine_code()
         version.seconds = time.perf_counter() - started
@@ -266,7 +267,7 @@ class SpecializingStrategy:
         """The function as it was compiled, while a version is being made in the background."""
 
     def select(self, arguments: Sequence[object]) -> Version:
-        """What runs a call with these arguments."""
+        """Return what runs a call with these arguments."""
         for each in self._graphs:
             hold = each.facts.hold
             if hold is None or hold(*arguments):
@@ -274,12 +275,12 @@ class SpecializingStrategy:
         return self._missing_version(arguments)
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """The same, made before it returns."""
+        """Return the same, made before it returns."""
         with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE), compilation_of(_short_name(self._record)):
             return self._graph_for(arguments).prepare(arguments)
 
     def general(self) -> Version:
-        """The version for any arguments."""
+        """Return the version for any arguments."""
         with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
             return self._general_graph().general()
 
@@ -290,7 +291,7 @@ class SpecializingStrategy:
         return [version for each in graphs for version in each.versions]
 
     def _graph_for(self, arguments: Sequence[object]) -> GraphVersions:
-        """What there is for calls like one with these arguments, made if there is nothing."""
+        """Return what there is for calls like one with these arguments, made if there is nothing."""
         for each in self._graphs:
             if each.facts.hold is None or each.facts.hold(*arguments):
                 return each
@@ -317,7 +318,7 @@ class SpecializingStrategy:
         return self._general
 
     def _missing_version(self, arguments: Sequence[object]) -> Version:
-        """What runs a call for which nothing is there yet."""
+        """Return what runs a call for which nothing is there yet."""
         if not SETTINGS.in_background:
             return self.prepare(arguments)
         if self._pending is None:
@@ -335,5 +336,5 @@ class SpecializingStrategy:
 
 
 def _short_name(record: GraphFunction) -> str:
-    """The name of a function with its class or module: ``Linear.forward``."""
+    """Return the name of a function with its class or module: ``Linear.forward``."""
     return ".".join(record.name.split(".")[-2:])

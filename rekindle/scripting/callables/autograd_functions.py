@@ -32,9 +32,9 @@ _GIVEN: Final = object()
 
 
 def function_class_of(obj: object) -> type[torch.autograd.Function] | None:
-    """The class of which ``obj`` is the ``apply``; None where it is something else."""
+    """Return the class of which ``obj`` is the ``apply``; None where it is something else."""
     if not isinstance(obj, (types.MethodType, types.BuiltinMethodType)) or obj.__name__ != "apply":
-        return None  # since PyTorch 2.15 ``apply`` is no Python function
+        return None  # since PyTorch 2.15 ``apply`` is not a Python function
     owner = obj.__self__
     return owner if isinstance(owner, type) and issubclass(owner, torch.autograd.Function) else None
 
@@ -76,8 +76,8 @@ class AppliedFunction(SugaredFunction, StaticValue):
         return UnsupportedError(f"{self.description} takes no arguments by name", range, hint="give them by position")
 
     def _result(self, range: SourceRange, targets: int) -> Type:
-        """What ``forward`` returns: what its annotation says, else as many Tensors as its ``return`` shows, or as the
-        call is unpacked to."""
+        """Return what ``forward`` returns: what its annotation says, else as many Tensors as its ``return`` shows, or
+        as the call is unpacked to."""
         annotation = annotations_of(self.cls.forward).get("return")
         declared = None if annotation is None else find_type(annotation, range, self.resolver)
         if declared is not None:
@@ -112,7 +112,7 @@ class Application:
 
 
 def _python_object(item: SugaredValue) -> object:
-    """The Python object that an argument is, where it is no value of the graph."""
+    """Return the Python object of an argument that is not a value of the graph."""
     if isinstance(item, PythonObject):
         return item.obj
     found = getattr(item, "function", None)  # a function that would be compiled where the program called it
@@ -120,7 +120,8 @@ def _python_object(item: SugaredValue) -> object:
 
 
 def _dtype_places(cls: type[torch.autograd.Function]) -> list[int]:
-    """The positions of the arguments of ``apply`` that are dtypes, as the names and annotations of ``forward`` say."""
+    """Return the positions of the arguments of ``apply`` that are dtypes, as the names and annotations of ``forward``
+    say."""
     names = list(inspect.signature(cls.forward).parameters.values())
     if cls.setup_context is torch.autograd.Function.setup_context:
         names = names[1:]  # ctx comes first
@@ -133,7 +134,7 @@ def _dtype_places(cls: type[torch.autograd.Function]) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _returned(forward: Any) -> int | None:
-    """How many values the source of ``forward`` returns: 1, or the length of its tuples; None where it does not
+    """Return how many values the source of ``forward`` returns: 1, or the length of its tuples; None where it does not
     show."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(forward))).body[0]
@@ -151,7 +152,7 @@ def _returned(forward: Any) -> int | None:
 
 
 def _own_returns(tree: ast.AST) -> list[ast.expr]:
-    """What the statements ``return`` of a function return, without those of functions within it."""
+    """Return what the statements ``return`` of a function return, without those of functions within it."""
     found: list[ast.expr] = []
     waiting = list(ast.iter_child_nodes(tree))
     while waiting:

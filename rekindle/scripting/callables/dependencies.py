@@ -148,7 +148,7 @@ def described_declaration(declaration: Declaration) -> Encoded:
 
 
 def _without_class(default: Any) -> Any:
-    """Return what stands for a default: the name of a class, which is no value in a program."""
+    """Return a substitute for a default: the name of a class, which is not a value in a program."""
     return f"class {default.__module__}.{default.__qualname__}" if isinstance(default, type) else default
 
 

@@ -68,7 +68,7 @@ class Wrapper(SugaredFunction, StaticValue):
 
 
 def forwarding(function: types.FunctionType) -> Forwarding | None:
-    """How ``function`` forwards, where it is a wrapper that takes any arguments; None for others."""
+    """Return how ``function`` forwards, where it is a wrapper that takes any arguments; None for others."""
     inner: Any = vars(function).get("__wrapped__")
     if not isinstance(inner, types.FunctionType):
         return None

@@ -27,15 +27,15 @@ _CACHE = "__rekindle_records__"
 
 @dataclass(slots=True)
 class _CachedRecords:
-    """What a function keeps. ``function`` tells a function from its copies, which share the attribute
-    (``functools.wraps``)."""
+    """Compiled records that a function caches. ``function`` distinguishes a function from its copies, which share
+    the attribute (``functools.wraps``)."""
 
     function: types.FunctionType
     records: tuple[GraphFunction, ...]
 
 
 def records_of(function: types.FunctionType) -> tuple[GraphFunction, ...]:
-    """The records of a Python function: one, or one for each declared overload."""
+    """Return the records of a Python function: one, or one for each declared overload."""
     cached = vars(function).get(_CACHE)
     if isinstance(cached, _CachedRecords) and cached.function is function:
         return cached.records
@@ -47,12 +47,12 @@ def records_of(function: types.FunctionType) -> tuple[GraphFunction, ...]:
 
 
 def record_of(function: types.FunctionType) -> GraphFunction:
-    """The record of a function without overloads; of one with overloads, of its first."""
+    """Return the record of a function without overloads; of one with overloads, of its first."""
     return records_of(function)[0]
 
 
 def records_called(function: types.FunctionType) -> tuple[GraphFunction, ...]:
-    """The records that a call of the function may mean: those of both functions, where a boolean chooses one."""
+    """Return the records that a call of the function may mean: those of both functions, where a boolean chooses one."""
     dispatch = boolean_dispatch_of(function)
     if dispatch is None:
         return records_of(function)
@@ -73,8 +73,8 @@ def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunc
 
 
 def underlying_function(obj: object) -> types.FunctionType | None:
-    """The Python function behind one that ``torch.jit.script`` has decorated and keeps, or that ``script_if_tracing``
-    has, ours or ``torch.jit``'s; None for anything else."""
+    """Return the Python function that ``torch.jit.script`` or ``script_if_tracing``, this package's or
+    ``torch.jit``'s, has decorated; None for anything else."""
     if isinstance(obj, types.FunctionType):
         return _compiled_if_tracing(obj)
     if not isinstance(obj, torch_jit.SCRIPT_FUNCTION):

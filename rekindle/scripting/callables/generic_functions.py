@@ -29,8 +29,8 @@ _known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDic
 
 
 def may_be_generic(function: types.FunctionType) -> bool:
-    """Whether calls may have to tell what the function takes: it has ``*args`` or ``**kwargs``, or parameters of which
-    it says no type."""
+    """Return whether calls may have to determine the parameter types: it has ``*args`` or ``**kwargs``, or
+    parameters without a type."""
     known = _known.get(function)
     if known is None:
         known = _known[function] = _ask(function)
@@ -48,7 +48,7 @@ def _ask(function: types.FunctionType) -> bool:
 
 
 def takes_any_number(function: types.FunctionType) -> bool:
-    """Whether it has ``*args`` or ``**kwargs``."""
+    """Return whether it has ``*args`` or ``**kwargs``."""
     return bool(function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
 
 
@@ -60,8 +60,8 @@ def _parameters(function: types.FunctionType) -> Sequence[str]:
 def needs_call_types(
     function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], skipped: int = 0
 ) -> bool:
-    """Whether the call has to tell what the function takes: it is given something else than Tensors, or has defaults,
-    where it says nothing. The first ``skipped`` parameters do not count."""
+    """Return whether the call has to determine the parameter types: parameters without a type get arguments other
+    than Tensors, or have defaults. The first ``skipped`` parameters do not count."""
     _, inner = unwrapped(function)
     if takes_any_number(inner):
         return True
@@ -79,8 +79,8 @@ def needs_call_types(
 
 
 def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
-    """Whether the arguments of a call of the method are of the types that its parameters have without annotations: a
-    Tensor, or the type of the default."""
+    """Return whether the arguments of a call of the method are of the types that its parameters have without
+    annotations: a Tensor, or the type of the default."""
     _, inner = unwrapped(function)
     names = _parameters(inner)
     if takes_any_number(inner) or not open_parameters(inner).isdisjoint(names):
@@ -97,7 +97,7 @@ def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], k
 
 
 def generic_function(function: types.FunctionType) -> GenericFunction:
-    """The function as one that is compiled for what it is given; the same at each call."""
+    """Return the function as one that is compiled for what it is given; the same at each call."""
     cached = vars(function).get(_CACHE)
     if isinstance(cached, tuple) and cached[0] is function:
         found: GenericFunction = cached[1]
@@ -113,7 +113,8 @@ def make_generic(
     forms: Mapping[str, SugaredValue] | None = None,
     names: Mapping[str, object] | None = None,
 ) -> GenericFunction:
-    """The function as one that is compiled for what it is given, with names that mean something of their own in it."""
+    """Return the function as one that is compiled for what it is given, with names that mean something of their own in
+    it."""
     managers, inner = unwrapped(function)
     definition = without_open(function_def(inner, unwrap=False), inner)
     if managers:

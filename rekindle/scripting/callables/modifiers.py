@@ -53,7 +53,7 @@ _MODIFIERS: Final = {
 
 
 def modifier_of(function: object) -> Modifier:
-    """What the mark on ``function`` (or on the function of a bound method) says."""
+    """Return what the mark on ``function`` (or on the function of a bound method) says."""
     function = getattr(function, "__func__", function)
     if isinstance(function, property):
         function = function.fget
@@ -65,7 +65,7 @@ def modifier_of(function: object) -> Modifier:
 
 
 def is_left_to_python(function: object) -> bool:
-    """Whether ``function`` is never compiled."""
+    """Return whether ``function`` is never compiled."""
     return modifier_of(function) in (Modifier.IGNORE, Modifier.UNUSED)
 
 
@@ -226,7 +226,7 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
     if origin is tuple:
         wanted = () if args == ((),) else args
         return len(obj) == len(wanted) and all(map(isinstance_, obj, wanted))
-    raise TypeError(f"isinstance cannot tell whether a value is a {target_type}")
+    raise TypeError(f"isinstance cannot test whether a value is a {target_type}")
 
 
 def is_scripting() -> bool:

@@ -51,7 +51,7 @@ remember_overloads()
 
 
 def overloads_of(function: types.FunctionType) -> Sequence[types.FunctionType]:
-    """The declarations of overloads that stand before ``function`` in its file."""
+    """Return the declarations of overloads that precede ``function`` in its file."""
     remember_overloads()
     found = _declared.get(qualified_name(function), [])
     code = function.__code__
@@ -94,7 +94,7 @@ def _forgotten(function: types.FunctionType) -> Iterator[types.FunctionType]:
 
 
 def _declarations(text: str) -> Iterator[tuple[str, int]]:
-    """The names of the functions that are declared in the text, each with the index of its first line."""
+    """Yield the names of the functions that are declared in the text, each with the index of its first line."""
     line = counted = 0
     at = text.find("_overload")
     while at >= 0:
@@ -107,7 +107,7 @@ def _declarations(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _declaration_at(index: int, lines: list[str], function: types.FunctionType) -> types.FunctionType | None:
-    """The function that is declared there, without its decorators; None if these are not PyTorch's."""
+    """Return the function that is declared there, without its decorators; None if these are not PyTorch's."""
     code, names = function.__code__, function.__globals__
     try:
         tree = ast.parse("".join(inspect.getblock(lines[index:])))
@@ -128,7 +128,7 @@ def _declaration_at(index: int, lines: list[str], function: types.FunctionType) 
 
 
 def _value_of(expression: ast.expr, names: dict[str, Any]) -> object:
-    """What a dotted name means; None for anything else."""
+    """Return what a dotted name means; None for anything else."""
     if isinstance(expression, ast.Attribute):
         return getattr(_value_of(expression.value, names), expression.attr, None)
     return names.get(expression.id) if isinstance(expression, ast.Name) else None

@@ -88,7 +88,8 @@ class PythonFunctionValue(SugaredValue):
 
 
 def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_method: bool) -> FunctionSchema:
-    """What a Python function takes and returns, by its annotations alone. ``self`` of a method may be anything."""
+    """Return what a Python function takes and returns, by its annotations alone. ``self`` of a method may be
+    anything."""
     definition = function_def(function, signature_only=True)
     signature = inspect.signature(function)
     defaults = {

@@ -70,14 +70,14 @@ class Owner(Protocol):
         """Whether it is still as the key says."""
 
     def method(self, number: int, name: str) -> GraphFunction | None:
-        """A method of one of the types; None where there is none."""
+        """Return a method of one of the types; None where there is none."""
 
 
 class Storage(Protocol):
     """Where functions are kept: a :class:`~rekindle.codegen.llvm.disk_cache.DiskCache`, or a part of one."""
 
     def load(self, key: bytes) -> bytes | None:
-        """What was stored under ``key``."""
+        """Return what was stored under ``key``."""
 
     def store(self, key: bytes, payload: bytes) -> bool:
         """Keep ``payload`` under ``key``; whether that worked."""
@@ -110,8 +110,8 @@ class StoredFunction:
         *,
         is_method: bool = False,
     ) -> StoredFunction | None:
-        """Return where ``function``, compiled under this name, is kept; None if it is not. Of a method, what it belongs
-        to has still to be told."""
+        """Return where ``function``, compiled under this name, is stored; None if it is not. For a method, the owner
+        is still to be set."""
         disk = current_storage[-1] if current_storage else disk_cache()
         if disk is None or are_passes_watched() or "__wrapped__" in vars(function):
             return None
@@ -259,7 +259,8 @@ def _exception_name(cls: type) -> str:
 
 
 def _builtin_functions(graph: Graph) -> Sequence[tuple[str, int]]:
-    """The functions that extend operators and that a graph calls, each by the operator and its number among them."""
+    """Return the functions that extend operators and that a graph calls, each by the operator and its number among
+    them."""
     found: dict[tuple[str, int], None] = {}
     for node in graph.all_nodes():
         callee = called_function(node)
@@ -277,7 +278,7 @@ def _number_of(owner: object, references: References) -> int:
 
 
 def _called_methods(graph: Graph, references: References) -> Encoded:
-    """The methods that a graph calls: the numbers of their types, their names, and what they were compiled to.
+    """Return the methods that a graph calls: the numbers of their types, their names, and what they were compiled to.
 
     Raises:
         NotKept: one of them is not kept.
@@ -296,7 +297,7 @@ def _called_methods(graph: Graph, references: References) -> Encoded:
 
 
 def _library_functions(graph: Graph, found: dict[GraphFunction, None] | None = None) -> Sequence[GraphFunction]:
-    """The functions of the frontend's library that a graph calls, each after those that it calls."""
+    """Return the functions of the frontend's library that a graph calls, each after those that it calls."""
     found = {} if found is None else found
     for node in graph.all_nodes():
         callee = called_function(node)

@@ -1,8 +1,8 @@
-"""Parameters of which a Python function says no type that a program has: ``*args``, ``**kwargs``, ``Optional[Cache]``,
-``Callable``, ``Iterable``.
+"""Untyped parameters: those of a Python function without a type that programs have: ``*args``, ``**kwargs``,
+``Optional[Cache]``, ``Callable``, ``Iterable``.
 
-Calls from programs tell what they take (:mod:`rekindle.scripting.callables.generic_functions`). Where Python calls the
-compiled function, nothing does, and each of them is what Python makes of it that is given nothing: the default.
+Calls from programs determine their types (:mod:`rekindle.scripting.callables.generic_functions`). If Python calls the
+compiled function, nothing determines them, and each has its value without an argument: the default.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rekindle.syntax.views import Def, Param
 
 
 def is_callable(annotation: object) -> bool:
-    """Whether an annotation asks for a function: ``Callable[[int], int]``, also as an Optional."""
+    """Return whether an annotation asks for a function: ``Callable[[int], int]``, also as an Optional."""
     if isinstance(annotation, str):
         return "Callable" in annotation
     if annotation is typing.Callable or annotation is collections.abc.Callable:
@@ -52,7 +52,7 @@ _MADE_OF_OTHERS: Final = (list, dict, tuple, typing.Union, types.UnionType)
 
 
 def _is_plain(annotation: object) -> bool:
-    """Whether an annotation is one that programs have, whatever else is known: ``Optional[List[Tensor]]``."""
+    """Return whether an annotation is one that programs have, whatever else is known: ``Optional[List[Tensor]]``."""
     if id(annotation) in _PLAIN:
         return True
     if isinstance(annotation, (type, str)):
@@ -62,8 +62,8 @@ def _is_plain(annotation: object) -> bool:
 
 
 def is_untyped(annotation: object, resolver: PythonResolver) -> bool:
-    """Whether an annotation means no type of programs: it asks for a function, for a container of whatever it may be,
-    or for an object that only Python has. One that names what does not exist is an error, which is told elsewhere."""
+    """Return whether an annotation is not a type of programs: it requires a function, an arbitrary container, or an
+    object that only Python has. An annotation with an undefined name is an error, which is reported elsewhere."""
     if is_callable(annotation) or any(annotation is kind for kind in _KINDS_OF_CONTAINERS):
         return True
     try:
@@ -86,7 +86,7 @@ _found: weakref.WeakKeyDictionary[types.FunctionType, frozenset[str]] = weakref.
 
 
 def open_parameters(function: types.FunctionType) -> frozenset[str]:
-    """The parameters, and ``return``, whose annotations say nothing."""
+    """Return the parameters, and ``return``, whose annotations say nothing."""
     known = _found.get(function)
     if known is None:
         unclear = {name: item for name, item in annotations_of(function).items() if not _is_plain(item)}
@@ -98,7 +98,7 @@ def open_parameters(function: types.FunctionType) -> frozenset[str]:
 
 
 def without_open(definition: Def, function: types.FunctionType) -> Def:
-    """The definition without the annotations that say nothing."""
+    """Return the definition without the annotations that say nothing."""
     names = open_parameters(function)
     if not names:
         return definition
@@ -120,9 +120,9 @@ def closed(
     *,
     is_method: bool,
 ) -> tuple[Def, dict[str, Type], dict[str, Known]]:
-    """The definition as Python can call it, with the types of parameters that can only be None, and what those mean
-    that it has no longer. Of methods these are ``*args`` and ``**kwargs``, too; a function that takes them is to be
-    called by another one."""
+    """Return the definition as Python can call it, with the types of parameters that can only be None, and what those
+    mean that it has no longer. Of methods these are ``*args`` and ``**kwargs``, too; a function that takes them is to
+    be called by another one."""
     names = open_parameters(function)
     variadic = is_method and any(param.is_variadic for param in definition.params)
     if not names and not variadic:
@@ -143,7 +143,7 @@ def closed(
             params.append(param)
         elif name in names and name in defaults:
             known[name] = _default(defaults[name], resolver, name)
-        elif known and not param.kwarg_only:  # what stood before it is gone
+        elif known and not param.kwarg_only:  # the parameter before it was removed
             params.append(Param.create(param.range, param.name, param.annotation, param.default, True))
         else:
             params.append(param)

@@ -1,4 +1,4 @@
-"""The methods that ``@dataclass`` makes, of which Python keeps no source: written anew, for the compiler."""
+"""The methods that ``@dataclass`` generates, whose source Python does not keep: regenerated for the compiler."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from rekindle.syntax.views import Def
 
 
 def check_dataclass(cls: Any, range: SourceRange) -> None:
-    """Refuse what a program cannot do for a dataclass.
+    """Reject dataclasses that programs do not support.
 
     Raises:
-        NotScriptableError: None can be given for a field, and cannot be told from the default that a factory makes.
+        NotScriptableError: None is valid for a field, and cannot be distinguished from the default of a factory.
     """
     for item in _parameters(cls):
         if item.default_factory is not dataclasses.MISSING and "Optional" in str(item.type):
@@ -35,7 +35,7 @@ def check_dataclass(cls: Any, range: SourceRange) -> None:
 
 
 def inner_of_init_var(annotation: object) -> object:
-    """The type within ``InitVar[…]``, also as a string; None for any other annotation."""
+    """Return the type within ``InitVar[…]``, also as a string; None for any other annotation."""
     if isinstance(annotation, dataclasses.InitVar):
         return annotation.type
     if isinstance(annotation, str):
@@ -45,7 +45,7 @@ def inner_of_init_var(annotation: object) -> object:
 
 
 def is_frozen(cls: Any) -> bool:
-    """Whether the attributes of a dataclass cannot be assigned."""
+    """Return whether the attributes of a dataclass cannot be assigned."""
     return dataclasses.is_dataclass(cls) and bool(vars(cls)["__dataclass_params__"].frozen)
 
 
@@ -67,7 +67,7 @@ def generated_methods(cls: Any) -> list[str]:
 
 def _is_generated(cls: type, name: str) -> bool:
     """Return whether ``@dataclass`` made the method: it compiles a text, in which each method is a local function of
-    ``__create_fn__``. Python tells that name from 3.11 on."""
+    ``__create_fn__``. Python records that name from 3.11 on."""
     code = getattr(vars(cls).get(name), "__code__", None)
     if code is None or code.co_filename != "<string>":
         return False
@@ -109,7 +109,7 @@ def _parsed(text: str, cls: type) -> Def:
 
 
 def _is_made(item: Any) -> bool:
-    """Whether the default of a field is made anew for each object."""
+    """Return whether the default of a field is created for each object."""
     return item.default_factory is not dataclasses.MISSING
 
 
@@ -118,17 +118,17 @@ def _has_default(item: Any) -> bool:
 
 
 def _default(item: Any) -> object:
-    """What a parameter has by default: None stands for what the factory makes."""
+    """Return what a parameter has by default: None stands for what the factory makes."""
     return None if _is_made(item) else item.default
 
 
 def _parameters(cls: Any) -> list[Any]:
-    """What ``__init__`` takes, in order: fields, and variables that only ``__post_init__`` sees."""
+    """Return what ``__init__`` takes, in order: fields, and variables that only ``__post_init__`` sees."""
     return [item for item in cls.__dataclass_fields__.values() if item.init and not _is_of_class(cls, item)]
 
 
 def _is_of_class(cls: Any, item: Any) -> bool:
-    """Whether it is a ClassVar."""
+    """Return whether it is a ClassVar."""
     return item not in dataclasses.fields(cls) and not _is_init_var(cls, item)
 
 
@@ -154,7 +154,7 @@ _LITERALS: Final[dict[Any, str]] = {list: "[]", dict: "{}"}
 
 
 def _assignment(item: Any) -> list[str]:
-    """How ``__init__`` gives a field its value."""
+    """Return how ``__init__`` gives a field its value."""
     name, made = item.name, _LITERALS.get(item.default_factory, f"_factory_of_{item.name}()")
     if not item.init:
         if not _has_default(item):

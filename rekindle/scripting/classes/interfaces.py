@@ -62,18 +62,18 @@ def interface(cls: T) -> T:
         raise TypeError("interface is a decorator of classes")
     for base in cls.__mro__[1:]:
         if base not in _NEUTRAL and not is_interface(base):
-            raise TypeError(f"the interface '{cls.__name__}' derives from '{base.__name__}', which is no interface")
+            raise TypeError(f"the interface '{cls.__name__}' derives from '{base.__name__}', which is not an interface")
     setattr(cls, _MARKS[0], True)
     return cls
 
 
 def is_interface(cls: type) -> bool:
-    """Whether a Python class is marked as an interface."""
+    """Return whether a Python class is marked as an interface."""
     return any(mark in vars(cls) for mark in _MARKS)
 
 
 def interface_type(cls: type, range: SourceRange) -> InterfaceType:
-    """The type that an interface is.
+    """Return the type that an interface is.
 
     Raises:
         CompileError: it has anything but methods without a body.

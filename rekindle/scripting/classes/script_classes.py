@@ -83,7 +83,7 @@ _HEAP_TYPE: Final = 1 << 9
 
 
 def may_be_script_class(cls: type) -> bool:
-    """Whether ``cls`` is a plain class written in Python."""
+    """Return whether ``cls`` is a plain class written in Python."""
     if (
         not cls.__flags__ & _HEAP_TYPE
         or issubclass(cls, _NO_SCRIPT_CLASSES)
@@ -103,8 +103,8 @@ def _function_of(member: Any) -> Any:
 
 
 def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
-    """The type of the objects of ``cls``; its ``__init__`` is compiled to learn of its attributes, its other methods
-    when they are called.
+    """Return the type of the objects of ``cls``; its ``__init__`` is compiled to learn of its attributes, its other
+    methods when they are called.
 
     Raises:
         NotScriptableError: the class does what no script class can do.
@@ -117,7 +117,8 @@ def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
 
 
 def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> ClassType:
-    """The type of the objects of ``cls``, incomplete and to be forgotten where ``__init__`` cannot be compiled."""
+    """Return the type of the objects of ``cls``, incomplete and to be forgotten where ``__init__`` cannot be
+    compiled."""
     found = kept_type(cls)
     if isinstance(found, ClassType):
         return found
@@ -188,7 +189,8 @@ def _check(cls: type, range: SourceRange) -> None:
 
 
 def _is_written_by_dataclass(function: Any) -> bool:
-    """Whether ``@dataclass`` put it into the class: text that it made, or, since Python 3.13, a function of its own."""
+    """Return whether ``@dataclass`` put it into the class: text that it made, or, since Python 3.13, a function of its
+    own."""
     made = ("<string>", dataclasses.__file__)
     return isinstance(function, FunctionType) and inspect.unwrap(function).__code__.co_filename in made
 
@@ -198,12 +200,13 @@ _NO_MEMBERS: Final = (object, abc.ABC, typing.Generic, typing.Protocol)
 
 
 def lineage(cls: type) -> list[type]:
-    """The class and those that it inherits something from, in the order in which Python looks for a name."""
+    """Return the class and those that it inherits something from, in the order in which Python looks for a name."""
     return [base for base in cls.__mro__ if base not in _NO_MEMBERS and not is_interface(base)]
 
 
 def members_of(cls: type) -> dict[str, tuple[Any, type]]:
-    """What the bodies of the class and of its bases define, each with the class in which it stands; the bases first."""
+    """Return the definitions in the bodies of the class and of its bases, each with the class that contains it; the
+    bases first."""
     found: dict[str, tuple[Any, type]] = {}
     for owner in reversed(lineage(cls)):
         for name, member in vars(owner).items():
@@ -261,7 +264,7 @@ class _Filler:
             self.type.methods["__init__"].ensure_defined(range)
 
     def _resolver_of(self, owner: type) -> PythonResolver:
-        """Resolves names in the module in which ``owner`` stands."""
+        """Return a resolver of names in the module that defines ``owner``."""
         if owner.__module__ == self.cls.__module__:
             return self.resolver
         module = sys.modules.get(owner.__module__)
@@ -325,7 +328,7 @@ class _Filler:
         return GraphFunction(f"{self.type.name}.{name}", function_creator=define)
 
     def _class_method(self, function: FunctionType, owner: type) -> GraphFunction:
-        """A class method is a function that knows the class."""
+        """Return a class method: a function with the class bound."""
 
         def define(record: GraphFunction) -> None:
             compile_function(
@@ -339,8 +342,9 @@ class _Filler:
         return GraphFunction(name, function_creator=define, docstring=function.__doc__)
 
     def inherited(self, name: str, after: type, declared: dict[str, Type] | None, value: Value) -> SugaredValue | None:
-        """The method of ``value`` that ``super()`` has in the class ``after``, compiled for these objects; None where
-        no class after it has one. ``declared`` are the types of attributes, where ``__init__`` is being compiled."""
+        """Return the method of ``value`` that ``super()`` has in the class ``after``, compiled for these objects; None
+        where no class after it has one. ``declared`` are the types of attributes, where ``__init__`` is being
+        compiled."""
         order = lineage(self.cls)
         for owner in order[order.index(after) + 1 :]:
             member = vars(owner).get(name)
@@ -362,7 +366,8 @@ class _Filler:
         return None
 
     def _method_of(self, name: str, function: FunctionType, owner: type, value: Value) -> SugaredValue:
-        """The method of the object ``value``, which is compiled for its arguments where it does not declare them."""
+        """Return the method of the object ``value``, which is compiled for its arguments where it does not declare
+        them."""
         return MethodOfObject(
             SimpleValue(value),
             value,
@@ -375,7 +380,7 @@ class _Filler:
         )
 
     def _method_in_making(self, declared: dict[str, Type], value: Value, name: str) -> SugaredValue | None:
-        """The method ``name`` as ``__init__`` calls it."""
+        """Return the method ``name`` as ``__init__`` calls it."""
         member, owner = members_of(self.cls).get(name, (None, self.cls))
         if not isinstance(member, FunctionType) or name not in self.type.methods or name in self.generated:
             return None
@@ -392,8 +397,8 @@ class _Filler:
         owner: type,
         declared: dict[str, Type] | None = None,
     ) -> GraphFunction:
-        """The record of a method. ``declared`` are the types of attributes, where ``__init__`` runs it: then it may
-        make attributes, and its parameters have the types that calls show."""
+        """Return the record of a method. ``declared`` are the types of attributes, where ``__init__`` runs it: then it
+        may make attributes, and its parameters have the types that calls show."""
         own = {**names_beside(owner), self.cls.__name__: self.cls}
 
         def define(record: GraphFunction) -> None:
@@ -414,7 +419,7 @@ class _Filler:
 
 
 def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
-    """Whether the annotation says ``ClassVar``, or ``Final`` of what has its value in the body of the class."""
+    """Return whether the annotation says ``ClassVar``, or ``Final`` of what has its value in the body of the class."""
     if is_final(annotation):
         return name in members_of(cls)
     if isinstance(annotation, str):
@@ -423,7 +428,7 @@ def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
 
 
 def _takes_unannotated(function: FunctionType) -> bool:
-    """Whether the method has parameters, ``self`` aside, of which it declares no type."""
+    """Return whether the method has parameters, ``self`` aside, of which it declares no type."""
     return may_be_generic(function) and any(
         item.annotation is inspect.Parameter.empty or item.name in open_parameters(function)
         for item in list(inspect.signature(function).parameters.values())[1:]
@@ -439,7 +444,7 @@ def _without_annotation(function: FunctionType) -> frozenset[str]:
 
 
 class _Super(SugaredValue):
-    """``super`` and ``super()`` within a method that stands in the class ``owner``. Where nothing is behind it,
+    """``super`` and ``super()`` within a method of the class ``owner``. Without a further base,
     ``super().__init__()`` does nothing."""
 
     def __init__(self, filler: _Filler, owner: type, declared: dict[str, Type] | None) -> None:

@@ -65,7 +65,7 @@ _COMPILED_FROM_SOURCE: Final = ("stft", "lu", "cdist", "norm", "unique", "unique
 
 
 def builtin_kind(function: object) -> str | None:
-    """The kind of the operator that ``function`` stands for, or None: it is to be compiled, or cannot be."""
+    """Return the kind of the operator that ``function`` stands for, or None: it is to be compiled, or cannot be."""
     function = _behind_torch_compile(function)
     kind = _TABLE.get(id(function))
     if kind is None:
@@ -77,19 +77,19 @@ def builtin_kind(function: object) -> str | None:
 
 
 def _behind_torch_compile(function: Any) -> Any:
-    """``function`` without the wrapper that torch.compile, once loaded, gives some: torch.manual_seed is one."""
+    """Return ``function`` without the wrapper that torch.compile, once loaded, gives some: torch.manual_seed is one."""
     if isinstance(function, types.FunctionType) and function.__globals__.get("__name__") == "torch._compile":
         return inspect.unwrap(function)
     return function
 
 
 def is_operator(kind: str) -> bool:
-    """Whether there is an operator, or a function written in TorchScript, of this kind."""
+    """Return whether there is an operator, or a function written in TorchScript, of this kind."""
     return bool(REGISTRY.overloads(kind)) or bool(find_builtin_functions(kind))
 
 
 def _kind_by_name(function: object) -> str | None:
-    """The kind of a method of tensors, or of a function of torch's C++ side that is made anew whenever asked for."""
+    """Return the kind of a method of tensors, or of a C++ function of torch that is recreated on each access."""
     if isinstance(function, types.MethodDescriptorType) and issubclass(torch.Tensor, function.__objclass__):
         kind = f"aten::{function.__name__}"
         return kind if is_operator(kind) else None

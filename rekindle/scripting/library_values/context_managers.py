@@ -158,7 +158,7 @@ class ContextManagerValue(SugaredValue):
 
 
 def class_type_of(cls: type) -> ClassType:
-    """The type of the objects of a class of context managers."""
+    """Return the type of the objects of a class of context managers."""
     found = _types.get(cls)
     if found is None and cls in _READ:
         read = _importer.load_type(qualified_name(cls))
@@ -184,7 +184,7 @@ def _compiled(type: ClassType, cls: type, name: str) -> GraphFunction:
 
 
 def _declared(type: ClassType, name: str) -> GraphFunction:
-    """A method that is Python's; the program enters and leaves, and calls nothing else."""
+    """Return a method that is Python's; the program enters and leaves, and calls nothing else."""
     record = GraphFunction(f"{type.name}.{name}")
     arguments = [Argument("self", type)]
     if name == "__exit__":

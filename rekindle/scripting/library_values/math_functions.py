@@ -54,7 +54,8 @@ class MathFunction(BuiltinFunction):
         return found
 
     def _present(self, argument: NamedValue, call: CallSite) -> NamedValue:
-        """A Tensor that may be None as one that is there; other arguments as they are. What is emitted raises."""
+        """Return a Tensor that may be None as one that is there; other arguments as they are. What is emitted
+        raises."""
         checks = call.graph.none_checks
         if checks is None or not argument.type.is_optional or not isinstance(present(argument.type), TensorType):
             return argument

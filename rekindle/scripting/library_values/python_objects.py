@@ -1,8 +1,8 @@
-"""Python objects that are no values of programs, known while compiling: a configuration, a table of functions, an
-object with methods.
+"""Python objects that are known at compile time and are not values of programs: a configuration, a table of functions,
+an object with methods.
 
-A program reads their attributes and items when it is compiled, and keeps what it found; their methods are compiled,
-with the object known in them.
+Their attributes and items are read at compile time, and become constants; their methods are compiled, with the object
+as a compile-time value.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class IdentityKey:
 
 
 def is_known(obj: object) -> bool:
-    """Whether a Python object that is no value of a program can be known to the compiler: tensors and modules have a
-    state that changes, and what stands in lists and sets is to be declared."""
+    """Return whether a Python object that is not a value of a program may be a compile-time value. Tensors and
+    modules may not, since they are mutable, nor may items of lists and sets, which must be declared."""
     return not isinstance(obj, (torch.Tensor, torch.nn.Module, list, tuple, set, frozenset))
 
 
@@ -162,7 +162,7 @@ class PythonObject(StaticValue):
         return self.resolver.sugared(found, range, graph, f"{self.name}[{key!r}]" if self.name else None)
 
     def _choice(self, range: SourceRange, graph: Graph, index: Value) -> SugaredValue:
-        """The item of a name that only the run knows: one of all."""
+        """Return the item of a data-dependent name: one of all."""
         if index.type != STRING or not self.obj or not all(type(key) is str for key in self.obj):
             raise self._refuse(range)
         what = f"'{self.name}'" if self.name else "a table"
@@ -170,7 +170,7 @@ class PythonObject(StaticValue):
         return RuntimeDispatch(what, index, list(self.obj), makes)
 
     def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
-        """Whether the table has a key that only the run knows; None where the compiler cannot ask."""
+        """Return whether the table has a data-dependent key; None if that is unsupported."""
         if key.type != STRING or not isinstance(self.obj, Mapping) or not all(type(name) is str for name in self.obj):
             return None
         names = [graph.insert_constant(name, range=range) for name in self.obj]
@@ -190,7 +190,7 @@ class PythonObject(StaticValue):
 
 
 class BoundFunction(SugaredFunction, StaticValue):
-    """A function with its first argument, which is no value of the graph."""
+    """A function with a bound first argument that is not a value of the graph."""
 
     def __init__(self, function: SugaredValue, first: SugaredValue) -> None:
         self.function = function

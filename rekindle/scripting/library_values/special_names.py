@@ -116,7 +116,8 @@ def _library() -> dict[str, Any]:
 
 
 def _written() -> dict[int, SugaredValue]:
-    """Functions of Python's library that are texts or operators of ours: they can be given to others, too."""
+    """Return Python's library functions that are implemented in the prelude or by operators: they may be passed as
+    arguments."""
     found = math_functions()
     found |= {id(getattr(math, name)): library_function(name) for name in _MATH}
     found |= {id(getattr(operator, name)): library_function(f"operator_{text}") for name, text in _OPERATOR.items()}

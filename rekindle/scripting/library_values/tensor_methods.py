@@ -112,7 +112,7 @@ _REFLECTED = {
     "__ror__": _ror,
     "__rxor__": _rxor,
 }
-"""What an operator of Python means where the tensor stands on its right."""
+"""Implementations of Python's reflected operators, with the tensor as the right operand."""
 
 PYTHON_METHODS.update({name: partial(_function, function) for name, function in _REFLECTED.items()})
 PYTHON_METHODS.update({name: partial(_function, getattr(torch, name)) for name in _NAMES})

@@ -18,14 +18,14 @@ from rekindle.scripting.annotations import find_type, spell_annotation
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint for a name that does not exist: the one that looks most like it."""
+    """Return a hint for a name that does not exist: the one that looks most like it."""
     public = (item for item in known if not item.startswith("_") or name.startswith("_"))
     close = difflib.get_close_matches(name, public, n=1, cutoff=0.75)
     return f"did you mean '{close[0]}'?" if close else None
 
 
 def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
-    """The edit that :func:`did_you_mean` proposes of what ends with ``name``."""
+    """Return the edit that :func:`did_you_mean` proposes of what ends with ``name``."""
     found = re.fullmatch(r"did you mean '(\w+)'\?", hint or "")
     if found is None or not range.text.endswith(name):
         return None
@@ -80,7 +80,7 @@ class UnusableValue(SugaredValue):
 
 
 def _refusal(obj: Any, name: str | None) -> tuple[str, str]:
-    """Why ``obj`` cannot be used, and what to do."""
+    """Return why ``obj`` cannot be used, and what to do."""
     what = f"'{name}'" if name else "this"
     if isinstance(obj, torch.Tensor):
         return (

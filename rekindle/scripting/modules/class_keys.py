@@ -29,7 +29,7 @@ def class_key(cls: type) -> object:
 
 
 def forget_classes() -> None:
-    """Forget what classes hold: the next time they are looked at anew."""
+    """Discard cached facts about classes: they are inspected again at the next use."""
     _keys.clear()
 
 
@@ -38,7 +38,7 @@ def _held_by(owner: type) -> object:
 
 
 def is_seen(name: str, value: object) -> bool:
-    """Whether programs can depend on it: not on what Python keeps in a class for itself, like ``__doc__``."""
+    """Return whether programs can depend on it: not on what Python keeps in a class for itself, like ``__doc__``."""
     is_pythons = name.startswith("__") and name.endswith("__") and not name.startswith("__jit_")
     return not is_pythons or isinstance(value, _BY_IDENTITY)
 

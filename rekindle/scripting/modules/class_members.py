@@ -48,17 +48,17 @@ class ScriptMethod:
 
 
 def owners_of(cls: type) -> Iterator[type]:
-    """The class and its bases, without those of compiled modules that this package has."""
+    """Return the class and its bases, without those of compiled modules that this package has."""
     return (owner for owner in cls.__mro__ if owner.__module__.partition(".")[0] != "rekindle")
 
 
 def members_of(owner: type) -> Iterator[tuple[str, object]]:
-    """What one class defines, by name."""
+    """Return what one class defines, by name."""
     return ((name, _seen(value)) for name, value in vars(owner).items())
 
 
 def find_member(cls: type, name: str, default: object = None) -> object:
-    """What the class, or one of its bases, defines under a name."""
+    """Return what the class, or one of its bases, defines under a name."""
     for owner in owners_of(cls):
         if name in vars(owner):
             return _seen(vars(owner)[name])

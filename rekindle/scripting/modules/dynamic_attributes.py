@@ -30,7 +30,7 @@ _MISSING = object()
 
 
 def may_be_created_by_method(cls: type, name: str) -> bool:
-    """Whether a method of the class, ``__init__`` aside, assigns an attribute of that name."""
+    """Return whether a method of the class, ``__init__`` aside, assigns an attribute of that name."""
     return name in _names_in_methods(cls).assigned
 
 
@@ -67,8 +67,8 @@ def _read(code: CodeType, names: _Names) -> None:
 
 
 def dynamic_slot(concrete: ConcreteModuleType, name: str, type: Type | None = None) -> ClassAttribute | None:
-    """The slot of an attribute that a method makes, which is of ``type`` where the class does not say otherwise. None
-    where no method makes it, or nothing tells its type."""
+    """Return the slot of an attribute that a method assigns, of ``type`` unless the class declares another. None if
+    no method assigns it, or its type is unknown."""
     slot = concrete.type.attributes.get(name)
     if slot is not None or name in concrete.type.properties:
         return slot
@@ -99,7 +99,7 @@ def _is_plain(value: object) -> bool:
 
 
 def flag_of(slot: ClassAttribute, concrete: ConcreteModuleType) -> str:
-    """The name of the slot that says whether objects have the attribute."""
+    """Return the name of the slot that says whether objects have the attribute."""
     name = f"_has_{slot.name}"
     if name not in concrete.type.attributes:
         concrete.type.add_attribute(name, BOOL)
@@ -108,12 +108,12 @@ def flag_of(slot: ClassAttribute, concrete: ConcreteModuleType) -> str:
 
 
 def ask(slot: ClassAttribute, concrete: ConcreteModuleType, module: Value, range: SourceRange, graph: Graph) -> Value:
-    """Whether ``module`` has the attribute by now."""
+    """Return whether ``module`` has the attribute by now."""
     return insert_get_attribute(range, graph, module, flag_of(slot, concrete), BOOL)
 
 
 def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: SourceRange, graph: Graph) -> None:
-    """The attribute has been assigned: whoever asks is to know."""
+    """Record that the attribute has been assigned, for later queries of its existence."""
     slot = concrete.type.attributes.get(name)
     if slot is None or not slot.is_dynamic or slot.initial is not None:
         return
@@ -125,16 +125,16 @@ def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: Sou
 
 
 def note_read(concrete: ConcreteModuleType, name: str, graph: Graph) -> None:
-    """The attribute, of which the type is not known yet, is read or asked for while ``graph`` is emitted."""
+    """Record that the attribute, whose type is not known yet, is read or queried while ``graph`` is emitted."""
     concrete.queried.setdefault(name, graph)
 
 
 def make_slot(concrete: ConcreteModuleType, name: str, type: Type, range: SourceRange, graph: Graph) -> None:
-    """An attribute is assigned that may not exist: then it does from here on.
+    """Emit the assignment of an attribute that may not exist: it exists from here on.
 
     Raises:
-        RestartEmission: it has been read or asked for above.
-        UnsupportedError: another method has asked for it, and was told that there is none.
+        RestartEmission: it has been read or queried above.
+        UnsupportedError: another method has queried it, and was compiled as if there were none.
     """
     if name in concrete.type.attributes or dynamic_slot(concrete, name, type) is None:
         return

@@ -1,9 +1,9 @@
 """Attributes of modules that ``__init__`` leaves empty: ``self.history = []``, ``self.best = {}``.
 
-The value does not tell the types of the elements; what methods put into it does. Until a method has shown it, the slot
-is a list of Tensors, as a literal ``[]`` is; the first element that is put into it decides, and the methods that were
-compiled with the other type are compiled again (:mod:`rekindle.ir.redefinition`). Where no method shows it, the use of
-the attribute is refused.
+The value does not determine the element types; the elements that methods add do. Until a method adds one, the slot is a
+list of Tensors, as a literal ``[]`` is. The first added element determines the type, and methods that were compiled
+with the other type are recompiled (:mod:`rekindle.ir.redefinition`). If no method adds an element, uses of the
+attribute are rejected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ASSUMED: Final[dict[type, Type]] = {list: ListType(TENSOR), dict: DictType(STRI
 
 
 def empty_slot(concrete: ConcreteModuleType, name: str, refusal: CompileError) -> ClassAttribute | None:
-    """The slot of an attribute that was left empty; None for any other attribute.
+    """Return the slot of an attribute that was left empty; None for any other attribute.
 
     ``refusal`` is raised after compilation unless a method shows the type of the elements.
     """
@@ -42,14 +42,14 @@ def empty_slot(concrete: ConcreteModuleType, name: str, refusal: CompileError) -
 
 
 def refusals_of(concrete: ConcreteModuleType) -> list[CompileError]:
-    """The refusals of the attributes of which no method has shown the elements."""
+    """Return the refusals of the attributes of which no method has shown the elements."""
     return [error for name, error in concrete.assumed.items() if concrete.type.attributes[name].is_assumed]
 
 
 @lru_cache(maxsize=512)
 def _filled_dicts(cls: type) -> frozenset[str]:
-    """The attributes to whose items methods of the class, ``__init__`` aside, assign. All other empty dicts are known
-    while compiling."""
+    """Return the attributes to whose items methods of the class, ``__init__`` aside, assign. All other empty dicts are
+    known while compiling."""
     found: set[str] = set()
     for base in owners_of(cls):
         if base is not torch.nn.Module and issubclass(base, torch.nn.Module):

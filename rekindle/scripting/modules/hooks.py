@@ -1,6 +1,6 @@
-"""Hooks of modules: functions that see what ``forward`` is called with, and what it returns.
+"""Hooks of modules: functions that receive the arguments of ``forward``, and its result.
 
-Where a program calls a part of a module, the hooks of that part are calls of functions around the call of ``forward``:
+If a program calls a submodule, the hooks of the submodule become calls of functions around the call of ``forward``:
 
 .. code-block:: text
 
@@ -8,7 +8,7 @@ Where a program calls a part of a module, the hooks of that part are calls of fu
     %seen : (Tensor, int) = prim::CallFunction(%before, %part, %args)
     %x.1 : Tensor, %n.1 : int = prim::TupleUnpack(%seen)
     %y : Tensor = prim::CallMethod[name="forward"](%part, %x.1, %n.1)
-    %z : Tensor = prim::CallFunction(%behind, %part, %seen, %y)
+    %z : Tensor = prim::CallFunction(%after, %part, %seen, %y)
 
 A hook that returns None changes nothing.
 """
@@ -47,7 +47,7 @@ class HookedCall:
         self.compile = compile
 
     def __call__(self, args: Sequence[NamedValue], forward: Forward) -> SugaredValue:
-        """The result of ``forward`` for ``args``, with all hooks around it."""
+        """Return the result of ``forward`` for ``args``, with all hooks around it."""
         facts = self.concrete.facts
         if facts.hooks_take_keywords:
             raise NotScriptableError(
@@ -89,7 +89,7 @@ class HookedCall:
         ).output
 
     def _arguments(self, found: Value, before: Value) -> Value:
-        """What a pre-hook returns, as a tuple: one value that is none stands for a tuple of one."""
+        """Return what a pre-hook returns, as a tuple: one value that is none stands for a tuple of one."""
         found = self._or(found, before)
         return found if isinstance(found.type, TupleType) else self._pack([found])
 
@@ -102,7 +102,7 @@ class HookedCall:
         return FunctionValue(record).call(CallSite(self.range, self.graph, args)).as_value(self.range, self.graph)
 
     def _record(self, hook: Any) -> GraphFunction:
-        """The compiled hook. It is another one for modules of another type."""
+        """Return the compiled hook. It is another one for modules of another type."""
         if not inspect.isfunction(hook):
             raise NotScriptableError(
                 f"a hook of {self._owner} is not a function and cannot be compiled",
@@ -121,11 +121,7 @@ class HookedCall:
         return records[hook]
 
     def _check(self, record: GraphFunction, what: str, given: dict[str, Value]) -> None:
-        """What a hook takes must be what it is called with, type by type: nothing is converted for it.
-
-        Raises:
-            TypeMismatchError: it is not.
-        """
+        """Check that a hook's parameter types equal those of its arguments: nothing is converted for it."""
         types = [f"{name}: {unshaped(value.type).annotation}" for name, value in given.items()]
         hint = f"declare it as def {record.basename}(self, {', '.join(types)}), or remove it before compiling"
         parameters = record.schema.arguments[1:]
@@ -149,7 +145,7 @@ class HookedCall:
             )
 
     def _or(self, found: Value, before: Value) -> Value:
-        """``found``, or what was there before where it is None."""
+        """Return ``found``, or what was there before where it is None."""
         if not found.type.is_optional:
             return found
         type = without_none(found.type)
@@ -184,8 +180,8 @@ def declare_hooks(concrete: ConcreteModuleType, compile: Compile) -> None:
 def _method(
     concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str, before: Sequence[GraphFunction] = ()
 ) -> GraphFunction:
-    """A hook as a method. It must take just what ``forward`` takes, as a tuple, and what ``forward`` and the hooks
-    ``before`` it return."""
+    """Return a hook as a method. It must take just what ``forward`` takes, as a tuple, and what ``forward`` and the
+    hooks ``before`` it return."""
     what = f"the {what} '{_name(hook)}' of the module '{concrete.name}'"
 
     def define(record: GraphFunction) -> None:

@@ -67,8 +67,9 @@ PartType = Callable[[torch.nn.Module], "ConcreteModuleType"]
 def gather_facts(
     module: torch.nn.Module, type_of_module: PartType = module_type_of, *, for_trace: bool = False
 ) -> ModuleFacts:
-    """What the compiler can depend on in ``module``. ``type_of_module`` gives the types of its parts; ``for_trace``
-    allows what only Python can do to its parameters, and has a tensor be one, whatever it was declared to be.
+    """Return what the compiler can depend on in ``module``. ``type_of_module`` gives the types of its parts;
+    ``for_trace`` allows what only Python can do to its parameters, and has a tensor be one, whatever it was declared to
+    be.
 
     Raises:
         NotScriptableError: the module was not initialised, or only Python can run it.
@@ -129,7 +130,7 @@ class _Gatherer:
         return name in facts.attributes or name in facts.submodules or name in facts.constants
 
     def _slot_type(self, name: str, value: torch.Tensor | None) -> Type:
-        """The type of a parameter or a buffer, which may be declared as Optional."""
+        """Return the type of a parameter or a buffer, which may be declared as Optional."""
         declared = self._declared(name)
         if declared is not None and not isinstance(declared, NotInferable) and not self._is_traced_tensor(value):
             return declared
@@ -170,7 +171,7 @@ class _Gatherer:
         return float(value) if type(value) is int and self._declared(name) == FLOAT else value
 
     def _plain(self, name: str, value: Any) -> None:
-        """An attribute in the module's dict."""
+        """Add an attribute from the module's dict."""
         if self._callable(name, value):
             return
         declared: Type | NotInferable | None = self._declared(name)
@@ -215,7 +216,7 @@ class _Gatherer:
     # ------------------------------------------------------------------------------------------------------ annotations
 
     def _declared(self, name: str) -> Type | NotInferable | None:
-        """The type that the class declares for an attribute; None where it declares none."""
+        """Return the type that the class declares for an attribute; None where it declares none."""
         entry = self.annotations.get(name)
         if entry is None:
             return None
@@ -225,7 +226,7 @@ class _Gatherer:
         return self._convert(lambda: find_type(annotation, resolver=self._resolver(owner)), annotation)
 
     def _declared_in_init(self, name: str) -> Type | None:
-        """The type that ``__init__`` declares, if it is one: what else stands there is for other tools."""
+        """Return the type that ``__init__`` declares, if it is one: other annotations are for other tools."""
         entry = declared_in_init(self.cls).get(name)
         if entry is None:
             return None
@@ -255,7 +256,7 @@ _prepared: dict[int, tuple[torch.nn.Module, torch.nn.Module]] = {}
 
 
 def prepared(module: torch.nn.Module) -> torch.nn.Module:
-    """The module to compile in place of ``module``, which may offer one by ``__prepare_scriptable__``."""
+    """Return the module to compile in place of ``module``, which may offer one by ``__prepare_scriptable__``."""
     prepare = getattr(module, "__prepare_scriptable__", None)
     if prepare is None:
         return module
@@ -270,7 +271,7 @@ def forget_prepared() -> None:
 
 
 def type_of_part(part: torch.nn.Module, type_of_module: PartType = module_type_of) -> ConcreteModuleType:
-    """The type of a sub-module, which may be compiled already."""
+    """Return the type of a sub-module, which may be compiled already."""
     part = prepared(part)
     if isinstance(part, ScriptModule):
         binding: Any = part._rekindle_binding
@@ -331,7 +332,7 @@ def _items(module: torch.nn.Module, container: Container) -> tuple[str, ...]:
 
 
 def _frozen(value: Any) -> object:
-    """A constant as it is kept: a list becomes a tuple, since nothing may change it."""
+    """Return a constant as it is kept: a list becomes a tuple, since nothing may change it."""
     return tuple(map(_frozen, value)) if type(value) in (list, tuple, torch.Size) else value
 
 

@@ -54,7 +54,7 @@ class ModuleFacts:
     failed: dict[str, str] = field(default_factory=dict)
     """Attributes that no program can use as values, and why; reported when one does."""
     empty: dict[str, type] = field(default_factory=dict)
-    """Of those, the lists and dicts that are empty, by their class: what methods put into them tells their types."""
+    """Of those, the empty lists and dicts, by their class: methods that add elements determine their types."""
     objects: dict[str, object] = field(default_factory=dict)
     """Those among them that the compiler can know all the same: configurations, tables of functions."""
     present: dict[str, object] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class ConcreteModuleType:
         if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
             return None  # what nn.Module itself can do is for Python only
         found = underlying_function(found) or found
-        # What containers offer to Python has a meaning of its own in programs: their loops are unrolled.
+        # Methods of containers are special in programs: their loops are unrolled.
         return None if modifier_of(found) is Modifier.COPIED else found
 
     def method_function(self, name: str) -> FunctionType | None:
@@ -148,12 +148,13 @@ class ConcreteModuleType:
         return function if function is not None and may_be_generic(function) else None
 
     def was_specialized(self, function: FunctionType) -> bool:
-        """Whether some call of the method has told what it takes."""
+        """Return whether a call of the method has determined its parameter types."""
         found = self.specialized.get(function)
         return found is not None and bool(found.records)
 
     def overloads(self, name: str) -> list[FunctionType]:
-        """The declarations of overloads of a method (``torch.jit._overload_method``) in the class that defines it."""
+        """Return the declarations of overloads of a method (``torch.jit._overload_method``) in the class that defines
+        it."""
         for owner in self.python_class.__mro__:
             function = vars(owner).get(name)
             if function is None:
@@ -166,7 +167,7 @@ class ConcreteModuleType:
 
 
 def _class_type(facts: ModuleFacts) -> ClassType:
-    """The class that stands for modules with these facts in programs."""
+    """Return the class that stands for modules with these facts in programs."""
     result = ClassType(unique_name(qualified_name(facts.python_class)), is_module=True, is_open=True)
     declared = class_annotations(facts.python_class)
     for name, (type, kind) in facts.attributes.items():

@@ -91,7 +91,8 @@ class ModuleBinding:
 
 
 def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFunction, ...]:
-    """The records of method ``name``: one, or one for each overload; none where there is no such method to compile."""
+    """Return the records of method ``name``: one, or one for each overload; none where there is no such method to
+    compile."""
     known = concrete.type.methods.get(name)
     if known is not None:
         return (known,)
@@ -108,8 +109,8 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFuncti
 
 
 def method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
-    """The method that stands for that of an interface: one that is not overloaded, on a module without hooks, which a
-    call through an interface would not run."""
+    """Return the method that stands for that of an interface: one that is not overloaded, on a module without hooks,
+    which a call through an interface would not run."""
     if name == "forward" and concrete.facts.has_hooks:
         raise NotScriptableError(
             f"the module '{concrete.name}' has hooks, which calls through an interface do not run",
@@ -168,8 +169,8 @@ def compile_method(
 
 
 def _method_called(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
-    """The method ``name`` of the class, or of one of its bases as ``super()`` calls it, to be compiled; None where
-    there are several, or none."""
+    """Return the method ``name`` of the class, or of one of its bases as ``super()`` calls it, to be compiled; None
+    where there are several, or none."""
     records = method_records(concrete, name)
     if records:
         return records[0] if len(records) == 1 else None
@@ -185,8 +186,8 @@ stored_methods.make_method = _method_called
 
 
 def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
-    """The property ``name`` of the module's class, its getter and setter still to be compiled; None where there is
-    none."""
+    """Return the property ``name`` of the module's class, its getter and setter still to be compiled; None where there
+    is none."""
     known = concrete.type.properties.get(name)
     if known is not None:
         return known
@@ -275,7 +276,7 @@ class ModuleValue(SugaredValue):
         return ask(slot, self.concrete, self.value, range, graph)
 
     def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
-        """What ``self.name`` means, or None."""
+        """Return what ``self.name`` means, or None."""
         facts = self.facts
         slot = self._slot(name, range)
         if slot is not None:
@@ -329,7 +330,7 @@ class ModuleValue(SugaredValue):
         return MethodValue(self.value, *records) if records else None
 
     def _generic(self, function: FunctionType, find: Callable[[], tuple[GraphFunction, ...]]) -> SugaredValue:
-        """A method that may have to be compiled for what calls pass."""
+        """Return a method that may have to be compiled for what calls pass."""
         concrete = self.concrete
         itself = ModuleValue(self.value, concrete)
         forms = {"super": SuperForm(concrete, function)}
@@ -337,7 +338,7 @@ class ModuleValue(SugaredValue):
         return GenericMethod(itself, self.value, concrete.specialized, owner, function, find, forms)
 
     def _known_object(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        """An attribute that is no value, but known while compiling."""
+        """Return an attribute that is known at compile time, but not a value."""
         found = sugared_value(self.facts.objects[name], range, graph, _EMPTY, f"self.{name}")
         if not isinstance(found, PythonObject):
             return found
@@ -401,7 +402,7 @@ class ModuleValue(SugaredValue):
             dynamic_slot(self.concrete, name, type)
 
     def attribute_type(self, name: str) -> Type | None:
-        """The type of the slot ``name``, which types literals that are assigned to it."""
+        """Return the type of the slot ``name``, which types literals that are assigned to it."""
         return self.concrete.type.attribute_type(name)
 
     def may_widen_attribute(self, name: str) -> bool:
@@ -432,7 +433,7 @@ class ModuleValue(SugaredValue):
     # ------------------------------------------------------------------------------------------------------- containers
 
     def _items(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
-        """What the container holds."""
+        """Return what the container holds."""
         return [self.attribute(range, graph, name) for name in self.facts.items]
 
     def _keys(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
@@ -493,8 +494,8 @@ class ModuleValue(SugaredValue):
         return self.attribute(range, graph, name)
 
     def _item_at_run_time(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None) -> SugaredValue:
-        """The item at an index that is known only when the program runs: all items must be of one type, or a type must
-        be declared."""
+        """Return the item at an index that is known only when the program runs: all items must be of one type, or a
+        type must be declared."""
         parts = [self.facts.submodules.get(name) for name in self.facts.items]
         if not parts or None in parts:
             raise UnsupportedError(
@@ -518,7 +519,7 @@ class ModuleValue(SugaredValue):
         return SimpleValue(node.output)
 
     def _check_items(self, range: SourceRange, interface: InterfaceType) -> None:
-        """All items must implement ``interface``."""
+        """Check that all items implement ``interface``."""
         for name in self.facts.items:
             part = self.facts.submodules[name]
             type = part.type if isinstance(part, ConcreteModuleType) else part
@@ -549,7 +550,7 @@ class SuperForm(SugaredValue):
 
 
 class SuperValue(ModuleValue):
-    """``super()``: the module, with the methods that the classes behind ``owner`` give it."""
+    """``super()``: the module, with the methods of the classes after ``owner`` in the resolution order."""
 
     def __init__(self, value: Value, concrete: ConcreteModuleType, owner: type) -> None:
         super().__init__(value, concrete)
@@ -579,7 +580,7 @@ class SuperValue(ModuleValue):
 
 
 def defining_class(cls: type, function: FunctionType) -> type | None:
-    """The class among ``cls`` and its bases in whose body ``function`` stands."""
+    """Return the class among ``cls`` and its bases whose body defines ``function``."""
     for owner in owners_of(cls):
         for _, found in members_of(owner):
             if found is function or (isinstance(found, property) and function in (found.fget, found.fset)):

@@ -23,14 +23,14 @@ _TREE_VIEWS: Final = (
 
 
 def is_view_of_items(concrete: ConcreteModuleType, name: str) -> bool:
-    """Whether ``name`` is a method of PyTorch's containers that lists the items."""
+    """Return whether ``name`` is a method of PyTorch's containers that lists the items."""
     if name not in _DICT_VIEWS or not concrete.facts.is_dict:
         return False
     return getattr(getattr(concrete.python_class, name), "__module__", None) == torch.nn.ModuleDict.__module__
 
 
 def is_view_of_parts(concrete: ConcreteModuleType, name: str) -> bool:
-    """Whether ``name`` is a method of ``nn.Module`` that lists parts or tensors."""
+    """Return whether ``name`` is a method of ``nn.Module`` that lists parts or tensors."""
     return name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(concrete.python_class, name)
 
 
@@ -81,7 +81,7 @@ _Part: TypeAlias = "tuple[str, SugaredValue, ConcreteModuleType | InterfaceType]
 def _walk(
     module: SugaredValue, concrete: ConcreteModuleType | InterfaceType, path: str, range: SourceRange, graph: Graph
 ) -> Iterator[_Part]:
-    """The module and those within it, each with the path to it and its type."""
+    """Yield the module and those within it, each with the path to it and its type."""
     yield path, module, concrete
     if isinstance(concrete, ConcreteModuleType):
         for name, part in concrete.facts.submodules.items():

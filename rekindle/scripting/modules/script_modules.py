@@ -86,7 +86,7 @@ Definition: TypeAlias = "tuple[str, Resolver]"
 
 @contextmanager
 def _compilation() -> Iterator[None]:
-    """Within, classes and modules are taken to stay as they are."""
+    """Assume within the ``with`` block that classes and modules do not change."""
     with SCRIPTING:
         forget_classes()
         try:
@@ -107,13 +107,13 @@ def _compile(module: torch.nn.Module) -> ScriptModule:
 
 
 def instantiate(module: torch.nn.Module, concrete: ConcreteModuleType) -> ScriptModule:
-    """A compiled module of the type ``concrete`` with the parameters, attributes and parts of ``module``."""
+    """Return a compiled module of the type ``concrete`` with the parameters, attributes and parts of ``module``."""
     return _instantiate(module, concrete, _Made())
 
 
 @dataclass(slots=True)
 class _Made:
-    """What stands for what was there before, by the identity of that: what stands in two places stays one object."""
+    """Compiled objects, by the identity of the original: an object that occurs twice remains one object."""
 
     modules: dict[int, ScriptModule] = field(default_factory=dict)
     containers: dict[int, tuple[object, object]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class _Made:
 
 
 def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: _Made) -> ScriptModule:
-    """The compiled module that stands for ``module``. A part that stands in two places is one object in both."""
+    """Return the compiled module of ``module``. A submodule that occurs twice is one object."""
     known = made.modules.get(id(module))
     if known is not None:
         return known
@@ -181,7 +181,7 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
 
 
 def _own(value: Any, made: _Made) -> Any:
-    """``value`` with its lists and dicts copied, each of them once: the compiled modules change their own."""
+    """Return ``value`` with its lists and dicts copied, each of them once: the compiled modules change their own."""
     kind = type(value)
     if kind is tuple:
         return tuple(_own(item, made) for item in value)
@@ -247,7 +247,7 @@ class _Progress:
     members: dict[type, _ClassMembers] = field(default_factory=dict)
 
     def members_of(self, cls: type) -> _ClassMembers:
-        """What is looked for in a class, once for all the types of modules that are of it."""
+        """Return what is looked for in a class, once for all the types of modules that are of it."""
         found = self.members.get(cls)
         if found is None:
             found = self.members[cls] = _ClassMembers.of(cls)
@@ -323,14 +323,14 @@ def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
 
 
 def _entry_points(concrete: ConcreteModuleType, exported: list[str]) -> list[str]:
-    """The names of the methods that are compiled though nothing may call them."""
+    """Return the names of the methods that are compiled though nothing may call them."""
     if issubclass(concrete.python_class, ScriptModule):
         return exported  # what is not marked is Python's
     return ["forward", *(name for name in exported if name != "forward")]
 
 
 def _members(cls: type) -> list[tuple[str, object]]:
-    """What a class and its bases define, by name: ``inspect.getattr_static`` of all of ``dir(cls)`` at once."""
+    """Return what a class and its bases define, by name: ``inspect.getattr_static`` of all of ``dir(cls)`` at once."""
     found: dict[str, object] = {}
     for owner in reversed([*owners_of(cls)]):
         found.update(members_of(owner))
@@ -381,9 +381,9 @@ def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> GraphFunct
 
 
 def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any:
-    """What a compiled module offers beyond what was compiled for it: methods marked to be left to Python, methods that
-    are compiled now that they are asked for, overloaded methods, properties, static methods and constants of the
-    class."""
+    """Return what a compiled module offers beyond what was compiled for it: methods marked to be left to Python,
+    methods that are compiled now that they are asked for, overloaded methods, properties, static methods and constants
+    of the class."""
     binding = module._rekindle_binding
     if not isinstance(binding, ModuleBinding) or name.startswith("__"):
         return None

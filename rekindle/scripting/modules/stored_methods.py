@@ -81,7 +81,7 @@ class _Tree:
 
 
 def _slots(concrete: ConcreteModuleType) -> list[tuple[ClassAttribute, Type]]:
-    """The attributes of a type of modules, with the types that they begin with."""
+    """Return the attributes of a type of modules, with the types that they begin with."""
     facts = concrete.facts
     found: list[tuple[ClassAttribute, Type]] = []
     for name, slot in concrete.type.attributes.items():
@@ -148,7 +148,7 @@ class _Batch:
 
 @contextmanager
 def compiled_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
-    """Within, what is compiled is read from one file, and written to it in the end."""
+    """Read compiled methods within the ``with`` block from one file, and write them to it at the end."""
     disk = disk_cache()
     if disk is None or are_passes_watched():
         yield
@@ -192,7 +192,8 @@ class _Owner:
         return self.tree.is_as_described
 
     def method(self, number: int, name: str) -> GraphFunction | None:
-        """The method that a module or one of its parts has, where it is to be compiled as it stands in the class."""
+        """Return the stored method of a module or one of its submodules, if it would be compiled unchanged from the
+        class."""
         member = self.tree.members[number]
         found = member.type.methods.get(name)
         if found is None and make_method is not None:

@@ -1,8 +1,8 @@
 """Typed views of trees: a name for every child.
 
 A view wraps a :class:`Tree` of one kind and neither copies nor owns it. ``X.create(range, ...)`` builds a tree, the
-fields take it apart. Optional children stand in an ``(option …)`` tree with one child or none, several in a
-``(list …)``.
+fields read its children. An optional child is an ``(option …)`` tree with one child or none; several are a ``(list
+…)``.
 """
 
 from rekindle.syntax.views.base import (

@@ -93,7 +93,7 @@ def option_tree(range: SourceRange, item: View | None) -> Tree:
 
 
 def bare(view: type[V], range: SourceRange) -> V:
-    """A view of a tree without children: ``bare(Pass, range)``."""
+    """Return a view of a tree without children: ``bare(Pass, range)``."""
     return view(Tree(view.KIND, range))
 
 

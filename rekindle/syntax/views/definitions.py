@@ -88,13 +88,13 @@ class Def(Stmt):
         )
 
     def with_name(self, name: str) -> Def:
-        """The same definition under another name."""
+        """Return the same definition under another name."""
         ident = Ident.create(self.name.range, name)
         return Def(Tree(self.KIND, self.range, (ident.tree, *self.tree.children[1:])))
 
 
 class Decorated(Stmt):
-    """A method behind decorators, in the body of a class, as ``(decorated (list decorator …) def)``."""
+    """A method with decorators, in the body of a class: ``(decorated (list decorator …) def)``."""
 
     __slots__ = ()
     KIND = "decorated"
@@ -121,7 +121,7 @@ class ClassDef(Stmt):
         return cls._build(range, name.tree, list_tree(range, bases), list_tree(range, body))
 
     def with_name(self, name: str) -> ClassDef:
-        """The same definition under another name."""
+        """Return the same definition under another name."""
         ident = Ident.create(self.name.range, name)
         return ClassDef(Tree(self.KIND, self.range, (ident.tree, *self.tree.children[1:])))
 

@@ -238,9 +238,8 @@ class With(Stmt):
 
 
 class ErrorStmt(Stmt):
-    """Where Python stood that the language leaves out, which has been told: ``(given_up (list (ident name) …)
-    (list (block statement …) …))``, the names that it gave a meaning and the blocks within it. As an expression it has
-    no blocks.
+    """Placeholder for unsupported Python that is reported already: ``(given_up (list (ident name) …) (list (block
+    statement …) …))``, the names that it binds and the blocks within it. As an expression it has no blocks.
     """
 
     __slots__ = ()

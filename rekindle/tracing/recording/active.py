@@ -22,7 +22,7 @@ _active = _Active()
 
 
 def active_recorder() -> Recorder | None:
-    """The recorder of this thread; None where nothing is traced."""
+    """Return the recorder of this thread; None where nothing is traced."""
     return _active.recorder
 
 

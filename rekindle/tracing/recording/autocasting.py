@@ -23,7 +23,7 @@ _CONVERTED_WHOLE: Final = frozenset(f"aten::{name}" for name in (*_PRODUCTS, *_R
 
 
 def is_on() -> bool:
-    """Whether autocasting is on for a device that there may be."""
+    """Return whether autocasting is on for a device that there may be."""
     return any(torch.is_autocast_enabled(device) for device in _DEVICES)
 
 
@@ -45,7 +45,7 @@ class Casts:
         self._found: dict[int, tuple[torch.Tensor, torch.dtype]] = {}
 
     def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None:
-        """An operator was called within the call."""
+        """Record that an operator was called within the call."""
         if function is torch.ops.aten._to_copy.default and isinstance(result, torch.Tensor):
             self._found[id(args[0])] = args[0], result.dtype
 

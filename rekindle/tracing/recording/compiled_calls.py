@@ -56,7 +56,7 @@ def record_compiled_call(record: GraphFunction, args: Sequence[Any], kwargs: Map
 
 
 def _fixed(recorder: Recorder, result: Any) -> Iterator[Any]:
-    """What in a result is no tensor and no number that the trace computes."""
+    """Yield the parts of a result other than tensors and numbers that the trace computes."""
     if isinstance(result, (list, tuple)):
         for item in result:
             yield from _fixed(recorder, item)
@@ -80,7 +80,7 @@ def _owner(recorder: Recorder, module: ScriptModule) -> Value:
     path = recorder.place_of_module(module)
     if path is None:
         raise TracingError(
-            f"the compiled module '{module.original_name}' is called and is no part of the module that is traced",
+            f"the compiled module '{module.original_name}' is called and is not part of the traced module",
             users_place(),
             hint="make it a sub-module of what is traced",
         )

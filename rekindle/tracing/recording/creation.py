@@ -19,7 +19,7 @@ _SPELLINGS: Final = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 
 
 def as_in_schema(kwargs: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The arguments by the names that the operators of ``kind`` give them, without those that say nothing."""
+    """Return the arguments by the names that the operators of ``kind`` give them, without those that say nothing."""
     taken = {argument.name for operator in REGISTRY.overloads(kind) for argument in operator.schema.arguments}
     found = {}
     for name, item in kwargs.items():
@@ -93,7 +93,7 @@ def _is_traced(recorder: Recorder, data: object) -> bool:
 
 @dataclass(slots=True)
 class FreshConstant:
-    """A constant that the code makes anew each time: ``copy`` is the node that copies it for this call."""
+    """A constant that the code creates in each call: ``copy`` is the node that copies it for this call."""
 
     made: torch.Tensor
     version: int | None
@@ -108,7 +108,7 @@ def _constant(recorder: Recorder, made: torch.Tensor) -> Value:
 
 
 def _version(tensor: torch.Tensor) -> int | None:
-    """How often the tensor was written to; None where nobody counts."""
+    """Return how often the tensor was written to; None if that is not counted."""
     return None if tensor.is_inference() else tensor._version
 
 

@@ -1,9 +1,9 @@
-"""Dtypes that come from tensors: in ``torch.zeros(n, dtype=x.dtype)`` the program asks ``x`` again.
+"""Provenance of dtypes: for ``torch.zeros(n, dtype=x.dtype)`` the program queries the dtype of ``x``.
 
-A dtype is one object for all, and does not remember where it came from. So the source of the call tells: its argument
-must be ``x.dtype`` itself, a local variable that is nothing else, or a parameter for which the caller gave such a
-thing. What is not surely so is a constant. Before Python 3.11 code does not know its columns, and all dtypes are
-constants.
+Dtypes are singletons, so the object does not record which tensor it came from. The source of the call determines it:
+the argument must be ``x.dtype`` itself, a local variable that is always assigned it, or a parameter for which the
+caller passed one of these. Any other dtype is a constant. Before Python 3.11 code does not record columns, and all
+dtypes are constants.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class DtypeOrigins:
         self._queried: dict[tuple[int, _Position], tuple[FrameType, torch.Tensor]] = {}
 
     def note(self, tensor: torch.Tensor) -> None:
-        """The code that runs asked for the dtype of ``tensor``."""
+        """Record that the running code queried the dtype of ``tensor``."""
         frame = innermost_frame()
         position = None if frame is None else _position(frame.f_code, frame.f_lasti)
         if frame is not None and position is not None:
             self._queried[id(frame), position] = frame, tensor
 
     def origin(self, dtype: torch.dtype, argument: int | str) -> torch.Tensor | None:
-        """The tensor whose dtype an argument of the call is that runs, if it is one's for sure.
+        """Return the tensor whose dtype is passed as an argument of the current call; None unless that is certain.
 
-        Arguments have names, or places counted from behind (-1 is the last).
+        Arguments have names, or negative positions counted from the end (-1 is the last).
         """
         frame = innermost_frame()
         call = None if frame is None else _call(frame)
@@ -73,7 +73,7 @@ class DtypeOrigins:
 
 
 def _given(frame: FrameType, parameter: str) -> ast.expr | None:
-    """What the caller of ``frame`` gave for a parameter."""
+    """Return what the caller of ``frame`` gave for a parameter."""
     call = None if frame.f_back is None else _call(frame.f_back)
     if call is None:
         return None
@@ -95,7 +95,7 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _call(frame: FrameType) -> ast.Call | None:
-    """The call that ``frame`` is making, if all its arguments can be told apart."""
+    """Return the call that ``frame`` is making, if all its arguments can be identified."""
     position = _position(frame.f_code, frame.f_lasti)
     return None if position is None else _call_at(frame.f_code.co_filename, position)
 
@@ -123,7 +123,7 @@ def _call_at(filename: str, position: _Position) -> ast.Call | None:
 
 
 def _move(node: ast.expr, first: int, start: int) -> None:
-    """Make the place of ``node`` one in its file; it was parsed on its own behind a parenthesis."""
+    """Convert the position of ``node`` to one in its file; it was parsed separately, after a parenthesis."""
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     node.col_offset += start - 1 if node.lineno == 1 else 0
@@ -140,7 +140,7 @@ def _extent(node: ast.expr) -> _Position | None:
 
 @lru_cache(maxsize=16384)
 def _position(code: CodeType, instruction: int) -> _Position | None:
-    """The source of an instruction, by its offset in bytes."""
+    """Return the source of an instruction, by its offset in bytes."""
     positions = getattr(code, "co_positions", None)
     if positions is None:
         return None
@@ -156,7 +156,7 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _stores(code: CodeType, name: str) -> list[_Position | None]:
-    """For each place that stores to the local variable ``name``, that of the ``x.dtype`` which it stores."""
+    """Return for each store to the local variable ``name`` the ``x.dtype`` that it stores."""
     found: list[_Position | None] = []
     before: dis.Instruction | None = None
     for instruction in dis.get_instructions(code):
@@ -169,7 +169,7 @@ def _stores(code: CodeType, name: str) -> list[_Position | None]:
 
 
 def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
-    """The names that an instruction stores to, in order."""
+    """Return the names that an instruction stores to, in order."""
     if not isinstance(instruction.argval, tuple):
         return (str(instruction.argval),)
     return instruction.argval[:1] if "LOAD" in instruction.opname else instruction.argval

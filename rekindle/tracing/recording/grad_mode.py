@@ -1,7 +1,6 @@
-"""``with torch.no_grad():`` in code that is traced becomes one in the program.
+"""Gradient modes in traces: record ``with torch.no_grad():`` of traced code in the program.
 
-The program has the regions around what is recorded: where nothing is, there is no region. Each stands within the method
-in which it is entered.
+The program has a region only around recorded operators. Each region is within the method in which it is entered.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class _Region:
 class GradMode:
     """The gradient mode of a recording: the regions that the code is in, and those that the graph is in.
 
-    ``tell`` takes what is to be reported: what, how it was, and what follows.
+    ``tell`` reports a fact: the mode, its value, and the consequence.
     """
 
     def __init__(self, tell: Callable[[str, str, str], None]) -> None:
@@ -47,13 +46,13 @@ class GradMode:
         self._tell = tell
 
     def enter(self, manager: object, enabled: bool, place: SourceRange) -> None:
-        """The code entered ``manager``, which set the mode."""
+        """Record that the code entered ``manager``, which set the mode."""
         if not enabled and not getattr(manager, "prev", True) and _custom_function() is not None:
             return  # it was off there already
         self._wanted.append(_Region(enabled, place, manager))
 
     def leave(self, manager: object) -> None:
-        """The code left ``manager``."""
+        """Record that the code left ``manager``."""
         for index in reversed(range(len(self._wanted))):
             if self._wanted[index].manager is manager:
                 del self._wanted[index:]
@@ -72,7 +71,7 @@ class GradMode:
             self._entered.append((region, enter_mode(graph, region.enabled, region.place)))
 
     def _wanted_now(self) -> list[_Region]:
-        """The regions around what comes now, with one more where the mode was set by other means."""
+        """Return the regions around what comes now, with one more where the mode was set by other means."""
         outer = [region for region, _ in self._entered[: self._outer]]
         wanted = self._wanted if self._wanted[: len(outer)] == outer else outer
         known = wanted[-1].enabled if wanted else self._initial
@@ -95,7 +94,7 @@ class GradMode:
 
     @contextmanager
     def method(self, graph: Graph) -> Iterator[None]:
-        """What is entered while the body runs is left at its end."""
+        """Leave, at the end of the ``with`` block, the regions entered in it."""
         saved, self._outer = self._outer, len(self._entered)
         try:
             yield
@@ -104,8 +103,8 @@ class GradMode:
             self._outer = saved
 
     def _within_custom_function(self) -> bool:
-        """Whether the mode is off because a ``torch.autograd.Function`` runs. What it calls is recorded as if it stood
-        outside, so that gradients exist; whose they are is told."""
+        """Return whether the mode is off because a ``torch.autograd.Function`` runs. Its operators are recorded as
+        if they were outside of it, so that gradients exist; the report names the function."""
         found = _custom_function()
         if found is None:
             return False
@@ -126,8 +125,8 @@ def _may_have_gradient(tensor: torch.Tensor) -> bool:
 
 
 def _custom_function() -> tuple[type[torch.autograd.Function], FrameType] | None:
-    """The ``torch.autograd.Function`` whose forward method runs, if one does, and the frame of that method. Its caller
-    may stand in no frame: since PyTorch 2.15 ``apply`` is no Python function."""
+    """Return the ``torch.autograd.Function`` whose forward method runs, if one does, and the frame of that method.
+    Its caller may have no frame: since PyTorch 2.15 ``apply`` is not a Python function."""
     methods = {
         function.forward.__code__: function
         for function in _subclasses(torch.autograd.Function)
@@ -149,7 +148,7 @@ def _subclasses(cls: type[torch.autograd.Function]) -> Iterator[type[torch.autog
 
 
 def _arguments(frame: FrameType) -> list[object]:
-    """What the parameters of the function that runs in ``frame`` are now; of ``*args`` the items."""
+    """Return what the parameters of the function that runs in ``frame`` are now; of ``*args`` the items."""
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount
     found = [frame.f_locals.get(name) for name in code.co_varnames[:count]]
@@ -182,7 +181,7 @@ MANAGERS: Final = (torch.no_grad, torch.enable_grad, torch.set_grad_enabled, tor
 
 
 def entered(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``__enter__`` of a manager, which tells the recorder."""
+    """Return ``__enter__`` of a manager, which notifies the recorder."""
 
     def __enter__(self: Any) -> Any:
         result = original(self)
@@ -195,7 +194,7 @@ def entered(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def left(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``__exit__`` of a manager, which tells the recorder."""
+    """Return ``__exit__`` of a manager, which notifies the recorder."""
 
     def __exit__(self: Any, *error: Any) -> Any:
         recorder = active_recorder()

@@ -42,8 +42,8 @@ class _TracingFunctionMode(TorchFunctionMode):
 
 
 def _underlying_method(function: types.FunctionType) -> Any:
-    """The method of C++ that ``function`` extends in Python: C++ tells modes the name of the method, and the Python
-    function of that name is what they get."""
+    """Return the C++ method that ``function`` extends in Python: C++ reports the method by name to modes, which
+    receive the Python function of that name."""
     name = function.__name__
     return vars(torch._C.TensorBase).get(name) if vars(torch.Tensor).get(name) is function else None
 

@@ -43,8 +43,8 @@ class LentTensors:
     """The tensors by their ids, each with what the run got for it."""
 
     def lend(self, tensor: torch.Tensor) -> torch.Tensor:
-        """What the run gets for ``tensor``: itself, or a copy. For a tensor that it has already it gets another view of
-        it, so that the two are two arguments."""
+        """Return what the run gets for ``tensor``: itself, or a copy. For a tensor that it has already it gets another
+        view of it, so that the two are two arguments."""
         before = self._given.get(id(tensor))
         if before is not None:
             with torch.enable_grad():
@@ -88,7 +88,7 @@ def _can_be_lent(tensor: torch.Tensor) -> bool:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor of the same values in a storage of its own."""
+    """Return a tensor of the same values in a storage of its own."""
     with torch.no_grad():
         if tensor.layout is torch.strided and not tensor.is_quantized and not (tensor.is_conj() or tensor.is_neg()):
             # As a view of a storage of its own, which may hold more than the tensor shows.

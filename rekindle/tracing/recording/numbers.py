@@ -1,7 +1,7 @@
-"""Numbers that remember where they came from: sizes of tensors, and what is computed from them.
+"""Traced numbers: sizes of tensors, and numbers computed from them, with their values of the graph.
 
-A traced number is an int or a float like any other to the code that runs, with a value of the graph beside it.
-Arithmetic on it is recorded. Comparisons are not: their answer is what this run gave, which the report tells.
+A traced number is an int or a float to the code that runs, with a value of the graph attached. Arithmetic on it is
+recorded. Comparisons are not: their result is that of this run, which is in the report.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ TracedNumber = TracedInt | TracedFloat
 
 
 def traced_number(recorder: Recorder, number: int | float, value: Value) -> TracedNumber:
-    """``number`` as one that stands for ``value``."""
+    """Return ``number`` as one that stands for ``value``."""
     made: TracedNumber = TracedFloat(number) if isinstance(number, float) else TracedInt(number)
     made._recorder = recorder
     made._value = value
@@ -69,14 +69,14 @@ def traced_number(recorder: Recorder, number: int | float, value: Value) -> Trac
 
 
 def value_of_number(number: object, recorder: Recorder) -> Value | None:
-    """The value of the graph that ``number`` stands for in this recording, if it stands for one."""
+    """Return the value of the graph that ``number`` stands for in this recording, if it stands for one."""
     if isinstance(number, (TracedInt, TracedFloat)) and getattr(number, "_recorder", None) is recorder:
         return number._value
     return None
 
 
 def plain(number: Any) -> Any:
-    """``number`` without what it remembers."""
+    """Return ``number`` without what it remembers."""
     if isinstance(number, TracedInt):
         return int.__add__(number, 0)
     if isinstance(number, TracedFloat):
@@ -85,7 +85,7 @@ def plain(number: Any) -> Any:
 
 
 def all_plain(item: Any) -> Any:
-    """``item`` with plain numbers, also within lists and tuples; a torch.Size becomes a list."""
+    """Return ``item`` with plain numbers, also within lists and tuples; a torch.Size becomes a list."""
     if isinstance(item, torch.Size):
         return [plain(part) for part in item]
     if type(item) in (list, tuple):

@@ -1,7 +1,7 @@
-"""What PyTorch's C++ side is called for, and what the recording makes of it.
+"""Recording of calls of PyTorch's C++ side.
 
 Everything that code does to tensors ends in a call of a function, a method or a descriptor that C++ defines. Most are
-operators under the same name. The others stand in the tables here.
+operators of the same name. The others are in the tables here.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _transformed(recorder: Recorder, function: Callable[..., Any], args: Argumen
 
 
 def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Run what is no operator. It may ask something; what it computes must be computed by operators."""
+    """Run a function other than an operator. It may query tensors; computations on them must be done by operators."""
     result = function(*args, **kwargs)
     computed = [result] if isinstance(result, torch.Tensor) else result if isinstance(result, (list, tuple)) else []
     inputs = [item for item in (*args, *kwargs.values()) if isinstance(item, torch.Tensor)]
@@ -70,7 +70,7 @@ def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], arg
         fresh = isinstance(tensor, torch.Tensor) and recorder.known(tensor) is None
         if fresh and any(_is_computed(recorder, item) for item in inputs):
             raise TracingError(
-                f"{name} computes a tensor and is no operator that a trace can record",
+                f"{name} computes a tensor and is not an operator that a trace can record",
                 users_place(),
                 hint="use another function, or put the call into a scripted function, which traces keep as it is",
             )
@@ -78,7 +78,7 @@ def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], arg
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """A name for the tables: ``Tensor.size``, ``Tensor.shape:get``, ``torch.zeros``."""
+    """Return a name for the tables: ``Tensor.size``, ``Tensor.shape:get``, ``torch.zeros``."""
     if isinstance(function, types.MethodWrapperType):
         # A descriptor's __get__, __set__ or __delete__.
         return f"Tensor.{function.__self__.__name__}:{function.__name__.strip('_')}"  # type: ignore[attr-defined]
@@ -88,7 +88,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def kind_of(function: Callable[..., Any]) -> str | None:
-    """The kind of the operator that ``function`` is, if it is one."""
+    """Return the kind of the operator that ``function`` is, if it is one."""
     if isinstance(function, types.MethodWrapperType):
         return _PROPERTIES.get(name_of(function))
     if isinstance(function, torch._ops.OpOverload):
@@ -192,7 +192,7 @@ def _floats(recorder: Recorder, item: object) -> object:
 
 
 def _as_tensor(recorder: Recorder, item: object) -> object:
-    """A number as a tensor without dimensions."""
+    """Return a number as a tensor without dimensions."""
     if isinstance(item, bool) or not isinstance(item, (int, float, complex)):
         return item
     if recorder.is_traced_number(item):
@@ -244,7 +244,7 @@ def _stride(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
 
 
 def _refused(name: str) -> Handler:
-    """What runs Python code on each element."""
+    """Return what runs Python code on each element."""
 
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         raise TracingError(
@@ -298,7 +298,7 @@ def _bakes(what: str) -> Handler:
 
 
 def _is_computed(recorder: Recorder, tensor: torch.Tensor) -> bool:
-    """Whether the tensor can be another in another run."""
+    """Return whether the tensor can be another in another run."""
     value = recorder.known(tensor)
     return value is not None and value.node.kind != "prim::Constant"
 
@@ -365,7 +365,7 @@ def _set_requires_grad(recorder: Recorder, function: Callable[..., Any], args: A
 
 
 def _set(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.set_(y)``; what is made of a storage is no tensor of the trace."""
+    """Record ``x.set_(y)``; a tensor made of a storage is not a tensor of the trace."""
     if len(args) > 1 and isinstance(args[1], torch.Tensor):
         return record_call(recorder, "aten::set_", function, args, kwargs)
     result = function(*args, **kwargs)

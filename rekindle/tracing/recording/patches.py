@@ -26,11 +26,11 @@ from rekindle.tracing.source_locations import current_place, users_place
 Wrapper = Callable[[Any], Any]
 
 _ASKS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
-"""What PyTorch's Python functions ask before they run: whether somebody wants to run in their place. While this thread
-records, nobody does: their bodies run, and the operators that these call are recorded."""
+"""Tests of PyTorch's Python functions for an override (``__torch_function__``). While this thread records, they
+return False: the bodies of the functions run, and the operators that these call are recorded."""
 
 _MATH: Final = {"sqrt": "aten::sqrt", "log": "aten::log", "exp": "aten::exp"}
-"""Functions of ``math`` that turn a size into a plain float before anybody sees it."""
+"""Functions of ``math`` that convert a size to a plain float before it can be intercepted."""
 
 _NUMBERS: Final = (int, float, TracedInt, TracedFloat)
 _LARGEST: Final = {"max": "prim::max", "min": "prim::min"}
@@ -43,8 +43,8 @@ _CONVERTS: Final = (
     (torch.nn.functional, "_sym_int"),
     (torch.nn.functional, "int"),
 )
-"""Names under which code makes ints and floats of sizes, where nothing has to see the classes themselves. The last is
-no name of the module's own but stands before Python's."""
+"""Names under which code converts sizes to ints and floats, where nothing depends on the classes themselves. The
+last is not a name of the module, but shadows Python's."""
 
 
 def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
@@ -144,7 +144,7 @@ class _RangeMeta(type):
 
 
 class _Range(metaclass=_RangeMeta):
-    """``range`` that tells of loops over sizes."""
+    """``range`` that reports loops over sizes."""
 
     original = range
 
@@ -165,7 +165,7 @@ def _ranges(original: type[range]) -> type:
 
 
 def _in_scope(original: Callable[..., Any]) -> Callable[..., Any]:
-    """What the parts of a traced module do stands in methods of their own."""
+    """Return the method with its operators in a scope of its own: each submodule's operators become a method."""
 
     def __call__(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         recorder = active_recorder()
@@ -191,7 +191,7 @@ def _iterated(original: Callable[[torch.Tensor], Iterator[Any]]) -> Callable[[to
 
 
 def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
-    """A function that says whether a trace is recorded."""
+    """Return a function that says whether a trace is recorded."""
 
     def is_tracing() -> bool:
         return active_recorder() is not None or original()
@@ -200,7 +200,7 @@ def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _with_scopes(original: Callable[[], Any]) -> Callable[[], Any]:
-    """The object with which code names scopes, for all but PyTorch's own."""
+    """Return the object with which code names scopes, for all but PyTorch's own."""
 
     def _get_tracing_state() -> Any:
         recorder = active_recorder()
@@ -227,7 +227,7 @@ def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_class(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """The same tensor as an object of another class."""
+    """Return the same tensor as an object of another class."""
 
     def as_subclass(self: torch.Tensor, cls: type) -> torch.Tensor:
         recorder = active_recorder()
@@ -252,7 +252,7 @@ def _seeded(original: Callable[[int], torch.Generator]) -> Callable[[int], torch
 
 
 def _unrecorded(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose result has no influence on tensors: the text of one."""
+    """Return a function whose result has no influence on tensors: the text of one."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         with recording(None):
@@ -277,7 +277,7 @@ def _copied(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor
 
 
 def _parameter(original: Callable[..., torch.Tensor]) -> Any:
-    """A parameter that is made of a tensor of the trace."""
+    """Return a parameter that is made of a tensor of the trace."""
 
     def __new__(cls: type, data: torch.Tensor | None = None, requires_grad: bool = True) -> torch.Tensor:
         recorder = active_recorder()
@@ -298,7 +298,7 @@ def _parameter(original: Callable[..., torch.Tensor]) -> Any:
 
 
 def run_backward(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The function through which both go."""
+    """Return the function through which both go."""
 
     def function(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         recorder = active_recorder()

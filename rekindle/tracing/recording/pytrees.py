@@ -21,7 +21,7 @@ _KEYS = ((str, STRING), (int, INT), (float, FLOAT))
 
 
 def type_of_example(example: object, where: str) -> Type:
-    """The type of an input, by its example.
+    """Return the type of an input, by its example.
 
     Raises:
         TracingError: an input of such a kind cannot be traced.
@@ -61,7 +61,8 @@ def _describe(value: object) -> str:
 
 
 def enter(recorder: Recorder, value: Value, example: Any, lent: LentTensors) -> Any:
-    """What the run gets for ``example``: its tensors are parts of the input ``value``, containers are new ones."""
+    """Return what the run gets for ``example``: its tensors are parts of the input ``value``, containers are new
+    ones."""
     if isinstance(example, torch.Tensor):
         given = lent.lend(example)
         recorder.bind(given, value)
@@ -84,7 +85,7 @@ def enter(recorder: Recorder, value: Value, example: Any, lent: LentTensors) -> 
 
 
 def leave(recorder: Recorder, result: Any, strict: bool, where: str = "the result") -> Value:
-    """The value of the graph for what the traced code returned.
+    """Return the value of the graph for what the traced code returned.
 
     Numbers that the trace does not compute, strings and None are constants. Lists keep their length and dicts their
     keys: with ``strict``, a list is reported, and a dict is an error.
@@ -127,5 +128,5 @@ def leave(recorder: Recorder, result: Any, strict: bool, where: str = "the resul
 
 
 def _any_of(types: Sequence[Type]) -> Type:
-    """The type of items of these types: the common one, or a Union."""
+    """Return the type of items of these types: the common one, or a Union."""
     return unify_all(types) or union(types)

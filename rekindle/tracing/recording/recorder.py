@@ -47,7 +47,7 @@ Path = tuple[str, ...]
 _OF_ANY_LENGTH: Final = frozenset(
     f"aten::{name}" for name in ("split", "unsafe_split", "unbind", "tensor_split", "nonzero_numpy")
 )
-"""Kinds that give more or fewer tensors for other sizes; a trace takes them apart by number."""
+"""Kinds whose number of results depends on sizes; a trace unpacks a fixed number."""
 
 
 class TracerWarning(UserWarning):
@@ -64,7 +64,7 @@ class TracerWarning(UserWarning):
 
 
 class CallObserver(Protocol):
-    """Whoever wants to know of the operators within a call."""
+    """Observer of the operators within a call."""
 
     def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None: ...
 
@@ -95,10 +95,10 @@ class TracingScopes:
 
 
 class Recorder:
-    """A recording under way.
+    """The recording of a trace in progress.
 
-    ``modules`` and ``tensors`` say where the parts of the traced module stand, by identity: an object may have several
-    places.
+    ``modules`` and ``tensors`` map the parts of the traced module, by identity, to their paths: an object may have
+    several.
     """
 
     def __init__(
@@ -120,21 +120,21 @@ class Recorder:
         self.dtypes = DtypeOrigins()
         self.grad_mode = GradMode(self.bake_setting)
         self.casts: CallObserver | None = None
-        """Who is told of the operators within the call that is running."""
+        """Observer of the operators within the current call."""
         self.within_calls = 0
         """How many calls are running that are recorded themselves: what they call is not."""
         self.fresh_constants: list[Any] = []
-        """Constants that the code makes anew each time; see :mod:`rekindle.tracing.recording.creation`."""
+        """Constants that the code creates in each call; see :mod:`rekindle.tracing.recording.creation`."""
         self.path: Path = ()
-        """Where the module stands whose ``forward`` runs."""
+        """Path of the module whose ``forward`` runs."""
         self.scopes: TracingScopes | None = None
         """The scopes that the traced code names, where it may: see :mod:`rekindle.tracing.trace_graph`."""
         self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None
         """What is to be done at the end of a call of a part."""
 
     def close(self) -> None:
-        """Let go of all tensors and modules, once the graph is read: the recorder holds itself, in what it has others
-        call, and would keep them until the garbage is collected."""
+        """Release all tensors and modules, once the graph is read: the recorder is part of a reference cycle with
+        the functions that it installs, and would otherwise keep them until garbage collection."""
         self._values.clear()
         self._devices.clear()
         self.fresh_constants.clear()
@@ -143,26 +143,26 @@ class Recorder:
     # -------------------------------------------------------------------------------------------------- objects
 
     def bind(self, thing: object, value: Value) -> None:
-        """From here on ``thing`` (a tensor) is ``value``."""
+        """Bind ``thing`` (a tensor) to ``value`` from here on."""
         self._values[id(thing)] = (thing, value)
         if value.recorded_type is None and isinstance(thing, torch.Tensor):
             value.recorded_type = _type_now(thing)
 
     def forget(self, thing: object) -> None:
-        """From here on ``thing`` is nothing that was computed."""
+        """Treat ``thing`` as a constant from here on."""
         self._values.pop(id(thing), None)
 
     def known(self, thing: object) -> Value | None:
-        """The value that ``thing`` is, where it was computed in this recording."""
+        """Return the value that ``thing`` is, where it was computed in this recording."""
         found = self._values.get(id(thing))
         return None if found is None else found[1]
 
     def is_of_module(self, tensor: torch.Tensor) -> bool:
-        """Whether ``tensor`` is an attribute of the module that is traced."""
+        """Return whether ``tensor`` is an attribute of the module that is traced."""
         return id(tensor) in self._tensors
 
     def value_of_tensor(self, tensor: torch.Tensor) -> Value:
-        """The value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
+        """Return the value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
         found = self._values.get(id(tensor))
         if found is not None:
             value = found[1]
@@ -175,7 +175,7 @@ class Recorder:
         return value
 
     def attribute(self, path: Path, type: Type = TENSOR) -> Value:
-        """The value of the attribute of the root module at ``path``."""
+        """Return the value of the attribute of the root module at ``path``."""
         found = self._attributes.get(path)
         if found is None:
             node = self.graph.create(ATTRIBUTE, types=[type], attributes={"path": list(path)}, range=current_place())
@@ -184,7 +184,7 @@ class Recorder:
         return found
 
     def write(self, path: Path, item: object) -> None:
-        """From here on the attribute of the root module at ``path`` is ``item``, a tensor or a number."""
+        """Record that the attribute of the root module at ``path`` is ``item`` from here on, a tensor or a number."""
         value = self.argument(item).materialize(self.graph)
         node = self.graph.create(WRITE, [value], outputs=0, attributes={"path": list(path)}, range=current_place())
         self.graph.insert_node(node)
@@ -202,13 +202,13 @@ class Recorder:
         return self.constant(tensor.detach())
 
     def constant(self, value: object) -> Value:
-        """A constant of the graph, which stands before everything else."""
+        """Return a constant of the graph, at its start."""
         node = self.graph.create_constant(value, range=current_place())
         self.graph.block.prepend(node)
         return node.output
 
     def is_traced_number(self, item: object) -> bool:
-        """Whether ``item`` is a number that this recording computes."""
+        """Return whether ``item`` is a number that this recording computes."""
         return value_of_number(item, self) is not None
 
     def remember_device(self, device: torch.device, tensor: torch.Tensor) -> None:
@@ -218,7 +218,7 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------ arguments
 
     def argument(self, item: object, name: str | None = None) -> NamedValue:
-        """An argument of a call as the graph takes it."""
+        """Return an argument of a call as the graph takes it."""
         place = current_place()
         value = self._value(item, place)
         if value is not None:
@@ -231,7 +231,7 @@ class Recorder:
         return NamedValue(constant=_as_constant(item), range=place, name=name)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
-        """The value of ``item`` if it is no constant."""
+        """Return the value of ``item`` if it is not a constant."""
         if isinstance(item, torch.Tensor):
             return self.value_of_tensor(item)
         number = value_of_number(item, self)
@@ -246,7 +246,7 @@ class Recorder:
         return None
 
     def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
-        """A dict of the items, if they are of one type."""
+        """Return a dict of the items, if they are of one type."""
         pairs = [self._item(item, place) for pair in items.items() for item in pair]
         keys, values = unify_all([pair.type for pair in pairs[::2]]), unify_all([pair.type for pair in pairs[1::2]])
         if keys is None or values is None:
@@ -255,7 +255,8 @@ class Recorder:
         return self.graph.insert_node(node).output
 
     def _item(self, item: object, place: SourceRange) -> Value:
-        """An item of a dict. A list is a list, if its items are of one type: in a dict, nothing converts a tuple."""
+        """Return an item of a dict. A list is a list, if its items are of one type: in a dict, nothing converts a
+        tuple."""
         if isinstance(item, list) and item:
             values = [self._item(each, place) for each in item]
             element = unify_all([value.type for value in values])
@@ -265,9 +266,9 @@ class Recorder:
         return self.argument(item).materialize(self.graph)
 
     def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> NamedValue:
-        """A dtype that is an argument of the call that runs: one that the program asks for, or a constant.
+        """Return a dtype that is an argument of the current call: a query of a tensor's dtype, or a constant.
 
-        Arguments have names, or places counted from behind.
+        Arguments have names, or positions counted from the end.
         """
         name = argument if isinstance(argument, str) else None
         tensor = self.dtypes.origin(dtype, argument)
@@ -276,7 +277,7 @@ class Recorder:
         return NamedValue(self.insert("prim::dtype", [tensor]), range=current_place(), name=name)
 
     def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
-        """A tuple of the items. Matching makes a list of it where an operator takes one."""
+        """Return a tuple of the items. Matching makes a list of it where an operator takes one."""
         if any(isinstance(item, float) for item in items) and all(isinstance(item, (int, float)) for item in items):
             items = [float(item) if type(item) is int else item for item in items]
         values = [self.argument(item).materialize(self.graph) for item in items]
@@ -294,8 +295,8 @@ class Recorder:
         *,
         is_method: bool = False,
     ) -> Value:
-        """Insert a call of the operator ``kind`` for objects of the run. The first argument of a method is the one
-        that is called self, wherever it stands.
+        """Insert a call of the operator ``kind`` for objects of the run. The first argument of a method is the one that
+        is called self, at any position.
 
         Raises:
             SchemaError: the arguments fit no overload.
@@ -357,7 +358,7 @@ class Recorder:
         return result
 
     def unpacked(self, value: Value, count: int) -> list[Value]:
-        """The elements of a list of ``count`` elements."""
+        """Return the elements of a list of ``count`` elements."""
         assert isinstance(value.type, ListType)
         if value.node.kind in _OF_ANY_LENGTH:
             self.report.add(Baked.SIZE, f"the number of tensors that {value.node.kind} gives", count, users_place())
@@ -366,16 +367,16 @@ class Recorder:
     # -------------------------------------------------------------------------------------------------- numbers
 
     def size(self, tensor: torch.Tensor, dim: int) -> int:
-        """The size of a dimension, which remembers that it is one."""
+        """Return the size of a dimension, which remembers that it is one."""
         value = self.insert("aten::size", [tensor, dim])
         return traced_number(self, tensor.size(dim), value)  # type: ignore[return-value]
 
     def shape(self, tensor: torch.Tensor) -> torch.Size:
-        """All sizes, each of which remembers that it is one."""
+        """Return all sizes, each of which remembers that it is one."""
         return torch.Size([self.size(tensor, dim) for dim in range(tensor.dim())])
 
     def as_float(self, number: int | float) -> float:
-        """A number as a float."""
+        """Return a number as a float."""
         if not isinstance(number, int) or not self.is_traced_number(number):
             return float(plain(number))
         found: float = traced_number(self, float(plain(number)), self.insert("aten::Float", [number]))
@@ -391,7 +392,7 @@ class Recorder:
     # --------------------------------------------------------------------------------------------------- baking
 
     def bake_number(self, what: str, result: object, kind: Baked | None = None) -> None:
-        """A number that was traced has become one that is not."""
+        """Report a traced number that has become a plain one."""
         kind = kind or (Baked.BRANCH if isinstance(result, bool) else Baked.NUMBER)
         place = users_place()
         within = module_in_torch()
@@ -401,13 +402,13 @@ class Recorder:
             self.warn(what, result, place)
 
     def bake_tensor(self, what: str, result: object, kind: Baked = Baked.NUMBER) -> None:
-        """Something in a tensor that was computed has become a Python value."""
+        """Report a part of a computed tensor that has become a Python value."""
         place = users_place()
         if self.report.add(kind, what, _short(result), place):
             self.warn(what, result, place)
 
     def bake_list(self, what: str, length: int) -> None:
-        """A list that the code returns, whose length the trace fixes."""
+        """Report a list that the code returns, whose length the trace fixes."""
         place = users_place()
         if self.report.add(Baked.SIZE, what, length, place):
             self.warn_of(
@@ -417,7 +418,7 @@ class Recorder:
             )
 
     def bake_setting(self, what: str, result: object, consequence: str) -> None:
-        """Something that Python code does to what operators mean, and the program will not."""
+        """Report an effect of Python code on operators that the program will not have."""
         place = users_place()
         if self.report.add(Baked.STATE, what, result, place):
             self.warn_of(f"{_where(place)}{what} was {result}: {consequence}", place)
@@ -438,7 +439,7 @@ class Recorder:
     # --------------------------------------------------------------------------------------------------- scopes
 
     def place_of_module(self, module: torch.nn.Module) -> Path | None:
-        """Where ``module`` stands below the module that is running; None where it does not."""
+        """Return the path of ``module`` below the module that is running; None if it has none."""
         depth = len(self.path)
         for path in self._modules.get(id(module), ()):
             if len(path) > depth and path[:depth] == self.path:
@@ -469,7 +470,7 @@ class Recorder:
 
 
 def _as_constant(item: object) -> object:
-    """A Python value as a constant of the graph."""
+    """Return a Python value as a constant of the graph."""
     if isinstance(item, (TracedInt, TracedFloat)):
         return plain(item)
     if item is float or item is int or item is bool or item is complex:
@@ -482,7 +483,7 @@ def _as_constant(item: object) -> object:
 
 
 def _type_now(tensor: torch.Tensor) -> TensorType | None:
-    """The type of a tensor with its sizes; None for tensors that do not tell them, such as nested ones."""
+    """Return the type of a tensor with its sizes; None for tensors without sizes, such as nested ones."""
     try:
         with torch._C.DisableTorchFunction():
             return TensorType.of(tensor)
@@ -491,7 +492,7 @@ def _type_now(tensor: torch.Tensor) -> TensorType | None:
 
 
 def description(tensor: torch.Tensor) -> str:
-    """The dtype and the shape: ``float32[2x3]``."""
+    """Return the dtype and the shape: ``float32[2x3]``."""
     return f"{str(tensor.dtype)[6:]}[{'x'.join(map(str, tensor.shape)) or 'a number'}]"
 
 

@@ -45,8 +45,8 @@ def record_setitem(recorder: Recorder, tensor: torch.Tensor, index: Any, value: 
 
 
 def _without_leading_ones(recorder: Recorder, value: torch.Tensor, rank: int) -> NamedValue:
-    """``value`` with at most ``rank`` dimensions: Python takes more of them where the first are of size one, which
-    the operators do not."""
+    """Return ``value`` with at most ``rank`` dimensions: Python takes more of them where the first are of size one,
+    which the operators do not."""
     given = recorder.argument(value)
     for _ in range(min(value.dim() - rank, _leading_ones(value))):
         given = NamedValue(recorder.insert("aten::squeeze", [given, 0]))
@@ -58,7 +58,7 @@ def _leading_ones(value: torch.Tensor) -> int:
 
 
 def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Value, list[Value | None]]:
-    """What the ints, slices and Nones of ``index`` leave, and the tensors that index its dimensions."""
+    """Return what the ints, slices and Nones of ``index`` leave, and the tensors that index its dimensions."""
     value = recorder.value_of_tensor(tensor)
     tensors: list[Value | None] = []
     dim = 0
@@ -111,7 +111,7 @@ def _items(index: object) -> list[Any]:
 
 
 def _taken(items: Sequence[Any]) -> int:
-    """How many dimensions of the tensor the items other than ``...`` speak of."""
+    """Return how many dimensions of the tensor the items other than ``...`` speak of."""
     count = 0
     for item in items:
         if item is None or item is Ellipsis or isinstance(item, bool):

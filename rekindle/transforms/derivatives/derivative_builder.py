@@ -86,12 +86,12 @@ class DerivativeBuilder:
             self.graph.block.erase_output(index)
 
     def build_vjp(self) -> Vjp:
-        """The way from the value to what is wanted; its results are the leaves of the value, and the rest."""
+        """Return the way from the value to what is wanted; its results are the leaves of the value, and the rest."""
         self.return_results()
         return build_vjp(self.graph, list(leaves(self.wanted)), range(len(list(leaves(self.value)))), self.limit)
 
     def add_parameter(self, name: str, like: Pytree) -> Pytree:
-        """A new last parameter that has the form of ``like``."""
+        """Return a new last parameter that has the form of ``like``."""
         known = {argument.name for argument in self.program.arguments}
         while name in known:
             name += "_"
@@ -105,12 +105,12 @@ class DerivativeBuilder:
         return unflatten_like(self.wanted, gradients)
 
     def results(self, found: Sequence[Value], derivative: Pytree) -> Pytree:
-        """The value, the derivative and the rest, of which the first and the last are what was ``found``."""
+        """Return the value, the derivative and the rest, of which the first and the last are what was ``found``."""
         count = len(list(leaves(self.value)))
         return (unflatten_like(self.value, found[:count]), derivative, *found[count:])
 
     def finished(self, results: Pytree, what: str, description: str) -> Function:
-        """The function that returns ``results``."""
+        """Return the function that returns ``results``."""
         self.graph.add_output(unflatten(self.graph, results))
         clean_up(self.graph)
         program = self.program
@@ -120,12 +120,12 @@ class DerivativeBuilder:
 def _check_limit(limit: object) -> None:
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise DifferentiationError(
-            f"memory_limit={limit!r} is no number of bytes", hint="pass an int, or None for no limit"
+            f"memory_limit={limit!r} is not a number of bytes", hint="pass an int, or None for no limit"
         )
 
 
 def _open_argument(program: Program, number: int) -> Pytree:
-    """The argument as a tree; what used it uses that."""
+    """Return the argument as a tree; what used it uses that."""
     graph = program.graph
     value = graph.inputs[number]
     if number in program.entries:

@@ -162,8 +162,8 @@ def jvp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
 
 
 def _forward(work: DerivativeBuilder, way: Vjp) -> tuple[list[Value], Pytree]:
-    """The way back through a way back: from the tangents of what is wanted to those of the results, which it returns
-    behind all results."""
+    """Build the backward of a backward, which is the forward derivative: from tangents of ``wanted`` to those of the
+    results, which it returns after all results."""
     graph, value = work.graph, work.value
     tangents = list(leaves(work.add_parameter("tangents", work.wanted)))
     count = len(list(leaves(value)))
@@ -184,8 +184,8 @@ def _forward(work: DerivativeBuilder, way: Vjp) -> tuple[list[Value], Pytree]:
 
 
 def _move_users_after(value: Value) -> None:
-    """Move what uses ``value`` and stands before it, where an input stood for it, behind it: what is asked of its sizes
-    is asked as soon as can be."""
+    """Move the users of ``value`` that precede it after it; an input was in its place before. Queries of its sizes
+    are moved to the earliest position."""
     last = value.node
     for use in value.uses:
         if use.user.owning_block is last.owning_block and use.user.is_before(last):
@@ -245,7 +245,7 @@ def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
 
 
 def _filled(tree: Pytree, each: Iterator[Pytree]) -> Pytree:
-    """A tree in which one of ``each`` stands for each leaf of ``tree``."""
+    """Return a tree in which one of ``each`` stands for each leaf of ``tree``."""
     assert not isinstance(tree, dict)
     return next(each) if isinstance(tree, Value) else tuple(_filled(part, each) for part in tree)
 
@@ -254,7 +254,7 @@ _ROWS: Final = ListType(TENSOR)
 
 
 def _jacobian(work: DerivativeBuilder, index: int) -> list[Value]:
-    """The Jacobians of one result by all that is wanted: a loop over its elements."""
+    """Return the Jacobians of one result by all that is wanted: a loop over its elements."""
     graph = work.graph
     way = build_vjp(graph, list(leaves(work.wanted)), [index])
     result = way.results[index]

@@ -111,7 +111,7 @@ def _plain_context(enter: Node) -> None:
 
 
 def _detach(within: list[Node], end: Node) -> None:
-    """Let whoever uses what was computed ``within``, behind ``end``, use it detached."""
+    """Replace uses after ``end`` of values computed ``within`` by detached ones."""
     graph = end.graph
     for node in within:
         written = written_operand(node)

@@ -30,9 +30,9 @@ from rekindle.transforms.indexing import inline_with_plain_indices
 
 
 def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str, Graph, tuple[Argument, ...], Pytree]:
-    """``forward`` as a function: its name, its graph with calls inlined, and its parameters, of which the first is a
-    dict of the parameters of ``module`` by name, and of those of its ``buffers`` that are named; last the entries of
-    that.
+    """Return ``forward`` as a function: its name, its graph with calls inlined, and its parameters, of which the first
+    is a dict of the parameters of ``module`` by name, and of those of its ``buffers`` that are named; last the entries
+    of that.
 
     Raises:
         DifferentiationError: ``forward`` does more with the module than reading its attributes.
@@ -44,8 +44,8 @@ def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str,
     paths = lower_graph(graph)
     if paths is None:
         raise DifferentiationError(
-            f"'{module.original_name}' writes to its attributes, or hands itself on, so that it is no function of its "
-            "parameters",
+            f"'{module.original_name}' writes to its attributes, or passes itself on, so that it is not a function "
+            "of its parameters",
             hint="differentiate in eval mode; freeze the module, or compute what changes outside of forward",
         )
     by_id = {id(parameter): name for name, parameter in module.named_parameters()}
@@ -78,7 +78,7 @@ def _attribute(module: Any, path: str) -> Any:
 
 
 def _standing_for(graph: Graph, found: Any, type: Type, path: str, parameters: dict[int, Value]) -> Value:
-    """What stands for an attribute: parameters for themselves, also in lists, constants for all else."""
+    """Return what stands for an attribute: parameters for themselves, also in lists, constants for all else."""
     if id(found) in parameters:
         return parameters[id(found)]
     if isinstance(type, ListType) and any(id(item) in parameters for item in found):

@@ -36,7 +36,7 @@ class Program:
     """The entries of arguments that are dicts, where their keys are known."""
 
     def function(self, name: str, docstring: str) -> Function:
-        """The graph as a function: ``arguments`` are its parameters."""
+        """Return the graph as a function: ``arguments`` are its parameters."""
         (output,) = self.graph.outputs
         record = GraphFunction(name, docstring=docstring)
         record.define(self.graph, FunctionSchema(record.basename, "", self.arguments, (Argument("", output.type),)))
@@ -48,8 +48,8 @@ class Program:
 
 
 def program_of(function: Any) -> Program:
-    """A copy of what ``function`` computes: a compiled function or module, or a Python function or module, which is
-    compiled first. A module is a function of its parameters, and of what its ``forward`` takes.
+    """Return a copy of what ``function`` computes: a compiled function or module, or a Python function or module, which
+    is compiled first. A module is a function of its parameters, and of what its ``forward`` takes.
 
     Raises:
         DifferentiationError: it is none of these, or writes to what cannot be followed.
@@ -94,7 +94,7 @@ def _rewrite(program: Program) -> None:
 
 @contextmanager
 def kept(graph: Graph, values: Sequence[Value]) -> Iterator[None]:
-    """Within, ``values`` are outputs of ``graph``, so that no pass takes them away."""
+    """Make ``values`` outputs of ``graph`` within the ``with`` block, so that no pass removes them."""
     for value in values:
         graph.add_output(value)
     yield
@@ -104,13 +104,13 @@ def kept(graph: Graph, values: Sequence[Value]) -> Iterator[None]:
 
 def _not_a_function(what: object) -> DifferentiationError:
     return DifferentiationError(
-        f"a value of class '{type(what).__name__}' is no function",
+        f"a value of class '{type(what).__name__}' is not a function",
         hint="pass a function or a module, or one compiled by rekindle.script or rekindle.trace",
     )
 
 
 def numbers_of(argnums: int | Sequence[int], program: Program) -> tuple[int, ...]:
-    """Which arguments of ``program`` are meant; negative numbers count from the end.
+    """Return which arguments of ``program`` are meant; negative numbers count from the end.
 
     Raises:
         DifferentiationError: there is no such argument, or one is named twice.

@@ -1,5 +1,5 @@
-"""Arguments and results as trees: tuples are taken apart, and dicts whose keys are known, down to what has a gradient
-as a whole."""
+"""Pytrees of arguments and results: tuples, and dicts with known keys, are flattened to leaves with one gradient
+each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Pytree = Value | tuple["Pytree", ...] | dict[str, "Pytree"]
 
 
 def leaves(tree: Pytree) -> Iterator[Value]:
-    """The values of a tree, in order."""
+    """Yield the values of a tree, in order."""
     if isinstance(tree, Value):
         yield tree
         return
@@ -22,7 +22,7 @@ def leaves(tree: Pytree) -> Iterator[Value]:
 
 
 def unflatten_like(tree: Pytree, values: Sequence[Value]) -> Pytree:
-    """A tree of the same form with other leaves, the first of ``values`` that are given."""
+    """Return a tree of the same form with other leaves, the first of ``values`` that are given."""
     each = iter(values)
 
     def filled(part: Pytree) -> Pytree:
@@ -34,7 +34,7 @@ def unflatten_like(tree: Pytree, values: Sequence[Value]) -> Pytree:
 
 
 def flatten(graph: Graph, value: Value) -> Pytree:
-    """``value`` as a tree; what is needed to take it apart is inserted."""
+    """Return ``value`` as a tree; the nodes that flatten it are inserted."""
     if not isinstance(value.type, TupleType):
         return value
     if value.node.kind == "prim::TupleConstruct":
@@ -46,7 +46,7 @@ def flatten(graph: Graph, value: Value) -> Pytree:
 
 
 def taken_apart_like(graph: Graph, value: Value, like: Pytree) -> Pytree:
-    """``value`` as a tree of the form of another."""
+    """Return ``value`` as a tree of the form of another."""
     if isinstance(like, Value):
         return value
     if isinstance(like, dict):
@@ -57,7 +57,7 @@ def taken_apart_like(graph: Graph, value: Value, like: Pytree) -> Pytree:
 
 
 def entries(graph: Graph, value: Value, keys: Sequence[str]) -> Pytree:
-    """The entries of a dict of tensors as a tree."""
+    """Return the entries of a dict of tensors as a tree."""
     return {
         key: graph.insert_node(graph.create("aten::__getitem__", [value, graph.insert_constant(key)])).output
         for key in keys
@@ -65,7 +65,7 @@ def entries(graph: Graph, value: Value, keys: Sequence[str]) -> Pytree:
 
 
 def type_of(tree: Pytree) -> Type:
-    """The type of the value that a tree is put together to."""
+    """Return the type of the value that a tree unflattens to."""
     if isinstance(tree, dict):
         return DictType(STRING, TENSOR)
     if isinstance(tree, Value):
@@ -74,7 +74,7 @@ def type_of(tree: Pytree) -> Type:
 
 
 def unflatten(graph: Graph, tree: Pytree) -> Value:
-    """One value of a tree, inserted."""
+    """Return one value of a tree, inserted."""
     if isinstance(tree, Value):
         return tree
     if isinstance(tree, dict):

@@ -1,4 +1,5 @@
-"""Objects that a program makes and keeps to itself become the values of their attributes.
+"""Scalar replacement of aggregates (LLVM: SROA): replace objects that do not escape with the values of their
+attributes.
 
 .. code-block:: text
 
@@ -8,7 +9,7 @@
     %2 : Tensor = prim::GetAttr[name="a"](%1)
     %3 : Tensor = aten::neg(%2)                              %3 : Tensor = aten::neg(%y)
 
-What branches and turns of loops write to attributes becomes results of theirs.
+Attributes that branches and loop bodies write become outputs of these blocks.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _ATTRIBUTE_ACCESSES = ("prim::SetAttr", "prim::GetAttr")
 
 
 def scalar_replace_objects(graph: Graph) -> None:
-    """Rewrite ``graph``, in which calls are inlined. What an object is known to be afterwards tells which methods are
-    called where only an interface was known, so that these are inlined too. Objects that go elsewhere stay."""
+    """Rewrite ``graph``, in which calls are inlined. Once the class of an object is known, method calls on an
+    interface are resolved and inlined too. Objects that escape are kept."""
     while True:
         objects = {value for value in _made(graph) if all(_is_own(use.user, use.offset) for use in value.uses)}
         if not objects:
@@ -44,7 +45,7 @@ def _made(graph: Graph) -> Iterator[Value]:
 
 
 def _is_own(user: Node, offset: int) -> bool:
-    """Whether ``user`` reads or writes an attribute, in a place that is followed."""
+    """Return whether ``user`` reads or writes an attribute, in a place that is followed."""
     block = user.owning_block
     while block is not None and block.owning_node is not None:
         if block.owning_node.kind not in ("prim::If", "prim::Loop"):
@@ -62,7 +63,7 @@ class _Attributes:
     objects: set[Value]
 
     def block(self, block: Block, now: dict[Key, Value]) -> dict[Key, Value]:
-        """Go through ``block`` from what attributes are before it; returns what they are behind it."""
+        """Walk ``block``, given the values of attributes before it; return their values after it."""
         for node in list(block.nodes):
             if node.kind == "prim::CreateObject" and node.output in self.objects:
                 now.update(self._not_set(node))
@@ -83,7 +84,7 @@ class _Attributes:
         return now
 
     def _not_set(self, node: Node) -> dict[Key, Value]:
-        """The attributes of a new object."""
+        """Return the attributes of a new object."""
         type = node.output.type
         assert isinstance(type, ClassType)
         with self.graph.inserting_before(node):

@@ -1,4 +1,4 @@
-"""A graph with its way back behind it: what all derivatives of programs are made of."""
+"""Vector-Jacobian products: a graph followed by its backward. All derivatives of programs are built from these."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Vjp:
     """The results, by number, whose gradients ``backward`` takes first; it takes what is ``residuals`` then."""
 
     def gradients(self, given: Sequence[Value] | Mapping[int, Value]) -> list[Value]:
-        """Insert the way back from gradients ``given`` of all results; returns the gradients of what is wanted, zeros
-        where there is no way."""
+        """Insert the backward from the gradients ``given`` of all results. Return the gradients of ``wanted``, zeros
+        for values without a path."""
         graph = self.graph
         found = graph.insert_graph(self.backward, [*(given[root] for root in self.roots), *self.residuals])
         return [_or_zeros(graph, gradient, leaf) for gradient, leaf in zip(found, self.wanted, strict=True)]
@@ -40,9 +40,9 @@ class Vjp:
 def build_vjp(
     graph: Graph, wanted: Sequence[Value], among: Sequence[int] | None = None, limit: int | None = None
 ) -> Vjp:
-    """The way from all outputs of ``graph``, or from those ``among`` them, which have gradients, back to ``wanted``.
-    The outputs are taken from ``graph``, which is changed so that it keeps what the way back reads; of loops no more
-    than ``limit`` bytes, if there is one."""
+    """Return the vector-Jacobian product of ``graph`` from all its outputs that have gradients, or from those
+    ``among`` them, to ``wanted``. The outputs are removed from ``graph``, which is changed so that it saves its
+    residuals; of loops at most ``limit`` bytes, if given."""
     segments = {} if limit is None else checkpoint_loops(graph, wanted, limit)
     steps = build_tape(graph.block)
     needed = active_values(steps, wanted)
@@ -58,7 +58,7 @@ def build_vjp(
 
 
 def _or_zeros(graph: Graph, gradient: Value, leaf: Value) -> Value:
-    """``gradient``, or zeros like ``leaf`` where it is None."""
+    """Return ``gradient``, or zeros like ``leaf`` where it is None."""
     if gradient.type.is_subtype_of(leaf.type) and isinstance(leaf.type, (TensorType, ListType)):
         return gradient
     if isinstance(leaf.type, ListType) and gradient.type != NONE:

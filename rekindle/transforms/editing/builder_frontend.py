@@ -72,7 +72,7 @@ class _Emission:
 
 
 def callable_value(function: Any, graph: Graph, range: SourceRange, args: Arguments, kwargs: Arguments) -> SugaredValue:
-    """What ``function`` means where it is called with these arguments.
+    """Return what ``function`` means where it is called with these arguments.
 
     Raises:
         GraphError: it is nothing that can be called within a graph.
@@ -95,12 +95,12 @@ def callable_value(function: Any, graph: Graph, range: SourceRange, args: Argume
 
 
 def _types_from_arguments(function: types.FunctionType, args: Arguments, kwargs: Arguments) -> dict[str, Type]:
-    """The types of what is given for parameters without an annotation, where these are no Tensors."""
+    """Return the types of arguments other than Tensors of parameters without an annotation."""
     try:
         parameters = inspect.signature(function).parameters
         bound = inspect.signature(function).bind_partial(*args, **{item.name or "": item for item in kwargs})
     except (TypeError, ValueError):
-        return {}  # matching tells what is wrong
+        return {}  # matching reports the error
     return {
         name: optional(TENSOR) if item.type == NONE else item.type
         for name, item in bound.arguments.items()
@@ -114,7 +114,7 @@ def _types_from_arguments(function: types.FunctionType, args: Arguments, kwargs:
 _RECORDS: Final[weakref.WeakKeyDictionary[types.FunctionType, dict[tuple[tuple[str, str], ...], GraphFunction]]] = (
     weakref.WeakKeyDictionary()
 )
-"""Functions compiled for types that their arguments have told."""
+"""Functions compiled for the types of their arguments."""
 
 
 def _record_for(function: types.FunctionType, parameter_types: dict[str, Type]) -> GraphFunction:

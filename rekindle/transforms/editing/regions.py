@@ -38,9 +38,9 @@ class Region:
             raise GraphError("there are no nodes")
         for node in nodes:
             if not node.in_block or node.kind == "prim::Return":
-                raise GraphError(f"this {node.kind} stands among no nodes")
+                raise GraphError(f"this {node.kind} is in no block")
             if node.owning_block is not nodes[0].owning_block:
-                raise GraphError(f"{nodes[0].kind} and {node.kind} stand in different blocks")
+                raise GraphError(f"{nodes[0].kind} and {node.kind} are in different blocks")
         self.nodes: Final = sorted(set(nodes), key=lambda node: node._position)
         self.graph: Final[Graph] = nodes[0].graph
         own = set(self.nodes)
@@ -57,7 +57,7 @@ class Region:
         ]
 
     def as_graph(self) -> Graph:
-        """A graph of copies of the nodes, from the inputs to the outputs."""
+        """Return a graph of copies of the nodes, from the inputs to the outputs."""
         new = Graph()
         values = {value: new.add_input(value.base_name, value.type) for value in self.inputs}
         for node in (*self.constants, *self.nodes):
@@ -88,14 +88,14 @@ def move(nodes: Sequence[Node], *, before: Node) -> None:
     if before in region.nodes:
         raise GraphError(f"{before.kind} is one of the nodes that are to be moved before it")
     if before.owning_block is not region.nodes[0].owning_block:
-        raise GraphError(f"{region.nodes[0].kind} and {before.kind} stand in different blocks")
+        raise GraphError(f"{region.nodes[0].kind} and {before.kind} are in different blocks")
     _check_order(region, before)
     for node in region.nodes:
         node.move_before(before)
 
 
 def _check_order(region: Region, place: Node) -> None:
-    """Whether the nodes may come together right before ``place``."""
+    """Check that the nodes may be moved together directly before ``place``."""
     own = set(region.nodes)
     effects_of = AliasDb(region.graph).effects_of
     position = float("inf") if place.kind == "prim::Return" else place._position
@@ -122,7 +122,7 @@ def _between(node: Node, place: Node) -> Iterator[Node]:
 
 
 def _order_of(first: Node, second: Node, effects_of: Any) -> str | None:
-    """Why ``first`` must run before ``second``."""
+    """Return why ``first`` must run before ``second``."""
     if set(first.outputs) & set(second.used_values()):
         return "uses what it gives, or gives what it uses"
     if effects_of(first).conflicts_with(effects_of(second)):
@@ -223,7 +223,7 @@ def replace(nodes: Sequence[Node], function: Any, *, inline: bool = True) -> lis
 
 
 def _parts(found: Any, count: int) -> tuple[Any, ...]:
-    """What a function has returned as ``count`` proxies, if it is that many."""
+    """Return what a function has returned as ``count`` proxies, if it is that many."""
     if count == 0:
         return ()
     if isinstance(found, tuple):
@@ -232,7 +232,7 @@ def _parts(found: Any, count: int) -> tuple[Any, ...]:
 
 
 def _place(region: Region) -> Node:
-    """Where all nodes of the region may stand: before the first or the last of them."""
+    """Return the legal insertion point of all nodes of the region: before the first or the last of them."""
     try:
         _check_order(region, region.nodes[-1].next)
     except GraphError as error:
@@ -265,7 +265,7 @@ def split(graph: Graph, at: Node, names: tuple[str, str] = ("first", "second")) 
         True
     """
     if at.owning_block is not graph.block or at.kind == "prim::Param":
-        raise GraphError(f"{at.kind} does not stand in the outermost block of the graph")
+        raise GraphError(f"{at.kind} is not in the outermost block of the graph")
     nodes = list(graph.nodes)
     place = len(nodes) if at.kind == "prim::Return" else nodes.index(at)
     head, tail = nodes[:place], nodes[place:]

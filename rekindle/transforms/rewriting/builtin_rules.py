@@ -110,8 +110,8 @@ def _attention_with_masks() -> tuple[RewriteRule, ...]:
 class FuseAttention:
     """``softmax(q @ k.transpose(-2, -1) * scale) @ v`` becomes ``scaled_dot_product_attention``.
 
-    The operands must have at least two dimensions, which graphs seldom tell. With ``masks``, a mask that is added to
-    the scores is taken over too; where it is minus infinity along a whole row, the answer is 0 instead of NaN then.
+    The operands must have at least two dimensions, which graphs seldom prove. With ``masks``, a mask that is added to
+    the scores is accepted too; if it is minus infinity along a whole row, the result is then 0 instead of NaN.
     """
 
     name: ClassVar[str] = "fuse_attention"
@@ -150,13 +150,13 @@ def _linear_plus(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _is_vector(match: Match) -> bool | str:
-    """What is added must be a bias: of one dimension, as it is known to be."""
+    """Check that the addend is a bias: a tensor known to have one dimension."""
     bias = match.type("bias")
     rank = getattr(bias, "dim", None)
     value = match.constant("bias")
     if isinstance(value, torch.Tensor):
         rank = value.dim()
-    return True if rank == 1 else "nothing tells that the bias has one dimension"
+    return True if rank == 1 else "the bias is not known to have one dimension"
 
 
 @cache
@@ -439,7 +439,7 @@ def _fake_quantized(x: Tensor, scale: float, zero: int, low: int, high: int) -> 
 
 
 def _of_eight_bits(match: Match) -> bool | str:
-    """With more bits, a float is too coarse to tell neighbours apart."""
+    """Check that the dtype has eight bits. With more, a float is too coarse to distinguish adjacent values."""
     is_narrow = match.constant("dtype") in (number_of(torch.qint8), number_of(torch.quint8))
     return True if is_narrow else "the dtype is not known to be one of eight bits"
 

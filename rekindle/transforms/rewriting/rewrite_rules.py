@@ -53,8 +53,8 @@ class RewriteRule:
         return apply_rules(target, [self], prepare=prepare)
 
     def explain(self, target: Rewritable, *, prepare: bool = True) -> Explanation:
-        """Where the rule fits ``target``, which stays as it is, and if nowhere why not: the first difference where it
-        comes closest, or what would make the rewrite wrong."""
+        """Return where the rule fits ``target``, which stays as it is, and if nowhere why not: the first difference
+        where it comes closest, or what would make the rewrite wrong."""
         graph = underlying_graph(target).copy()
         if prepare:
             normalize(graph)
@@ -121,7 +121,7 @@ def rewrite(
 
 
 def _built_by(function: Any) -> BuildReplacement:
-    """A replacement that ``function`` builds, in normal form."""
+    """Return a replacement that ``function`` builds, in normal form."""
 
     def build_replacement(match: Match, graph: Graph, given: dict[str, Value]) -> None:
         with graph.inserting_at_end(graph.block, like=match.node) as build:
@@ -172,7 +172,7 @@ def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bo
 
 
 def underlying_graph(target: Any) -> Graph:
-    """The graph of a function, of a method, of a module's ``forward``; a graph itself.
+    """Return the graph of a function, of a method, of a module's ``forward``; a graph itself.
 
     Raises:
         GraphError: ``target`` has none.
@@ -191,8 +191,8 @@ def underlying_graph(target: Any) -> Graph:
 
 
 def graph_of(source: Any) -> tuple[str, Graph]:
-    """The name and the graph of a Python function, compiled or not, of IR text, or of a graph; in normal form: calls
-    inlined, constants folded."""
+    """Return the name and the graph of a Python function, compiled or not, of IR text, or of a graph; in normal form:
+    calls inlined, constants folded."""
     if isinstance(source, str):
         name, graph = "text", parse_graph(source.strip() + "\n")
     elif isinstance(source, Graph):

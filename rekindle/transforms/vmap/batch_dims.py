@@ -1,7 +1,7 @@
-"""Arguments and results of programs as trees: where the examples lie in each tensor that is in them.
+"""Batch dimensions of arguments and results: a tree with the batch dimension of each leaf.
 
-A tuple is taken apart, and so is a list whose elements, or a dict whose entries, have dimensions of their own. Any
-other list or dict is one leaf, whose tensors all have the examples in the same dimension.
+A tuple is flattened, and so is a list whose elements, or a dict whose entries, have batch dimensions of their own. Any
+other list or dict is one leaf, whose tensors all have the same batch dimension.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DimTree:
     keys: tuple[str, ...] = ()
 
     def leaves(self) -> Iterator[DimTree]:
-        """The leaves, in order."""
+        """Yield the leaves, in order."""
         if self.parts is None:
             yield self
             return
@@ -52,7 +52,7 @@ class DimTree:
 
 
 def dim_tree_of(type: Type, dims: Dims, option: str, what: str) -> DimTree:
-    """The form of ``what`` of ``type``, of which ``option``, ``"in_dims"`` or ``"out_dims"``, says ``dims``.
+    """Return the form of ``what`` of ``type``, of which ``option``, ``"in_dims"`` or ``"out_dims"``, says ``dims``.
 
     Raises:
         BatchingError: these do not fit.
@@ -93,7 +93,7 @@ def _of_tuple(type: TupleType, dims: Dims, option: str, what: str) -> DimTree:
 
 
 def elements(graph: Graph, value: Value, form: DimTree) -> list[Value]:
-    """The leaves of ``value``; what takes it apart is inserted."""
+    """Return the leaves of ``value``; the nodes that flatten it are inserted."""
     if form.parts is None:
         return [value]
     pairs = zip(_parts(graph, value, form), form.parts, strict=True)
@@ -112,7 +112,8 @@ def _parts(graph: Graph, value: Value, form: DimTree) -> Sequence[Value]:
 
 
 def unflatten(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
-    """A value of its ``leaves``; what puts it together is inserted. Numbers among them may have become tensors."""
+    """Return a value of its ``leaves``; the nodes that unflatten it are inserted. Numbers among them may have become
+    tensors."""
     if form.parts is None:
         return next(leaves)
     parts = [unflatten(graph, part, leaves) for part in form.parts]
@@ -129,12 +130,12 @@ def unflatten(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
 
 
 def inputs(graph: Graph, form: DimTree, name: str) -> Value:
-    """A value of new inputs of ``graph``, one for each leaf."""
+    """Return a value of new inputs of ``graph``, one for each leaf."""
     return unflatten(graph, form, iter([graph.add_input(name, leaf.type) for leaf in list(form.leaves())]))
 
 
 def fold_entries(graph: Graph) -> None:
-    """What is read from a dict that was just made, and that nobody writes to, is what was put in."""
+    """Fold reads of a dict that was just made, and that is not written to, to the stored values."""
     for node in graph.find_nodes("prim::DictConstruct"):
         uses = list(node.output.uses)
         if any(use.user.kind != "aten::__getitem__" for use in uses):

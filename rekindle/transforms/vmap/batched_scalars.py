@@ -6,10 +6,10 @@ from rekindle.ir.types import BOOL, FLOAT, INT, Type
 
 
 def is_number(type: Type) -> bool:
-    """Whether a value of this type may be kept as a tensor with one number for each example."""
+    """Return whether a value of this type may be kept as a tensor with one number for each example."""
     return type in (INT, FLOAT, BOOL)
 
 
 def word_of(type: Type) -> str:
-    """What helpers for such numbers are named after: ``ints``, ``floats`` or ``bools``."""
+    """Return what helpers for such numbers are named after: ``ints``, ``floats`` or ``bools``."""
     return f"{type}s"

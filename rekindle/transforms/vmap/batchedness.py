@@ -25,7 +25,7 @@ _STRUCTURAL: Final = CONSTRUCTS | UNPACKS | CASTS | {"prim::Uninitialized"}
 
 
 def is_structural(node: Node) -> bool:
-    """Whether ``node`` hands on what is in containers without a look at it."""
+    """Return whether ``node`` forwards the contents of containers without reading them."""
     if node.kind in _STRUCTURAL:
         return True
     operator = node.operator
@@ -35,7 +35,7 @@ def is_structural(node: Node) -> bool:
 
 
 def written_by(node: Node) -> list[Value]:
-    """The inputs that ``node`` says it writes to."""
+    """Return the inputs that ``node`` says it writes to."""
     schema = node.schema
     if schema is None:
         return []
@@ -43,7 +43,7 @@ def written_by(node: Node) -> list[Value]:
 
 
 def may_be_uninitialized(value: Value) -> bool:
-    """Whether ``value`` is a variable that some paths through branches and loops do not assign."""
+    """Return whether ``value`` is a variable that some paths through branches and loops do not assign."""
     pending, seen = [value], {value}
     while pending:
         made = pending.pop()
@@ -58,7 +58,7 @@ def may_be_uninitialized(value: Value) -> bool:
 
 
 def is_data_dependent(node: Node) -> bool:
-    """Whether what ``node`` returns beside tensors depends on the numbers in its tensors, as far as is known."""
+    """Return whether what ``node`` returns beside tensors depends on the numbers in its tensors, as far as is known."""
     if node.kind in UNCHANGED or is_structural(node):
         return False
     rule = rule_of(node)
@@ -164,6 +164,6 @@ class BatchednessAnalysis:
 
 
 def is_for_each(node: Node, batched: Collection[Value]) -> bool:
-    """Whether the examples leave loop ``node`` at different times."""
+    """Return whether the examples leave loop ``node`` at different times."""
     view = LoopView(node)
     return any(value in batched for value in (view.trip_count, view.condition, view.next_condition))

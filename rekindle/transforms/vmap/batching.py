@@ -96,7 +96,7 @@ class Batcher:
         return value in self.spread.batched
 
     def as_computed(self, batch: Batch, value: Value) -> Value:
-        """What stands for ``value``, as it was made: with the examples in front if it differs."""
+        """Return what stands for ``value``, as it was made: with the examples in front if it differs."""
         found = batch.values.get(value)
         if found is None:
             assert batch.outer is not None, f"%{value.name} is not known"
@@ -107,7 +107,7 @@ class Batcher:
         return found
 
     def as_batched(self, batch: Batch, value: Value) -> Value:
-        """What stands for ``value`` with the examples in front, whether it differs or not."""
+        """Return what stands for ``value`` with the examples in front, whether it differs or not."""
         found = self.as_computed(batch, value)
         if self.is_batched(value):
             return found
@@ -143,7 +143,7 @@ class Batcher:
         )
 
     def call(self, name: str, *values: Value) -> Value:
-        """The result of a function that rules may call."""
+        """Return the result of a function that rules may call."""
         (result,) = self.graph.insert_graph(helper(name), values)
         return result
 
@@ -242,7 +242,7 @@ class Batcher:
             self._by_rule(node, rule, batch)
 
     def _takes_a_mask(self, node: Node) -> bool:
-        """Whether an index is known to be of bools that differ between the examples."""
+        """Return whether an index is known to be of bools that differ between the examples."""
         _, indices, *_ = node.inputs
         if not self.is_batched(indices) or indices.node.kind != "prim::ListConstruct":
             return False
@@ -287,7 +287,7 @@ class Batcher:
                 raise BatchingError(
                     f"{node.kind} has no rule that draws the same numbers for all examples",
                     node.range,
-                    hint="draw them before, and hand them over with in_dims of None",
+                    hint="draw them before, and pass them with in_dims of None",
                 )
             self._loop_fallback(node, batch, "there is no rule for it")
         else:
@@ -313,12 +313,12 @@ class Batcher:
             batch.values[output] = self.stacked(output, gathered)
 
     def counted(self, size: Value, kind: str, reason: str) -> _Counted:
-        """A loop over ``size`` examples, because ``kind`` needs it for this ``reason``: within, new nodes go to its
-        body."""
+        """Return a loop over ``size`` examples, because ``kind`` needs it for this ``reason``: within, new nodes go to
+        its body."""
         return _Counted(self.graph, size, kind, reason)
 
     def example(self, value: Value, found: Value, index: Value) -> Value:
-        """One of the examples in ``found``, which stands for ``value``."""
+        """Return one of the examples in ``found``, which stands for ``value``."""
         type = value.type
         if is_number(type):
             return self.call(f"example_of_{word_of(type)}", found, index)
@@ -335,7 +335,7 @@ class Batcher:
         raise NeedsLoopFallback(f"a {type.annotation} differs between the examples", value.node.range)
 
     def stacked(self, output: Value, gathered: Value) -> Value:
-        """What was gathered of all examples, in one."""
+        """Return what was gathered of all examples, in one."""
         type = output.type
         if not self.is_batched(output):
             raise NeedsLoopFallback(f"{output.node.kind} returns a {type.annotation}", output.node.range)
@@ -390,7 +390,7 @@ class Batcher:
                     )
 
     def _if_for_each(self, node: Node, batch: Batch) -> None:
-        """Each branch runs with the examples that take it, if there are any."""
+        """Run each branch with the examples that take it, if there are any."""
         self._check_no_writes(node, batch)
         condition = self.as_computed(batch, node.input)
         zero = self.graph.insert_constant(0)
@@ -433,7 +433,7 @@ class Batcher:
         return [new.add_output(self._type_of(output)) for output in node.outputs]
 
     def choosing(self, batch: Batch, indices: Value, size: Value) -> Batch:
-        """What holds for the examples with these ``indices``."""
+        """Return what holds for the examples with these ``indices``."""
         return Batch(size, {}, batch, lambda value, found: self.chosen(value, found, indices))
 
     def chosen(self, value: Value, found: Value, indices: Value) -> Value:
@@ -457,7 +457,7 @@ class Batcher:
         sizes: list[Value],
         results: Sequence[Sequence[Value]],
     ) -> Value:
-        """A result of ``node``: those of both branches, each example's in its place."""
+        """Return a result of ``node``: those of both branches, each example's in its place."""
         output = node.outputs[index]
         first, second = results[0][index], results[1][index]
         if isinstance(output.type, TensorType) or is_number(output.type):
@@ -523,7 +523,8 @@ class Batcher:
             batch.values[output] = new.add_output(self._type_of(output))
 
     def _loop_for_each(self, node: Node, batch: Batch) -> None:
-        """The examples that go on are computed, and their results put in their places, until none goes on."""
+        """Lower a loop: in each iteration compute the examples that continue, and scatter their results, until none
+        continues."""
         self._check_no_writes(node, batch)
         view = LoopView(node)
         block = view.body
@@ -611,8 +612,8 @@ def _general(type: Type) -> Type:
 
 
 def _only_branch(node: Node, index: int) -> int | None:
-    """The branch of ``node``, an If, that alone gives its result: the other one gives None, or nothing, and whoever
-    uses the result does so where the same condition holds. So it is with what derivatives keep for the way back."""
+    """Return the branch of ``node``, an If, that alone computes its result: the other one returns None, or nothing,
+    and all uses are under the same condition. Residuals of derivatives have this form."""
     for branch in (0, 1):
         other = node.blocks[1 - branch].outputs[index]
         is_none = other.type == NONE or (other.node.kind == "prim::Constant" and other.to_python() is None)
@@ -624,7 +625,7 @@ def _only_branch(node: Node, index: int) -> int | None:
 
 
 def _is_under(node: Node, condition: Value, branch: int) -> bool:
-    """Whether ``node`` stands in this branch of an If on ``condition``."""
+    """Return whether ``node`` is in this branch of an If on ``condition``."""
     block = node.owning_block
     while block is not None and block.owning_node is not None:
         owner = block.owning_node
@@ -635,7 +636,7 @@ def _is_under(node: Node, condition: Value, branch: int) -> bool:
 
 
 def _is_made_in(value: Value, block: Block) -> bool:
-    """Whether ``value`` is new memory that was made in ``block``."""
+    """Return whether ``value`` is new memory that was made in ``block``."""
     node = value.node
     schema = node.schema
     if not block.contains(node):
@@ -646,7 +647,7 @@ def _is_made_in(value: Value, block: Block) -> bool:
 
 
 def _is_off(node: Node) -> bool:
-    """Whether a dropout is not in training mode, or drops nothing."""
+    """Return whether a dropout is not in training mode, or drops nothing."""
     schema = node.schema
     if schema is None:
         return False

@@ -42,12 +42,12 @@ class BatchingRule:
         return [name for name in self.uses if not name.startswith("batched_")]
 
     def expands(self, name: str) -> bool:
-        """Whether tensor ``name`` has to be expanded where it is the same for all examples."""
+        """Return whether tensor ``name`` has to be expanded where it is the same for all examples."""
         return f"batched_{name}" not in self.uses
 
     def graph(self, batched: frozenset[str], *, same: bool) -> Graph:
-        """The rule where ``batched`` are the arguments that differ between examples; what is expanded is not among
-        those that do not. Its inputs are :attr:`arguments`, and then the size of the batch."""
+        """Return the rule where ``batched`` are the arguments that differ between examples; what is expanded is not
+        among those that do not. Its inputs are :attr:`arguments`, and then the size of the batch."""
         key = (batched, same)
         found = self._compiled.get(key)
         if found is None:
@@ -105,7 +105,7 @@ _COMPILER: Final = OperatorSourceCompiler(lambda: _index().helpers, {"own": "aut
 
 
 def helper(name: str) -> Graph:
-    """The graph of a function that rules may call, with all that it calls in it."""
+    """Return the graph of a function that rules may call, with all that it calls in it."""
     return _helper(name)
 
 
@@ -117,12 +117,12 @@ def _helper(name: str) -> Graph:
 
 
 def helpers() -> Sequence[str]:
-    """The functions that rules may call."""
+    """Return the functions that rules may call."""
     return list(_index().helpers)
 
 
 def operators_with_rules() -> Sequence[str]:
-    """Every operator that a text or a family names, as ``sum.dim_IntList``."""
+    """Return every operator that a text or a family names, as ``sum.dim_IntList``."""
     return [*_index().definitions, *_families()]
 
 
@@ -136,13 +136,13 @@ def _families() -> Mapping[str, int]:
 
 
 def rule_of(node: Node) -> BatchingRule | None:
-    """The rule of the operator that ``node`` calls, if there is one."""
+    """Return the rule of the operator that ``node`` calls, if there is one."""
     schema = node.schema
     return None if schema is None else rule_for(schema)
 
 
 def rule_for(schema: FunctionSchema) -> BatchingRule | None:
-    """The rule of the operator with this schema, if there is one."""
+    """Return the rule of the operator with this schema, if there is one."""
     return _rule(schema.qualified_name, schema)
 
 

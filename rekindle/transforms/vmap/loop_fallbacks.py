@@ -1,4 +1,4 @@
-"""What a loop over the examples computes in a batched program, as the program itself tells it."""
+"""Report of the loops over examples in a batched program, read from the program itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LoopFallback:
 
 
 def loops_over_examples(graph: Graph) -> list[LoopFallback]:
-    """What ``graph`` computes in loops over examples, of batches within it too, each once."""
+    """Return what ``graph`` computes in loops over examples, of batches within it too, each once."""
     found: list[LoopFallback] = []
     for node in graph.all_nodes():
         if node.kind == "prim::Loop" and EXAMPLES_OF in node.attributes:

@@ -1,4 +1,4 @@
-"""``prim::vmap`` gives way to what computes with batches."""
+"""Lower ``prim::vmap``: replace it with batched operators."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _lower(node: Node, report: BatchingReport) -> None:
 
 
 def _of_its_class(type: Type, result: Value) -> Value:
-    """``result``, with the class that Python has in place of a list or a dict: helpers return plain ones."""
+    """Return ``result``, with the class that Python has in place of a list or a dict: helpers return plain ones."""
     if type == result.type or not isinstance(type, (ListType, DictType)):
         return result
     graph = result.node.graph
@@ -110,7 +110,7 @@ def _dims(node: Node, name: str) -> list[int]:
 
 
 def _start(node: Node, source: Graph) -> tuple[Graph, Batch]:
-    """A graph with the inputs of ``source``, and what stands for them with the examples in front."""
+    """Return a graph with the inputs of ``source``, and what stands for them with the examples in front."""
     graph = Graph()
     values: dict[Value, Value] = {}
     for value in source.inputs:
@@ -138,7 +138,7 @@ _SIZES: Final = {
     "Dict(str, Tensor)": "size_of_entries",
     "Tensor?": "size_of_optional",
 }
-"""What tells how many examples there are, the surest first: lists may be empty, and an Optional may be None."""
+"""Functions that return the batch size, the most reliable first: lists may be empty, and an Optional may be None."""
 
 _CHECKS: Final = {
     "Tensor": "check_size",
@@ -188,7 +188,7 @@ def _moved(batcher: Batcher, value: Value, dim: int) -> Value:
 
 
 def _looped(node: Node, source: Graph, why: NeedsLoopFallback) -> Graph:
-    """All of ``source`` in a loop over the examples."""
+    """Return all of ``source`` in a loop over the examples."""
     graph, batch = _start(node, source)
     differ = BatchednessAnalysis(source, is_random=False)
     differ.batched.update(source.inputs[: len(node.inputs)])

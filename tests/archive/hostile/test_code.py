@@ -174,7 +174,7 @@ def test_methods_that_python_would_call_unseen(name, capsys):
 )
 def test_defaults_and_constants_are_not_computed(computed):
     type, _, value = computed.partition(" = ")
-    problem = f"'{value}' is no constant, which must stand here"
+    problem = f"'{value}' is not a constant, which must be here"
     archive = program(f"  k : Final[{type}] = {value}\n")
     assert refusal(archive, UnsupportedError).partition("\n")[0] == problem
     module = loaded(program(f"  def g(self, x: {computed}) -> int:\n    return 1\n"))

@@ -161,7 +161,7 @@ def test_endless_numbers(number):
 
 def test_json_of_old_archives():
     deep = packed([Member("a/model.json", b"[" * 100_000), Member("a/version", b"1")])
-    assert refusal(deep, ArchiveLimitError) == "Modules stand too deep in one another. (in 'model.json')"
+    assert refusal(deep, ArchiveLimitError) == "Modules are nested too deeply. (in 'model.json')"
     huge = packed([Member("a/model.json", b'{"tensors": ' + b"9" * 10_000 + b"}"), Member("a/version", b"1")])
     assert refusal(huge, CorruptArchiveError).startswith("The description of the model is broken: Exceeds the limit")
 

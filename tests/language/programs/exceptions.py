@@ -407,7 +407,7 @@ def with_within(x: Tensor) -> Tuple[bool, bool]:
     return torch.is_grad_enabled(), inside
 
 
-@refused("statement.raise_again", UnsupportedError, "'raise' without an exception stands outside of a handler")
+@refused("statement.raise_again", UnsupportedError, "'raise' without an exception is outside of a handler")
 def raises_nothing(n: int) -> int:
     if n > 0:
         raise  # noqa: PLE0704

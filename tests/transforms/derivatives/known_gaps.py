@@ -15,5 +15,5 @@ KNOWN_GAPS: Final[dict[str, str]] = {
         ),
         _OBJECTS,
     ),
-    "interfaces.interface_attributes": "nobody knows which method is called here, and it may write to what it is given",
+    "interfaces.interface_attributes": "it is not known which method is called here, and it may write to its arguments",
 }

@@ -283,7 +283,7 @@ def test_refusals_of_arguments() -> None:
         "Hint: gradients are of tensors, and of tuples, lists and dicts of tensors, or None instead of one"
     )
     assert refusal(rekindle.grad, 3) == (
-        "a value of class 'int' is no function\n"
+        "a value of class 'int' is not a function\n"
         "Hint: pass a function or a module, or one compiled by rekindle.script or rekindle.trace"
     )
 

@@ -194,7 +194,7 @@ def test_graph(golden: GoldenTexts) -> None:
 def test_no_number_of_bytes() -> None:
     with pytest.raises(rekindle.errors.DifferentiationError) as found:
         rekindle.grad(loop, memory_limit=-1)
-    assert str(found.value) == "memory_limit=-1 is no number of bytes\nHint: pass an int, or None for no limit"
+    assert str(found.value) == "memory_limit=-1 is not a number of bytes\nHint: pass an int, or None for no limit"
 
 
 # --------------------------------------------------------------------------------------------------------------- memory

@@ -94,7 +94,7 @@ def test_modules_that_change_are_refused() -> None:
         rekindle.vjp(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)))
     message, *_, hint = str(caught.value).splitlines()
     assert message == (
-        "gradients cannot go back through this write: the program writes to something that is known outside of it"
+        "gradients cannot go back through this write: the program writes to something that others may read"
     )
     assert hint == "Hint: write to a clone of it; modules in eval mode leave their buffers as they are"
 
@@ -113,6 +113,6 @@ def test_attributes_that_are_written_are_refused() -> None:
     with pytest.raises(rekindle.errors.DifferentiationError) as caught:
         rekindle.grad(Counts())
     assert str(caught.value) == (
-        "'Counts' writes to its attributes, or hands itself on, so that it is no function of its parameters\n"
+        "'Counts' writes to its attributes, or passes itself on, so that it is not a function of its parameters\n"
         "Hint: differentiate in eval mode; freeze the module, or compute what changes outside of forward"
     )

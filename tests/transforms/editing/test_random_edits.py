@@ -218,7 +218,7 @@ def test_a_misuse_that_is_told() -> None:
         (lambda: choice.destroy(), "cannot destroy prim::If: %c is still used by prim::Loop"),
         (lambda: choice.move_before(choice.blocks[0].return_node), "cannot move prim::If into a block of its own"),
         (lambda: graph.erase_input(0), "output %x of prim::Param is still used"),
-        (lambda: graph.permute_inputs([0, 1, 1]), "[0, 1, 1] is no order of 3 inputs"),
+        (lambda: graph.permute_inputs([0, 1, 1]), "[0, 1, 1] is not an order of 3 inputs"),
         (lambda: choice.remove_attribute("value"), "prim::If has no attribute 'value'"),
         (lambda: choice.named_input("self"), "prim::If has no input 'self'"),
         (lambda: graph.inputs[0].set_name("7"), "'7' cannot name a value: digits are the names of values without one"),

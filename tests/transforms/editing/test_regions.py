@@ -118,11 +118,11 @@ def two(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             "aten::exp is one of the nodes that are to be moved before it",
         ),
         (lambda graph: extract([]), GraphError, "there are no nodes"),
-        (lambda graph: extract([graph.return_node]), GraphError, "this prim::Return stands among no nodes"),
+        (lambda graph: extract([graph.return_node]), GraphError, "this prim::Return is in no block"),
         (
             lambda graph: extract([*named(graph, "a"), *named(parse_graph(TEXT), "b")]),
             GraphError,
-            "aten::exp and aten::mul stand in different blocks",
+            "aten::exp and aten::mul are in different blocks",
         ),
         (
             lambda graph: replace(named(graph, "a"), two),
@@ -139,7 +139,7 @@ It is declared as
         (
             lambda graph: split(graph, graph.param_node),
             GraphError,
-            "prim::Param does not stand in the outermost block of the graph",
+            "prim::Param is not in the outermost block of the graph",
         ),
     ],
 )

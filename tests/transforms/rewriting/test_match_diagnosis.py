@@ -104,7 +104,7 @@ where 'scale' is a float
   File "FILE", line N
         return torch.softmax(scores, dim=-1) @ w
                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-but is not applied: aten::zero_ stands between, and aten::transpose cannot be moved across it
+but is not applied: aten::zero_ is in between, and aten::transpose cannot be moved across it
   File "FILE", line N
         w[0].zero_()
         ^^^^^^^^^^""",
@@ -209,7 +209,7 @@ def build(builder: Any, x: Any) -> Any:
         ),
         (
             lambda: rekindle.rewrite(one)(loops).apply(rekindle.script(one)),
-            "the rules 'loops' go on for ever: what one makes, one of them rewrites again",
+            "the rules 'loops' do not terminate: what one makes, one of them rewrites again",
         ),
     ],
 )

@@ -132,7 +132,7 @@ class Counter(nn.Module):
 
 def test_modules_that_change_themselves() -> None:
     assert refused(lambda: rekindle.vmap(Counter(), (None, 0))).splitlines() == [
-        "'Counter' writes to its attributes, or hands itself on, so that it is no function of its parameters",
+        "'Counter' writes to its attributes, or passes itself on, so that it is not a function of its parameters",
         "Hint: call eval(), or freeze the module, before",
     ]
     lines = refused(lambda: rekindle.vmap(Net(), (None, 0))).splitlines()

@@ -43,7 +43,7 @@ class AliasDbView:
         return self.ir.may_contain_alias(self._values(a), self._values(b))
 
     def has_writers(self, subject: Any) -> bool:
-        """Whether some node may write to a value, or to what a node takes and makes."""
+        """Return whether some node may write to a value, or to what a node takes and makes."""
         if self._inlined is None:
             return self.ir.has_writers(subject.ir)
         if isinstance(subject.ir, Value):
@@ -59,8 +59,8 @@ class AliasDbView:
         return self.ir.move_before_topologically_valid(node.ir, place.ir)
 
     def __str__(self) -> str:
-        """The pairs of values that may alias, one a line; the values in the wildcard set, which may escape
-        while the graph runs; and those that are written to."""
+        """Return the pairs of values that may alias, one a line; the values in the wildcard set, which may escape while
+        the graph runs; and those that are written to."""
         lines = [f"%{a.name} may alias %{b.name}\n" for a, b in self._pairs()]
         for value in self._with_memory():
             if self.ir.memory(value) & self.ir.wildcard_memory:
@@ -70,7 +70,7 @@ class AliasDbView:
         return "".join(lines)
 
     def to_graphviz_str(self) -> str:
-        """A picture of which values may alias, for Graphviz."""
+        """Return a picture of which values may alias, for Graphviz."""
         nodes = [f'  "%{value.name}"\n' for value in self._with_memory()]
         edges = [f'  "%{a.name}" -> "%{b.name}" [dir=none]\n' for a, b in self._pairs()]
         return f"digraph alias_db {{\n{''.join(nodes + edges)}}}\n"

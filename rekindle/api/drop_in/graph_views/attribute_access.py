@@ -45,7 +45,7 @@ _NAMES: Final = {
 
 
 def accessor_of(value: AttributeValue) -> str:
-    """The name of the accessor of an attribute: what ``node.kindOf(name)`` returns."""
+    """Return the name of the accessor of an attribute: what ``node.kindOf(name)`` returns."""
     if isinstance(value, list):
         return f"{accessor_of(value[0])}s" if value else "is"
     return next(accessor for kind, accessor in _KINDS if isinstance(value, kind))
@@ -91,7 +91,7 @@ def _setter(accessor: str) -> Callable[[_OfNode, str, Any], Any]:
 
 
 def attribute_of(node: Node, name: str) -> AttributeValue:
-    """An attribute of a node.
+    """Return an attribute of a node.
 
     Raises:
         GraphError: the node does not have it.

@@ -64,7 +64,7 @@ def inline_with_scopes(graph: Graph) -> None:
 
 
 def _scope_of_callee(call: Node) -> str:
-    """The scope of what a call runs: that of the call, and the path of the module whose method is called."""
+    """Return the scope of what a call runs: that of the call, and the path of the module whose method is called."""
     path: list[str] = []
     value: Value = call.inputs[0]
     while call.kind == "prim::CallMethod" and value.node.kind == "prim::GetAttr":
@@ -84,7 +84,7 @@ def _runs(optimization: Callable[[], Pass]) -> Callable[..., None]:
 
 
 def _canonicalize(graph: GraphView, *options: object) -> GraphView:
-    """A copy whose values are numbered in order, without names."""
+    """Return a copy whose values are numbered in order, without names."""
     copied = Graph()
     numbers: dict[Value, Value] = {value: copied.add_input(type=value.type) for value in graph.ir.inputs}
     for node in graph.ir.nodes:
@@ -112,7 +112,7 @@ FUNCTIONS_OF_GRAPHS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def for_views(name: str) -> Callable[..., Any]:
-    """The function of ``torch._C`` under ``name`` that takes views too."""
+    """Return the function of ``torch._C`` under ``name`` that takes views too."""
     original, for_view = getattr(torch._C, name), FUNCTIONS_OF_GRAPHS[name]
 
     @wraps(original)

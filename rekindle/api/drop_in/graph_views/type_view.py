@@ -60,13 +60,13 @@ class TypeView:
     # ----------------------------------------------------------------------------------------------- types with parts
 
     def getElementType(self) -> TypeView:
-        """The type of the elements of a list, of a value that may be None, of a future."""
+        """Return the type of the elements of a list, of a value that may be None, of a future."""
         if not isinstance(self.ir, _WITH_ELEMENT):
             raise GraphError(f"{self.ir.kind} has no element type")
         return TypeView(self.ir.element)
 
     def elements(self) -> list[TypeView]:
-        """The types of the elements of a tuple."""
+        """Return the types of the elements of a tuple."""
         if not isinstance(self.ir, TupleType):
             raise GraphError(f"{self.ir.kind} is not a TupleType")
         return [TypeView(part) for part in self.ir.elements]
@@ -83,7 +83,7 @@ class TypeView:
         return self.ir
 
     def name(self) -> _Text:
-        """The name of a class without its module."""
+        """Return the name of a class without its module."""
         return self.qualified_name().rpartition(".")[2]
 
     def qualified_name(self) -> _Text:
@@ -94,7 +94,7 @@ class TypeView:
     # -------------------------------------------------------------------------------------------------------- tensors
 
     def sizes(self) -> list[int] | None:
-        """The sizes of a tensor; None unless all are known."""
+        """Return the sizes of a tensor; None unless all are known."""
         return _known(self._tensor().sizes)
 
     def varyingSizes(self) -> list[int | None] | None:
@@ -110,7 +110,7 @@ class TypeView:
         return self._tensor().rank
 
     def scalarType(self) -> _Text | None:
-        """The dtype as graphs spell it: ``Float``."""
+        """Return the dtype as graphs spell it: ``Float``."""
         dtype = self._tensor().dtype
         return None if dtype is None else DTYPE_NAMES[dtype]
 
@@ -127,7 +127,7 @@ class TypeView:
         return bool(self._tensor().undefined)
 
     def contiguous(self) -> TypeView:
-        """The same with the strides of a contiguous tensor."""
+        """Return the same with the strides of a contiguous tensor."""
         known = self._tensor()
         if known.sizes is None or None in known.sizes:
             return self
@@ -168,7 +168,7 @@ class TypeView:
 
 
 def type_of(given: Any) -> Type:
-    """The type that a view, or PyTorch's object for a type, refers to.
+    """Return the type that a view, or PyTorch's object for a type, refers to.
 
     Raises:
         GraphError: it is neither, or a class, which only its own graph knows.

@@ -96,7 +96,7 @@ class ValueView(_View[Value]):
         return self
 
     def isCompleteTensor(self) -> bool:
-        """Whether the dtype, the device, all sizes and all strides are known."""
+        """Return whether the dtype, the device, all sizes and all strides are known."""
         type = self.type().ir
         if not isinstance(type, TensorType) or type.sizes is None or type.strides is None:
             return False
@@ -109,7 +109,7 @@ class ValueView(_View[Value]):
     requiresGrad = requires_grad
 
     def toIValue(self) -> Any:
-        """The Python value of a constant; None for anything else."""
+        """Return the Python value of a constant; None for anything else."""
         return self.ir.to_python()
 
     def replaceAllUsesWith(self, other: ValueView) -> None:
@@ -146,14 +146,15 @@ class NodeView(AttributeAccess, _View[Node]):
         return self.ir.kind
 
     def scopeName(self) -> str:
-        """The modules that the node runs in, of a trace that is inlined: ``__module.encoder/__module.encoder.0``."""
+        """Return the modules that the node runs in, of a trace that is inlined:
+        ``__module.encoder/__module.encoder.0``."""
         return self.ir.scope
 
     def getModuleHierarchy(self) -> str:
         return ".".join(name for name, _ in self.ir.callstack)
 
     def sourceRange(self) -> str:
-        """The place in the source, ``file:line:column``, and the lines there."""
+        """Return the place in the source, ``file:line:column``, and the lines there."""
         return f"{self.ir.range.place}\n{self.ir.range.highlight()}" if self.ir.range.is_known else ""
 
     def schema(self) -> str:
@@ -221,7 +222,7 @@ class NodeView(AttributeAccess, _View[Node]):
         return self != other and not self._is_in_another_branch(other) and self.ir.is_after(other.ir)
 
     def _is_in_another_branch(self, other: NodeView) -> bool:
-        """Whether the two are in different blocks of one node."""
+        """Return whether the two are in different blocks of one node."""
         levels = {node.owning_block: node for node in self.ir.ancestors()}
         theirs = next((node for node in other.ir.ancestors() if node.owning_block in levels), None)
         mine = None if theirs is None else levels[theirs.owning_block]
@@ -246,7 +247,7 @@ class NodeView(AttributeAccess, _View[Node]):
         return bool(self.ir.attributes)
 
     def kindOf(self, name: str) -> str:
-        """The name of the accessor that reads an attribute: ``i``, ``s``, ``is`` …"""
+        """Return the name of the accessor that reads an attribute: ``i``, ``s``, ``is`` …"""
         return accessor_of(attribute_of(self.ir, name))
 
     def removeAttribute(self, name: str) -> None:
@@ -391,7 +392,7 @@ class GraphView(_View[Graph]):
         return map(ValueView, list(self.ir.outputs))
 
     def nodes(self) -> Iterator[NodeView]:
-        """The nodes of the outermost block. The current node may be moved or destroyed during the iteration."""
+        """Return the nodes of the outermost block. The current node may be moved or destroyed during the iteration."""
         return map(NodeView, self.ir.nodes)
 
     def block(self) -> BlockView:
@@ -404,14 +405,14 @@ class GraphView(_View[Graph]):
         return NodeView(self.ir.return_node)
 
     def findNode(self, kind: _Text, recurse: bool = True) -> NodeView | None:
-        """The first node of a kind, also within other nodes; None where there is none."""
+        """Return the first node of a kind, also within other nodes; None where there is none."""
         return next(_find(self.ir.block, kind, recurse), None)
 
     def findAllNodes(self, kind: _Text, recurse: bool = True) -> list[NodeView]:
         return list(_find(self.ir.block, kind, recurse))
 
     def alias_db(self, isFrozen: bool = False, descend_function_calls: bool = False) -> AliasDbView:
-        """What may alias. Functions that are called may do anything, unless they are descended into."""
+        """Return what may alias. Functions that are called may do anything, unless they are descended into."""
         if descend_function_calls:
             return AliasDbView.descending(self.ir, isFrozen)
         return AliasDbView(AliasDb(self.ir, is_frozen=isFrozen))
@@ -463,7 +464,7 @@ class GraphView(_View[Graph]):
             self.ir.add_output(made.output)
 
     def create(self, kind: _Text, *given: Any) -> NodeView:
-        """A node that is in no block yet: ``create(kind, inputs, number of outputs)``, both optional."""
+        """Return a node that is in no block yet: ``create(kind, inputs, number of outputs)``, both optional."""
         inputs = next((each for each in given if not isinstance(each, int)), ())
         outputs = next((each for each in given if isinstance(each, int)), 1)
         return NodeView(self.ir.create(kind, [value.ir for value in inputs], outputs=outputs))
@@ -501,7 +502,7 @@ class GraphView(_View[Graph]):
 
     @contextmanager
     def insert_point_guard(self, place: NodeView | BlockView) -> Iterator[None]:
-        """Within, insert before a node or at the end of a block."""
+        """Set the insertion point within the ``with`` block: before a node, or at the end of a block."""
         saved = self.ir.insert_point
         self.setInsertPoint(place)
         try:
@@ -516,14 +517,14 @@ class FunctionTypeView(TypeView):
     __slots__ = ()
 
     def optimized_graph(self) -> GraphView:
-        """The graph of the function."""
+        """Return the graph of the function."""
         if not isinstance(self.ir, FunctionType):
             raise GraphError(f"{self.ir.kind} is not the type of a function")
         return GraphView(self.ir.function.graph)
 
 
 def graph_of(given: GraphView | Graph) -> Graph:
-    """The graph that a view is of, or that is given itself."""
+    """Return the graph that a view is of, or that is given itself."""
     return given.ir if isinstance(given, GraphView) else given
 
 

@@ -101,7 +101,7 @@ batch own.masked_sum(grad, mask):
 batch cumprod_backward(grad, input, dim, output):
     return lowered(torch.cumprod_backward(lifted(grad), lifted(input), inner(input, dim), lifted(output)), input)
 
-# ---- What arranges elements anew.
+# ---- Operators that rearrange elements.
 
 batch own.cat_back(grad, sizes, dim):
     lengths = [0 if size == [0] else size[dim] for size in sizes]

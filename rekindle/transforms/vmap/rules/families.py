@@ -1,7 +1,7 @@
 """Rules that whole families of operators share: which operators, and how the rule follows from the schema.
 
-Every function here writes the body of a rule for one schema; :mod:`rekindle.transforms.vmap.rules` tells what may
-stand in it.
+Every function here writes the body of a rule for one schema; :mod:`rekindle.transforms.vmap.rules` documents its
+syntax.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RENAMED: Final[Mapping[str, str]] = {"from": "from_"}
 
 
 def call(schema: FunctionSchema, **replaced: str) -> str:
-    """The call of an operator with its own arguments, or what stands for some of them."""
+    """Return the call of an operator with its own arguments, or what stands for some of them."""
     parts = []
     for argument in schema.arguments:
         value = replaced.get(argument.name, RENAMED.get(argument.name, argument.name))
@@ -27,12 +27,13 @@ def call(schema: FunctionSchema, **replaced: str) -> str:
 
 
 def tensors_of(schema: FunctionSchema) -> list[str]:
-    """The names of the arguments that are tensors."""
+    """Return the names of the arguments that are tensors."""
     return [argument.name for argument in schema.arguments if isinstance(argument.type, TensorType)]
 
 
 def pointwise(schema: FunctionSchema) -> str | None:
-    """Each element of the result is computed from one element of each tensor, which are broadcast together."""
+    """Return the rule of a pointwise operator: each element of the result is computed from one element of each
+    tensor; these are broadcast together."""
     names = tensors_of(schema)
     if any(argument.is_out for argument in schema.arguments):
         return None
@@ -59,13 +60,14 @@ def _in_place(schema: FunctionSchema, names: list[str]) -> str | None:
 
 
 def along(schema: FunctionSchema) -> str:
-    """It computes along ``dim``, and the results have the sizes of ``self``."""
+    """Return the rule of an operator along ``dim`` whose results have the sizes of ``self``."""
     made = call(schema, self="lifted(self)", dim="inner(self, dim)")
     return _lowered(schema, made)
 
 
 def reducing(schema: FunctionSchema) -> str:
-    """It takes ``dim``, a number or a list, or none for all, away, or leaves it with size 1 for ``keepdim``."""
+    """Return the rule of an operator that removes ``dim`` (a number, a list, or all if None), or keeps it with size
+    1 for ``keepdim``."""
     (dim,) = (argument for argument in schema.arguments if argument.name == "dim")
     kind = str(dim.type)
     if kind == "int":
@@ -91,7 +93,7 @@ def _lowered(schema: FunctionSchema, made: str) -> str:
 
 
 def flattened(schema: FunctionSchema) -> str:
-    """It reduces everything to a number; the overload with ``dim`` says how."""
+    """Return the rule of a full reduction, by the overload with ``dim``."""
     names = [argument.name for argument in schema.arguments if argument.name != "self" and not argument.kwarg_only]
     keywords = [f"{argument.name}={argument.name}" for argument in schema.arguments if argument.kwarg_only]
     arguments = ", ".join(["flat(self)", "1", *names, *keywords])
@@ -99,18 +101,18 @@ def flattened(schema: FunctionSchema) -> str:
 
 
 def first_of_flattened(schema: FunctionSchema) -> str:
-    """The same, where the overload with ``dim`` returns indices too."""
+    """Return the same, where the overload with ``dim`` returns indices too."""
     return f"    return torch.{schema.name.removeprefix('aten::')}(flat(self), 1)[0]\n"
 
 
 def leading(schema: FunctionSchema) -> str:
-    """It takes any number of dimensions in front of those that it computes with."""
+    """Return the rule of an operator that takes any number of leading dimensions."""
     return f"    return {call(schema)}\n"
 
 
 def folded(schema: FunctionSchema) -> str:
-    """It knows one batch already, in front of channels and as many dimensions as its name says: examples are folded
-    into it, or are it where there is none."""
+    """Return the rule of an operator with a batch dimension of its own, before channels and as many dimensions as
+    its name says: the examples are folded into the batch, or become it if there is none."""
     names = tensors_of(schema)
     first = names[0]
     number = int(re.search(r"(\d)d", schema.name)[1])  # type: ignore[index]  # all names in the table have one
@@ -124,7 +126,7 @@ def folded(schema: FunctionSchema) -> str:
 
 
 def like(schema: FunctionSchema) -> str:
-    """It makes a tensor like another one, whatever is in it."""
+    """Return the rule of an operator that makes a tensor like another one, regardless of its elements."""
     return f"    return {call(schema)}\n"
 
 

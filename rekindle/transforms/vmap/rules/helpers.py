@@ -239,12 +239,12 @@ def size_of_entries(values: Dict[str, Tensor], dim: int) -> int:
     for value in values.values():
         size = torch.size(value, dim)
     if size < 0:
-        raise ValueError("vmap: how many examples there are cannot be told: the dict has no entries")
+        raise ValueError("vmap: the batch size is unknown: the dict has no entries")
     return size
 
 def size_of_optional(self: Optional[Tensor], dim: int) -> int:
     if self is None:
-        raise ValueError("vmap: how many examples there are cannot be told: there is no tensor that differs")
+        raise ValueError("vmap: the batch size is unknown: no tensor is batched")
     return torch.size(self, dim)
 
 def check_sizes_of_entries(values: Dict[str, Tensor], dim: int, batch_size: int) -> None:

@@ -67,7 +67,7 @@ batch conv_transpose1d, conv_transpose2d.input, conv_transpose3d.input(
     made = with_bias(made, bias, batched_bias, rank)
     return torch.squeeze(made, 1) if alone else made
 
-# ---- Normalisation. The scale and the shift are applied behind it.
+# ---- Normalization. The scale and the shift are applied after it.
 
 def scaled(result: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], sizes: List[int]) -> Tensor:
     made = result

@@ -1,4 +1,4 @@
-"""Random numbers: drawn once for all examples, or for each. ``same`` tells which of both is wanted."""
+"""Random numbers: drawn once for all examples, or for each. ``same`` selects between them."""
 
 from __future__ import annotations
 

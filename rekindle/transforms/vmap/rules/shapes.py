@@ -165,7 +165,7 @@ batch dsplit.array(self, indices):
     return torch.tensor_split(self, indices, 3)
 
 batch cat, concat, concatenate(tensors, dim):
-    # What has no elements and one dimension may stand among others, whatever they are.
+    # A tensor without elements and of one dimension may be among others of any shape.
     rank, whole = 0, tensors[0]
     for tensor in tensors:
         if tensor.dim() > rank:
