@@ -162,10 +162,13 @@ class DerivativeExecutor:
             if self._provisional_runs == 0:
                 plan.optimize()
             self._provisional_runs -= 1
-        results = DifferentiableGraph.apply(plan, *inputs)  # type: ignore[no-untyped-call]
+        passed: dict[int, int] = {}
+        results = DifferentiableGraph.apply(plan, passed, *inputs)  # type: ignore[no-untyped-call]
         if plan is self._general and self._by_sizes is not None:
             self._learn(key, results)
         count = self.gradient.results
+        if passed:
+            results = _restored(results, inputs, passed)
         return results[0] if count == 1 else results[:count]
 
     def pieces(self) -> Iterator[CompiledPart]:
@@ -321,7 +324,7 @@ class DifferentiableGraph(torch.autograd.Function):
     """The node in autograd's graph, where it is called ``DifferentiableGraphBackward``."""
 
     @staticmethod
-    def forward(ctx: Any, plan: _SizeSpecialization, *inputs: Any) -> Any:
+    def forward(ctx: Any, plan: _SizeSpecialization, passed: dict[int, int], *inputs: Any) -> Any:
         results = plan.forward(*inputs)
         if not plan.several:
             results = (results,)
@@ -343,6 +346,7 @@ class DifferentiableGraph(torch.autograd.Function):
         ctx.plan = plan
         ctx.set_materialize_grads(False)
         if not plan.gradient.is_straight_line:
+            passed.update(_passed_through(results[: plan.gradient.results], inputs))
             results = _distinct(results)
         if plan.constants:
             ctx.mark_non_differentiable(*[results[i] for i in plan.constants if isinstance(results[i], Tensor)])
@@ -360,11 +364,33 @@ class DifferentiableGraph(torch.autograd.Function):
             saved = [_unflatten(other, leaves) for other in ctx.others]
         if not gradient.is_straight_line and torch.is_grad_enabled():
             known = {source: saved[place] for place, (_, source) in enumerate(plan.saved)}
-            return (None, *plan.recompute_with_autograd(_inputs(ctx.inputs, known), gradients))
+            return (None, None, *plan.recompute_with_autograd(_inputs(ctx.inputs, known), gradients))
         backward = plan.backward(tuple([root is not None for root in roots]))
         found = backward.run(*[root for root in roots if root is not None], *[saved[i] for i in backward.captures])
         each = iter(found if backward.several else (found,))
-        return (None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
+        return (None, None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
+
+
+def _passed_through(results: Sequence[Any], inputs: Sequence[Any]) -> dict[int, int]:
+    """Return which results are tensors that were there before: the complement of the number of an input, or the number
+    of an earlier result. A branch, or a loop without iterations, returns what it was given."""
+    known = {id(value): ~index for index, value in enumerate(inputs) if isinstance(value, Tensor)}
+    found: dict[int, int] = {}
+    for index, value in enumerate(results):
+        if isinstance(value, Tensor):
+            source = known.setdefault(id(value), index)
+            if source != index:
+                found[index] = source
+    return found
+
+
+def _restored(results: Sequence[Any], inputs: Sequence[Any], passed: Mapping[int, int]) -> Sequence[Any]:
+    """Put the tensors that were passed through in the place of what autograd made of them: writes to these have to be
+    seen, and gradients need not go through the graph."""
+    found = list(results)
+    for index, source in passed.items():
+        found[index] = inputs[~source] if source < 0 else found[source]
+    return found
 
 
 def _distinct(results: Sequence[Any]) -> tuple[Any, ...]:

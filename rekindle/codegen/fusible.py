@@ -265,6 +265,8 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: PointwiseOp) -> str 
         if isinstance(value.type, TensorType):
             continue
         if is_literal(value):
+            if argument.name in rule.optional:
+                return "its result is its argument"
             if argument.name == "train" and literal(value):
                 return "it draws random numbers"
             if argument.name == "training" and literal(value):

@@ -391,3 +391,29 @@ def test_a_loop_that_nobody_uses_and_that_may_raise() -> None:
     x = torch.ones(2, requires_grad=True)
     for _ in range(3):
         assert compiled(x, [2, 3]) is None
+
+
+def steps(x: Tensor, w: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
+    h = x
+    mean = torch.zeros(3)
+    for _ in range(n):
+        h = torch.tanh(h * w) + mean
+        mean = mean + h.exp()
+    return h, mean, h
+
+
+@pytest.mark.parametrize(("x_requires_grad", "w_requires_grad"), [(True, False), (False, True), (True, True)])
+def test_a_loop_without_iterations_returns_what_it_was_given(x_requires_grad: bool, w_requires_grad: bool) -> None:
+    """The tensors themselves: whether they require gradients is seen, and so are writes to them."""
+    compiled = rekindle.script(steps)
+    for n in (2, 0, 0, 0, 1):
+        x, w = torch.ones(3, requires_grad=x_requires_grad), torch.ones(3, requires_grad=w_requires_grad)
+        h, mean, again = compiled(x, w, n)
+        assert again is h
+        if n == 0:
+            assert h is x
+            assert not mean.requires_grad
+    x = torch.ones(3, requires_grad=True) * 2
+    h, *_ = compiled(x, w, 0)
+    h.mul_(3)
+    assert x.tolist() == [6.0] * 3

@@ -107,6 +107,12 @@ def _same_scalar(at: RewriteSite) -> bool:
     )
 
 
+def _plus_nothing(at: RewriteSite) -> bool:
+    """The sum of a gradient and one that does not exist."""
+    gradient, other = at.node.inputs
+    return is_constant(other) and value_of(other.node) is None and at.replace_uses(gradient)
+
+
 def _neutral(neutral: int) -> NodeRule:
     def rule(at: RewriteSite) -> bool:
         """``n * 1`` and ``n + 0`` of ints."""
@@ -361,6 +367,7 @@ PEEPHOLE_RULES: Final[NodeRules] = {
     **dict.fromkeys(("aten::mul", "aten::floordiv"), (_neutral(1),)),
     **dict.fromkeys(("aten::__is__", "aten::__isnot__"), (_is_none,)),
     "aten::gt": (_compared_length,),
+    "autodiff::plus": (_plus_nothing,),
     "prim::unchecked_cast": (_cast, _cast_of_cast),
     **dict.fromkeys(("prim::unchecked_unwrap_optional", "aten::_unwrap_optional"), (_cast,)),
     "prim::isinstance": (_type_test,),

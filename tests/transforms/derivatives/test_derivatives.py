@@ -440,3 +440,21 @@ def test_what_is_made_like_a_tensor_is_a_constant() -> None:
     torch.testing.assert_close(rekindle.grad(f)(x), torch.ones(3))
     torch.testing.assert_close(rekindle.jvp(f)(x, x)[1], x.sum())
     assert rekindle.grad(f).graph.find_nodes("autodiff::backward_of_call") == []
+
+
+def test_a_loop_whose_branches_use_different_elements() -> None:
+    """Unrolled, the sum of gradients begins with one that does not exist."""
+
+    def score(x: Tensor) -> Tensor:
+        total = torch.zeros([], dtype=x.dtype)
+        for i in range(2):
+            if x[i] > 0:
+                total = total + x[i]
+            else:
+                total = total - x[i].exp()
+        return total
+
+    gradient = rekindle.grad(score)
+    for values in [(1.0, -1.0), (-1.0, 1.0), (-1.0, -2.0), (2.0, 1.0), (1.0, -3.0)]:
+        x = torch.tensor(values, dtype=torch.float64)
+        torch.testing.assert_close(gradient(x), torch.func.grad(score)(x))
