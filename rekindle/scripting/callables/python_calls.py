@@ -71,7 +71,7 @@ class PythonFunctionValue(SugaredValue):
         return SimpleValue(call.graph.insert_node(node).output)
 
     def _called(self) -> Callable[..., Any]:
-        return self.function if self.owner is None else types.MethodType(self.function, self.owner)  # type: ignore[no-any-return]
+        return self.function if self.owner is None else types.MethodType(self.function, self.owner)
 
     def _declared_result(self) -> Type:
         """Return the type that an unused function declares to return: a Tensor where that means nothing here. What it
