@@ -99,7 +99,7 @@ class NoneCheckInserter:
         others = [member for member in members if not isinstance(member, _NUMBERS)]
         if not numbers or len(others) != 1 or not isinstance(others[0], _CONTAINERS):
             return None
-        for number in numbers:
+        for number in sorted(numbers, key=lambda number: not isinstance(number, BoolType)):  # a bool is an int, too
             self._raise_if(self._is_a(value, number, range), TYPE_ERROR, message.format(number), range)
         return self._narrowed(value, others[0], range)
 
