@@ -76,13 +76,14 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
     Raises:
         SaveError: the program cannot be saved.
     """
+    function = ""
     if isinstance(m, Function):
-        m = _module_of(m)
+        function, m = m.name, _module_of(m)
     if not isinstance(m, ScriptModule):
         hint = "compile it first: rekindle.script(module)" if isinstance(m, torch.nn.Module) else None
         raise SaveError(f"only compiled modules and functions can be saved, not a {type(m).__name__}", hint=hint)
     with gc_paused():
-        return _Saver().archive(m._as_saved(), extra_files or {})
+        return _Saver(function).archive(m._as_saved(), extra_files or {})
 
 
 def _module_of(function: Function) -> ScriptModule:
@@ -116,7 +117,9 @@ def _check_no_sets(type: ClassType) -> None:
 class _Saver:
     """Gathers what one archive is made of."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: str = "") -> None:
+        self.function = function
+        """The name of the function that is saved, if it is not a module: what errors call the module around it."""
         self.names = SaveNames()
         self.constants = ConstantTable()
         self.printers: dict[str, PythonPrinter] = {}
@@ -175,7 +178,8 @@ class _Saver:
             try:
                 printer.print_named_type(found)
             except CompileError as error:
-                raise SaveError(f"'{name.removeprefix('__torch__.')}' cannot be saved: {error}") from None
+                known = self.function if name == _WRAPPER else name.removeprefix("__torch__.")
+                raise SaveError(f"'{known}' cannot be saved: {error}") from None
             pending += printer.dependencies[before:]
 
     def _printer(self, qualifier: str) -> PythonPrinter:

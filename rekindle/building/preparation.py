@@ -27,7 +27,7 @@ from rekindle.codegen.fusible import is_product
 from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.graph_function import COMPILING, GraphFunction
-from rekindle.ir.scalar_types import number_of
+from rekindle.ir.scalar_types import NUMBERED_CLASSES, number_of
 from rekindle.ir.types import NONE, TENSOR, InterfaceType, OptionalType, TensorType
 from rekindle.passes import DeadCodeElimination, PartialEvaluation
 from rekindle.passes.pass_manager import run_nested
@@ -217,7 +217,7 @@ def _as_in_graph(value: Any) -> Any:
     """Return an argument as graphs have it: a dtype as its number, a set as a dict of bools."""
     if isinstance(value, set | frozenset):
         return dict.fromkeys(value, True)
-    return number_of(value) if isinstance(value, torch.dtype | torch.layout | torch.memory_format) else value
+    return number_of(value) if isinstance(value, NUMBERED_CLASSES) else value
 
 
 def inline_forks(graph: Graph) -> bool:

@@ -10,7 +10,7 @@ import torch
 
 from rekindle.errors import GraphError
 from rekindle.ir.constants import OpaqueConstant
-from rekindle.ir.scalar_types import number_of
+from rekindle.ir.scalar_types import NUMBERED_CLASSES, number_of
 from rekindle.ir.types.base import ANY, BOOL, COMPLEX, DEVICE, FLOAT, GENERATOR, INT, NONE, STRING, Type
 from rekindle.ir.types.containers import DictType, ListType, TupleType
 from rekindle.ir.types.tensor import TENSOR
@@ -51,7 +51,7 @@ def infer_type(value: object) -> Type | None:
     for python, type in _SIMPLE:
         if isinstance(value, python):
             return type
-    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+    if isinstance(value, NUMBERED_CLASSES):
         return INT
     if isinstance(value, tuple):
         elements = [infer_type(item) for item in value]
@@ -99,7 +99,7 @@ def constant_attribute(value: object) -> tuple[ConstantAttribute | None, Type]:
     """
     if value is None:
         return None, NONE
-    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+    if isinstance(value, NUMBERED_CLASSES):
         return number_of(value), INT
     if isinstance(value, bool):
         return int(value), BOOL

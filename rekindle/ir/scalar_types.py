@@ -1,8 +1,8 @@
-"""The numbers by which programs know dtypes, layouts and memory formats. In the IR all three are ints."""
+"""The numbers by which programs know dtypes, layouts, memory formats and quantization schemes: ints in the IR."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import torch
 
@@ -47,18 +47,32 @@ MEMORY_FORMATS: Final[tuple[torch.memory_format, ...]] = (
 )
 MEMORY_FORMAT_NUMBERS: Final[dict[torch.memory_format, int]] = {form: i for i, form in enumerate(MEMORY_FORMATS)}
 
+QSCHEMES: Final[tuple[torch.qscheme, ...]] = (
+    *(torch.per_tensor_affine, torch.per_channel_affine, torch.per_tensor_symmetric, torch.per_channel_symmetric),
+    torch.per_channel_affine_float_qparams,
+)
+QSCHEME_NUMBERS: Final[dict[torch.qscheme, int]] = {scheme: i for i, scheme in enumerate(QSCHEMES)}
+
+NUMBERED_CLASSES: Final = (torch.dtype, torch.layout, torch.memory_format, torch.qscheme)
+"""The classes of the Python objects that are ints in the IR."""
+
+Numbered: TypeAlias = torch.dtype | torch.layout | torch.memory_format | torch.qscheme
+
 PYTHON_OBJECTS: Final[dict[str, tuple[object, ...]]] = {
     "torch.dtype": DTYPES,
     "torch.layout": LAYOUTS,
     "torch.memory_format": MEMORY_FORMATS,
+    "torch.qscheme": QSCHEMES,
 }
 """What Python has for each number, by the ``python`` of the type."""
 
 
-def number_of(value: torch.dtype | torch.layout | torch.memory_format) -> int:
-    """Return the number of a dtype, a layout or a memory format."""
+def number_of(value: Numbered) -> int:
+    """Return the number of a dtype, a layout, a memory format or a quantization scheme."""
     if isinstance(value, torch.dtype):
         return DTYPE_NUMBERS[value]
     if isinstance(value, torch.layout):
         return LAYOUT_NUMBERS[value]
+    if isinstance(value, torch.qscheme):
+        return QSCHEME_NUMBERS[value]
     return MEMORY_FORMAT_NUMBERS[value]

@@ -9,16 +9,23 @@ import torch
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import DTYPE, LAYOUT, MEMORY_FORMAT, ListType, TupleType, Type, unify_all
+from rekindle.ir.scalar_types import NUMBERED_CLASSES
+from rekindle.ir.types import DTYPE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER, ListType, TupleType, Type, unify_all
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type
 
 SIMPLE_CONSTANTS: Final = (
     *(bool, int, float, complex, str, type(None)),
-    *(torch.device, torch.dtype, torch.layout, torch.memory_format),
+    torch.device,
+    *NUMBERED_CLASSES,
 )
 """Classes of Python values that are constants of the IR as they are."""
 
-_CLASSES: Final[dict[type, Type]] = {torch.dtype: DTYPE, torch.layout: LAYOUT, torch.memory_format: MEMORY_FORMAT}
+_CLASSES: Final[dict[type, Type]] = {
+    torch.dtype: DTYPE,
+    torch.layout: LAYOUT,
+    torch.memory_format: MEMORY_FORMAT,
+    torch.qscheme: QSCHEME_NUMBER,
+}
 """The types of ints that Python has other objects for."""
 
 

@@ -40,7 +40,7 @@ from rekindle.scripting.callables.autograd_functions import AppliedFunction, Fun
 from rekindle.scripting.callables.functions import BooleanDispatch, boolean_dispatch_of, records_of, underlying_function
 from rekindle.scripting.callables.generic_functions import call_generic, may_be_generic, needs_call_types
 from rekindle.scripting.callables.modifiers import BARE_ALIASES, is_left_to_python
-from rekindle.scripting.callables.python_calls import PythonFunctionValue
+from rekindle.scripting.callables.python_calls import PythonFunctionValue, PythonModuleCall
 from rekindle.scripting.class_values import class_value
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
 from rekindle.scripting.library_values.builtin_table import builtin_kind
@@ -101,7 +101,20 @@ def sugared_value(
         elements = _elements(obj, range, graph)
         if elements is not None:
             return elements
+    if isinstance(obj, torch.nn.Module) and inspect.isfunction(type(obj).forward):
+        return _OutsideModule(obj, name, resolver)
     return PythonObject(obj, name, resolver) if is_known(obj) else UnusableValue(obj, name)
+
+
+class _OutsideModule(UnusableValue):
+    """A module from outside of the program, which can only be called."""
+
+    def __init__(self, module: torch.nn.Module, name: str | None, resolver: PythonResolver) -> None:
+        super().__init__(module, name)
+        self._callee = PythonModuleCall(module, resolver)
+
+    def call(self, call: CallSite) -> SugaredValue:
+        return self._callee.call(call)
 
 
 def _elements(obj: set[Any] | frozenset[Any], range: SourceRange, graph: Graph) -> SugaredValue | None:

@@ -20,7 +20,7 @@ from rekindle.ir.types import (
     LAYOUT,
     MEMORY_FORMAT,
     NONE,
-    QSCHEME,
+    QSCHEME_NUMBER,
     STREAM,
     STRING,
     TENSOR,
@@ -48,7 +48,7 @@ _SIMPLE: tuple[tuple[type, Type], ...] = (
     (torch.dtype, DTYPE),
     (torch.layout, LAYOUT),
     (torch.memory_format, MEMORY_FORMAT),
-    (torch.qscheme, QSCHEME),
+    (torch.qscheme, QSCHEME_NUMBER),
     (torch.Generator, GENERATOR),
     (torch.Stream, STREAM),
 )
@@ -68,8 +68,8 @@ def infer(value: object) -> Type | NotInferable:
     for python, simple in _SIMPLE:
         if isinstance(value, python):
             return simple
-    if is_named_tuple(type(value)):
-        return _guarded(lambda: named_tuple_type(type(value)))
+    if isinstance(value, tuple) and is_named_tuple(type(value)):
+        return _named_tuple(value)
     if isinstance(value, torch.Size):
         return ListType(INT, "Size")
     if isinstance(value, tuple):
@@ -129,6 +129,20 @@ def _guarded(make: Callable[[], Type]) -> Type | NotInferable:
         return make()
     except CompileError as error:
         return NotInferable(error.message)
+
+
+def _named_tuple(value: tuple[object, ...]) -> Type | NotInferable:
+    """A field without an annotation is declared a Tensor; an object that does not fit is not part of a program."""
+    declared = _guarded(lambda: named_tuple_type(type(value)))
+    if not isinstance(declared, TupleType) or declared.fields is None:
+        return declared
+    for name, type_of_field, item in zip(declared.fields, declared.elements, tuple.__iter__(value), strict=True):
+        if type_of_field == TENSOR and not isinstance(item, torch.Tensor):
+            return NotInferable(
+                f"the field '{name}' of the named tuple '{type(value).__name__}' is declared a Tensor, as fields "
+                f"without an annotation are, and holds an object of class '{type(item).__name__}'"
+            )
+    return declared
 
 
 def _tuple(value: tuple[object, ...]) -> Type | NotInferable:

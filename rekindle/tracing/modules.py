@@ -65,7 +65,7 @@ def places_of_modules(module: torch.nn.Module) -> dict[int, list[Path]]:
 
 
 def places_of_tensors(module: torch.nn.Module) -> dict[int, Path]:
-    """Return the path of every parameter and buffer, by identity: the first of those that it has."""
+    """Return the path of every parameter, buffer and object in C++, by identity: the first of those that it has."""
     found: dict[int, Path] = {}
     for prefix, part in module.named_modules():
         path = tuple(prefix.split(".")) if prefix else ()
@@ -73,6 +73,6 @@ def places_of_tensors(module: torch.nn.Module) -> dict[int, Path]:
             if tensor is not None:
                 found.setdefault(id(tensor), (*path, name))
         for name, value in vars(part).items():
-            if isinstance(value, torch.Tensor):
+            if isinstance(value, (torch.Tensor, torch.ScriptObject)):
                 found.setdefault(id(value), (*path, name))
     return found

@@ -354,3 +354,13 @@ def test_hooks_name_the_scopes_of_a_run() -> None:
         "aten::linear": "net/out",
     }
     assert torch._C._get_tracing_state() is None
+
+
+def test_source_ranges_are_hidden() -> None:
+    with rekindle.installed():
+        graph = torch.jit.script(branchy).graph
+        with torch.jit._hide_source_ranges():
+            assert ".py" not in f"{graph}{graph!r}{graph.findNode('prim::If')}"
+            assert ".py" in graph.str(print_source_ranges=True)
+        assert ".py" in str(graph)
+        assert ".py" in str(graph.findNode("prim::If"))

@@ -41,5 +41,5 @@ def test_saving_says_what_it_cannot_say() -> None:
     with pytest.raises(SaveError) as caught:
         rekindle.save(rekindle.script(cube_root), io.BytesIO())
     assert str(caught.value).startswith(
-        "'PlaceholderModule' cannot be saved: 'cbrt' cannot be saved: TorchScript has nothing to say it with\n"
+        "'cube_root' cannot be saved: 'cbrt' cannot be saved: TorchScript has nothing to say it with\n"
     )

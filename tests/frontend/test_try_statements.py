@@ -158,7 +158,7 @@ def test_saving_refuses() -> None:
     with pytest.raises(SaveError) as caught:
         rekindle.save(rekindle.script(divided), io.BytesIO())
     assert str(caught.value).startswith(
-        "'PlaceholderModule' cannot be saved: 'try' cannot be saved: TorchScript does not know it\n"
+        "'divided' cannot be saved: 'try' cannot be saved: TorchScript does not know it\n"
     )
     assert str(caught.value).endswith("Hint: test for the condition beforehand; the program runs here as it is")
 

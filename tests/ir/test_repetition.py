@@ -57,6 +57,15 @@ def test_names_of_numpy() -> None:
     torch.testing.assert_close(rekindle.script(named)(x), named(x))
 
 
+def test_names_of_functions_that_are_written_in_python() -> None:
+    def named(x: Tensor, sizes: list[int]):
+        halves = torch.split(tensor=x, split_size_or_sections=2)
+        return *halves, *torch.split(dim=1, split_size_or_sections=sizes, tensor=x)[:2]
+
+    x = torch.arange(12.0).view(4, 3)
+    torch.testing.assert_close(rekindle.script(named)(x, [1, 2]), named(x, [1, 2]))
+
+
 def test_a_name_twice() -> None:
     def twice(x: Tensor):
         return torch.sum(x, dim=1, axis=1)

@@ -97,7 +97,7 @@ def uses_tensor(x):
 
 
 def uses_module(x):
-    return MODULE(x)
+    return MODULE.weight + x
 
 
 def uses_object() -> int:
@@ -117,8 +117,8 @@ def test_python_objects_that_programs_cannot_use():
         "'MODULE' is a module from outside of the program\n"
         '  File "FILE", line N\n'
         "    def uses_module(x):\n"
-        "        return MODULE(x)\n"
-        "               ^^^^^^\n"
+        "        return MODULE.weight + x\n"
+        "               ^^^^^^^^^^^^^\n"
         "Hint: make it an attribute of the module that calls it"
     )
     assert error_of(NotScriptableError, uses_object) == (

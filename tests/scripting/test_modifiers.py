@@ -179,3 +179,51 @@ def test_an_old_way_to_mark_what_is_unused_warns():
             return x
 
     assert modifier_of(dropped) is Modifier.UNUSED
+
+
+SCALED = nn.Linear(2, 2)
+
+
+class Halved(nn.Module):
+    def forward(self, x: torch.Tensor, n: int = 2) -> Tuple[torch.Tensor, int]:
+        return x / n, n
+
+
+HALVED = Halved()
+HALVED.register_forward_hook(lambda module, args, result: (result[0] + 1, result[1]))
+
+
+class GivesAnInt(nn.Module):
+    def forward(self, x):
+        return 3
+
+
+GIVES_AN_INT = GivesAnInt()
+
+
+def test_modules_from_outside_are_called_by_python():
+    """As in torch.jit; with hooks, and with the parameters that they have at the call."""
+
+    def through(x: torch.Tensor, n: int):
+        half, count = HALVED(x, n=n)
+        return SCALED(half) + HALVED(x)[0] * count
+
+    ours = rekindle.script(through)
+    x = torch.ones(1, 2, requires_grad=True)
+    for _ in range(3):
+        assert torch.equal(ours(x, 3), through(x, 3))
+    with torch.no_grad():
+        SCALED.weight.mul_(2)
+    assert torch.equal(ours(x, 3), through(x, 3))
+    gradients = [torch.autograd.grad(f(x, 3).sum(), (x, SCALED.weight)) for f in (ours, through)]
+    torch.testing.assert_close(*gradients)
+    with pytest.raises(rekindle.RekindleError, match="make the module an attribute of the module that calls it"):
+        rekindle.save(ours, "unused.pt")
+
+
+def test_what_a_module_from_outside_returns_is_checked():
+    def adds(x):
+        return GIVES_AN_INT(x) + x
+
+    with pytest.raises(TypeError, match="the Python function 'GivesAnInt' should return Tensor, but returned int"):
+        rekindle.script(adds)(torch.ones(1))

@@ -24,7 +24,7 @@ from rekindle.api.drop_in.compiled_classes import (
 )
 from rekindle.api.drop_in.functional_traces import make_functional, remove_writes
 from rekindle.api.drop_in.graph_views.tracer_operators import as_tracer_spells
-from rekindle.api.drop_in.graph_views.views import GraphView
+from rekindle.api.drop_in.graph_views.views import GraphView, hide_source_ranges
 from rekindle.api.drop_in.usage import Usage
 from rekindle.archive.load import load as read_archive
 from rekindle.archive.pickles.tensors import MapLocation
@@ -285,6 +285,7 @@ SHIMS: Final[dict[str, Any]] = {
     "_awaitable_nowait": asynchrony.awaitable_nowait,
     "_awaitable_wait": asynchrony.awaitable_wait,
     "_fork": asynchrony.fork,
+    "_hide_source_ranges": hide_source_ranges,
     "_script_if_tracing": script_if_tracing,
     "_wait": asynchrony.wait,
     "export": modifiers.export,

@@ -22,6 +22,7 @@ from rekindle.ir.types import (
     INT,
     LAYOUT,
     MEMORY_FORMAT,
+    QSCHEME_NUMBER,
     STRING,
     TENSOR,
     ClassType,
@@ -43,7 +44,7 @@ AttributesOf: TypeAlias = Callable[[Any, ClassType], Iterable[tuple[str, Any, Ty
 
 _TAGGED: Final[dict[Type, str]] = {
     INT: "build_intlist",
-    **dict.fromkeys((DTYPE, LAYOUT, MEMORY_FORMAT), "build_intlist"),
+    **dict.fromkeys((DTYPE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER), "build_intlist"),
     FLOAT: "build_doublelist",
     BOOL: "build_boollist",
     TENSOR: "build_tensorlist",

@@ -21,6 +21,7 @@ from rekindle.ir.types import (
     MEMORY_FORMAT,
     NONE,
     NUMBER,
+    QSCHEME_NUMBER,
     STRING,
     ClassType,
     DictType,
@@ -60,6 +61,7 @@ _PLAIN: Final[dict[Type, str]] = {
     DTYPE: "i",
     LAYOUT: "i",
     MEMORY_FORMAT: "i",
+    QSCHEME_NUMBER: "i",
     DEVICE: "i",
 }
 _OTHERS: Final[dict[Type, str]] = {STRING: "s", NONE: "n", NUMBER: "a", ANY: "a"}

@@ -15,7 +15,18 @@ from rekindle.building.runtime import printing, texts, values
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import DEVICE, DTYPE, LAYOUT, MEMORY_FORMAT, DictType, EnumType, ListType, TupleType, Type
+from rekindle.ir.types import (
+    DEVICE,
+    DTYPE,
+    LAYOUT,
+    MEMORY_FORMAT,
+    QSCHEME_NUMBER,
+    DictType,
+    EnumType,
+    ListType,
+    TupleType,
+    Type,
+)
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "aten::add.str": texts.text_concat,
@@ -192,7 +203,7 @@ def _is_written_otherwise(type: Type) -> bool:
     """Return whether Python formats a value otherwise than its descriptor specifies: a dtype is not an int."""
     if isinstance(type, EnumType) or (isinstance(type, ListType | DictType) and type.python):
         return True
-    if type in (DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT) or (isinstance(type, TupleType) and type.name):
+    if type in (DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER) or (isinstance(type, TupleType) and type.name):
         return True
     return any(map(_is_written_otherwise, type.contained))
 

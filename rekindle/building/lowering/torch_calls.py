@@ -21,6 +21,7 @@ from rekindle.ir.types import (
     LAYOUT,
     MEMORY_FORMAT,
     NUMBER,
+    QSCHEME_NUMBER,
     STRING,
     ListType,
     OptionalType,
@@ -90,7 +91,7 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
 ABI_VERSION: Final = 2 << 56 | 13 << 48
 """The version of the stable ABI that libraries are written for: that of PyTorch 2.13."""
 
-_NUMBERS: Final = (INT, FLOAT, BOOL, DTYPE, LAYOUT, MEMORY_FORMAT)
+_NUMBERS: Final = (INT, FLOAT, BOOL, DTYPE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER)
 
 
 def _argument(w: ProgramWriter, node: Node, wanted: Type, value: Value) -> str:

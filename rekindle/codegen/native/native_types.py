@@ -5,7 +5,20 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from rekindle.ir.types import BOOL, DTYPE, FLOAT, INT, LAYOUT, MEMORY_FORMAT, NUMBER, STRING, ListType, Type, union
+from rekindle.ir.types import (
+    BOOL,
+    DTYPE,
+    FLOAT,
+    INT,
+    LAYOUT,
+    MEMORY_FORMAT,
+    NUMBER,
+    QSCHEME_NUMBER,
+    STRING,
+    ListType,
+    Type,
+    union,
+)
 
 
 class NativeType(IntEnum):
@@ -68,7 +81,7 @@ _LISTS: Final = {element: kind for kind, element in _ELEMENTS.items()}
 
 _KINDS: Final[dict[Type, NativeType]] = {
     INT: NativeType.INT,
-    **dict.fromkeys((DTYPE, LAYOUT, MEMORY_FORMAT), NativeType.INT),
+    **dict.fromkeys((DTYPE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER), NativeType.INT),
     FLOAT: NativeType.FLOAT,
     BOOL: NativeType.BOOL,
     STRING: NativeType.STRING,

@@ -147,6 +147,11 @@ def _item_of(
     emitter: Emitter, expr: Expr, subscript: Subscript, base: SugaredValue, indices: list[Expr], hint: Type | None
 ) -> SugaredValue:
     value = base.value if isinstance(base, SimpleValue) else None
+    checks = emitter.graph.none_checks
+    if value is not None and checks is not None:
+        container = checks.container_in(value, expr.range, "'{}' object is not subscriptable")
+        if container is not None:
+            value, base = container, SimpleValue(container)
     if value is not None and isinstance(value.type, TensorType):
         return SimpleValue(_index_tensor(emitter, expr.range, value, indices))
     if any(index.tree.kind == Starred.KIND for index in subscript.indices):

@@ -34,6 +34,14 @@ from rekindle.ir.types import (
     COMPLEX,
     NUMBER,
     TENSOR,
+    BoolType,
+    ComplexType,
+    DictType,
+    FloatType,
+    IntType,
+    ListType,
+    StringType,
+    TupleType,
     Type,
     UnionBase,
     UnionType,
@@ -41,6 +49,9 @@ from rekindle.ir.types import (
     present,
     union_members,
 )
+
+_NUMBERS: Final = (IntType, FloatType, ComplexType, BoolType)
+_CONTAINERS: Final = (ListType, TupleType, DictType, StringType)
 
 
 class NoneCheckInserter:
@@ -80,8 +91,22 @@ class NoneCheckInserter:
         else:
             is_none = graph.insert("aten::__is__", [value, graph.insert_constant(None, range=range)], range=range)
             self._raise_if(is_none, error, message, range)
-        cast = graph.create("prim::unchecked_cast", [value], types=[type], range=range)
-        found = graph.insert_node(cast).output
+        return self._narrowed(value, type, range)
+
+    def container_in(self, value: Value, range: SourceRange, message: str) -> Value | None:
+        members = union_members(value.type)
+        numbers = [member for member in members if isinstance(member, _NUMBERS)]
+        others = [member for member in members if not isinstance(member, _NUMBERS)]
+        if not numbers or len(others) != 1 or not isinstance(others[0], _CONTAINERS):
+            return None
+        for number in sorted(numbers, key=lambda number: not isinstance(number, BoolType)):  # a bool is an int, too
+            self._raise_if(self._is_a(value, number, range), TYPE_ERROR, message.format(number), range)
+        return self._narrowed(value, others[0], range)
+
+    def _narrowed(self, value: Value, type: Type, range: SourceRange) -> Value:
+        """The value as one of ``type``, which the variable that it was read from is known to be from here on."""
+        cast = self.graph.create("prim::unchecked_cast", [value], types=[type], range=range)
+        found = self.graph.insert_node(cast).output
         variable = self._variable_that_holds(value)
         if variable is not None:
             self.environment.narrow(variable, range, found)

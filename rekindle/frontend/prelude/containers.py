@@ -122,6 +122,15 @@ def text_of_memory_format_or_none(n: Optional[int]):
     return "None" if n is None else text_of_memory_format(n)
 
 
+def text_of_qscheme(n: int):
+    of_tensors = ["per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric"]
+    return "torch." + (of_tensors[n] if n < 4 else "per_channel_affine_float_qparams")
+
+
+def text_of_qscheme_or_none(n: Optional[int]):
+    return "None" if n is None else text_of_qscheme(n)
+
+
 def text_of_dtype_or_none(n: Optional[int]):
     return "None" if n is None else text_of_dtype(n)
 

@@ -24,7 +24,7 @@ from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.schema import Argument
-from rekindle.ir.scalar_types import number_of
+from rekindle.ir.scalar_types import NUMBERED_CLASSES, number_of
 from rekindle.ir.types import (
     ClassType,
     EnumType,
@@ -185,7 +185,7 @@ def _as_declared(value: object, type: Type, size: int | None = None) -> object:
     type = without_none(type)
     if value is None:
         return None
-    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+    if isinstance(value, NUMBERED_CLASSES):
         return number_of(value)
     if isinstance(type, FloatType) and isinstance(value, int):
         return float(value)

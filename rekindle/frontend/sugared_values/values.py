@@ -118,6 +118,13 @@ class SimpleValue(SugaredValue):
             return None
         return SimpleValue(checks.check(self.value, range, error, message))
 
+    def _container(self, range: SourceRange, graph: Graph, message: str) -> SimpleValue | None:
+        """The value without None and numbers, where programs check that it is neither; the braces of ``message``, with
+        which they raise TypeError, stand for the class of what it is then."""
+        checks = graph.none_checks
+        found = None if checks is None else checks.container_in(self.value, range, message)
+        return self._present(range, graph, message.format("NoneType")) if found is None else SimpleValue(found)
+
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         type = self.value.type
         if isinstance(type, ClassType):
@@ -276,10 +283,8 @@ class SimpleValue(SugaredValue):
         if isinstance(type, TensorType) and size_hint is not None:
             items = graph.insert("aten::unbind", [self.value, 0], range=range)
             return SimpleValue(items).as_tuple(range, graph, size_hint)
-        no_iterable = (
-            "'NoneType' object is not iterable" if size_hint is None else "cannot unpack non-iterable NoneType object"
-        )
-        present = self._present(range, graph, no_iterable)
+        no_iterable = "'{}' object is not iterable" if size_hint is None else "cannot unpack non-iterable {} object"
+        present = self._container(range, graph, no_iterable)
         if present is not None:
             return present.as_tuple(range, graph, size_hint)
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be unpacked", range)
@@ -300,7 +305,7 @@ class SimpleValue(SugaredValue):
             return SimpleValue(graph.insert("aten::keys", [self.value], range=range))
         if isinstance(type, TupleType):
             return SugaredTuple(self.as_tuple(range, graph))
-        present = self._present(range, graph, "'NoneType' object is not iterable")
+        present = self._container(range, graph, "'{}' object is not iterable")
         if present is not None:
             return present.iterator(range, graph)
         raise TypeMismatchError(f"a value of type {type.annotation} cannot be iterated over", range)
@@ -315,7 +320,7 @@ class SimpleValue(SugaredValue):
             return graph.insert("aten::len", [self.value], range=range)
         if isinstance(type, ClassType) and has_method(type, "__len__"):
             return self.attribute(range, graph, "__len__").call(CallSite(range, graph)).as_value(range, graph)
-        present = self._present(range, graph, "object of type 'NoneType' has no len()")
+        present = self._container(range, graph, "object of type '{}' has no len()")
         if present is not None:
             return present.length(range, graph)
         raise TypeMismatchError(f"a value of type {type.annotation} has no length", range)

@@ -30,6 +30,7 @@ from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.bitcode.references import PLAIN, SIMPLE_TYPES, Encoded, NotEncodable, References
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.scalar_types import NUMBERED_CLASSES, Numbered
 from rekindle.ir.types import (
     AwaitType,
     ClassType,
@@ -53,7 +54,7 @@ MAX_TENSOR_BYTES: Final = 1 << 20
 """The largest tensor that is written with a graph: passes fold constants, not weights."""
 
 _TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
-_NAMED_OBJECTS: Final = (torch.dtype, torch.layout, torch.memory_format)
+_NAMED_OBJECTS: Final = NUMBERED_CLASSES
 
 
 class GraphWriter:
@@ -271,5 +272,5 @@ def content_of(tensor: torch.Tensor, most_bytes: int) -> bytes:
     return ctypes.string_at(dense.data_ptr(), size) if size else b""
 
 
-def _name_of(item: torch.dtype | torch.layout | torch.memory_format) -> str:
+def _name_of(item: Numbered) -> str:
     return str(item).removeprefix("torch.")

@@ -354,12 +354,22 @@ _PYTHON_NAMES: Final = {
 }
 """What Python's functions call arguments of operators besides: ``torch.sum(input=x, axis=0)``, as NumPy calls them."""
 
+_NAMES_OF_FUNCTIONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "aten::split": {
+        "self": ("tensor",),
+        "split_size": ("split_size_or_sections",),
+        "split_sizes": ("split_size_or_sections",),
+    }
+}
+"""The same for functions that PyTorch wrote in Python with names of their own, by operator."""
+
 
 def _python_name(name: str, schema: FunctionSchema, given: Mapping[str | None, NamedValue]) -> str | None:
     """Return another name of an operator's argument under which a call passes it; None where there is none."""
     if not schema.name.startswith("aten::"):
         return None
-    others = (other for other in _PYTHON_NAMES.get(name, ()) if other in given)
+    own = _NAMES_OF_FUNCTIONS.get(schema.name, {}).get(name, ())
+    others = (other for other in (*own, *_PYTHON_NAMES.get(name, ())) if other in given)
     return next((other for other in others if schema.argument_index(other) is None), None)
 
 

@@ -30,7 +30,7 @@ from rekindle.ir import node as _node
 from rekindle.ir.attributes import ConstantObject, infer_type, type_name
 from rekindle.ir.constants import EnumMember, OpaqueConstant
 from rekindle.ir.graph import AttributeValue, Graph, Node, Value
-from rekindle.ir.scalar_types import number_of
+from rekindle.ir.scalar_types import NUMBERED_CLASSES, number_of
 from rekindle.ir.text.literals import format_complex, format_float, format_string
 from rekindle.ir.text.tensor_printer import TENSOR_LIST, format_tensor, is_tensor_text
 from rekindle.ir.types import (
@@ -261,7 +261,7 @@ def _format_other(value: object, type: Type) -> str:
     if isinstance(value, enum.Enum):
         name = type.name if isinstance(type, EnumType) else type_name(value)
         return f"{name}.{value.name}"
-    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+    if isinstance(value, NUMBERED_CLASSES):
         return str(number_of(value))
     if isinstance(value, torch.device):
         return f'torch.device("{value}")'

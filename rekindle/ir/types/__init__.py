@@ -23,6 +23,7 @@ from rekindle.ir.types.base import (
     NONE as NONE,
     NUMBER as NUMBER,
     QSCHEME as QSCHEME,
+    QSCHEME_NUMBER as QSCHEME_NUMBER,
     STORAGE as STORAGE,
     STREAM as STREAM,
     STRING as STRING,

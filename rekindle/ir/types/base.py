@@ -257,6 +257,8 @@ INT = IntType()
 DTYPE = IntType("torch.dtype")
 LAYOUT = IntType("torch.layout")
 MEMORY_FORMAT = IntType("torch.memory_format")
+QSCHEME_NUMBER = IntType("torch.qscheme")
+"""A quantization scheme that Python holds; what ``aten::qscheme`` returns is a :data:`QSCHEME`."""
 FLOAT = FloatType()
 COMPLEX = ComplexType()
 BOOL = BoolType()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from rekindle.errors import GraphError
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
-from rekindle.ir.scalar_types import number_of
+from rekindle.ir.scalar_types import NUMBERED_CLASSES, number_of
 from rekindle.ir.types import NONE, DictType, FloatType, IntType, ListType, OptionalType, TupleType, Type
 from rekindle.ops.python.values import describe, new_named_tuple, value_matches
 from rekindle.ops.registration.declare import implements, implements_for_node
@@ -54,7 +52,7 @@ def as_result(value: Any, type: Type) -> Any:
         return as_result(value, type.element)
     if isinstance(type, FloatType) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if isinstance(type, IntType) and isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+    if isinstance(type, IntType) and isinstance(value, NUMBERED_CLASSES):
         return number_of(value)
     if isinstance(type, ListType) and isinstance(value, (list, tuple)):
         return [as_result(item, type.element) for item in value]

@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors.layer_hooks import LayerHook
-from rekindle.ir.scalar_types import PYTHON_OBJECTS, number_of
+from rekindle.ir.scalar_types import NUMBERED_CLASSES, PYTHON_OBJECTS, number_of
 from rekindle.ir.types import (
     ANY,
     ANY_CLASS,
@@ -127,7 +127,7 @@ def _pass(value: Any) -> Any:
 
 def _any(type: Type, numbers: NumberRules) -> Converter:
     def convert(value: Any) -> Any:
-        if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        if isinstance(value, NUMBERED_CLASSES):
             return number_of(value)
         return value
 
@@ -408,7 +408,7 @@ def _check_objects(
             before = len(queue)
             fitting = _within(convert, found, f"{path}.{name}")
             if fitting is not found:
-                if isinstance(found, (torch.dtype, torch.layout, torch.memory_format)):
+                if isinstance(found, NUMBERED_CLASSES):
                     raise NoMatch(type.attributes[name].type, found, f"{path}.{name}")
                 object.__setattr__(value, name, fitting)  # as a frozen dataclass does itself
             queue[before:] = [(item, owner, f"{path}.{name}") for item, owner, _ in queue[before:]]

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 
 import torch
 
-from rekindle.ir.scalar_types import number_of
+from rekindle.ir.scalar_types import NUMBERED_CLASSES, number_of
 from rekindle.ir.types import BoolType, ComplexType, FloatType, IntType, Type
 
 Converter: TypeAlias = Callable[[Any], Any]
@@ -107,7 +107,7 @@ class NumberRules:
 
     def to_int(self, type: Type) -> Converter:
         def convert(value: Any) -> int:
-            if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+            if isinstance(value, NUMBERED_CLASSES):
                 return number_of(value)
             number = self.number(value)
             if isinstance(number, int):

@@ -16,6 +16,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.ir.graph import Node
+from rekindle.ir.scalar_types import NUMBERED_CLASSES
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.plans.plan import ExecutionPlan
 from rekindle.runtime.plans.python_code import NotCompilable
@@ -70,7 +71,7 @@ def _spelling(value: Any, node: Node | None) -> tuple[str, str] | None:
             return "torch", overload
     if isinstance(value, torch.device):
         return "torch", f"torch.{value!r}"
-    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+    if isinstance(value, NUMBERED_CLASSES):
         return "torch", str(value)
     if isinstance(value, dict):
         return "torch", repr(value)  # dtypes by their numbers

@@ -16,6 +16,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from rekindle.ir.bitcode.references import PLAIN, Encoded
 from rekindle.ir.operators.registry import is_foreign
+from rekindle.ir.scalar_types import NUMBERED_CLASSES
 from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.callables.overloads import Declaration
 from rekindle.scripting.resolver import ABSENT, closure_of
@@ -25,7 +26,7 @@ _OURS: Final = "__rekindle_"
 OWN_CLASS: Final = "__class__"
 """The closure variable of a method with ``super()``: its class."""
 _NAMED: Final = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
-_CONSTANTS: Final = (torch.dtype, torch.layout, torch.memory_format, torch.device)
+_CONSTANTS: Final = (*NUMBERED_CLASSES, torch.device)
 _LIBRARIES: Final = frozenset({"builtins", "torch", "typing", "collections", "numbers"})
 """Packages whose classes are identified by their names."""
 

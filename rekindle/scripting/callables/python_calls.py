@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import types
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+
+import torch
 
 from rekindle.errors import CompileError, SourceRange, UnsupportedError
 from rekindle.frontend.signatures import declare_schema
@@ -62,11 +65,13 @@ class PythonFunctionValue(SugaredValue):
         if call.targets == 0 and function_def(self.function, signature_only=True).return_type is None:
             result = ANY  # nothing reads it, and functions that are called for their effects return None
         node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
-        node.attributes["name"] = self.function.__name__
-        node.attributes["function"] = ConstantObject(
-            self.function if self.owner is None else types.MethodType(self.function, self.owner)
-        )
+        called = self._called()
+        node.attributes["name"] = called.__name__
+        node.attributes["function"] = ConstantObject(called)
         return SimpleValue(call.graph.insert_node(node).output)
+
+    def _called(self) -> Callable[..., Any]:
+        return self.function if self.owner is None else types.MethodType(self.function, self.owner)
 
     def _declared_result(self) -> Type:
         """Return the type that an unused function declares to return: a Tensor where that means nothing here. What it
@@ -85,6 +90,36 @@ class PythonFunctionValue(SugaredValue):
         ]
         graph.insert_node(graph.create("prim::RaiseException", inputs, outputs=0, range=range))
         return graph.insert_node(graph.create("prim::Uninitialized", types=[result], range=range)).output
+
+
+class PythonModuleCall(PythonFunctionValue):
+    """A module from outside of the program. Python calls it, with its hooks, as in ``torch.jit``. It takes and returns
+    what the annotations of ``forward`` say, and Tensors where there are none."""
+
+    def __init__(self, module: torch.nn.Module, resolver: Resolver) -> None:
+        super().__init__(type(module).forward, resolver, owner=module)
+        self.module = module
+
+    @property
+    def description(self) -> str:
+        return f"the module '{type(self.module).__name__}', which Python calls,"
+
+    def _called(self) -> Callable[..., Any]:
+        return _CallOfModule(self.module)
+
+
+class _CallOfModule:
+    """What a program calls for a module from outside."""
+
+    way_out = "make the module an attribute of the module that calls it"
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = module
+        self.__name__ = type(module).__name__
+        self.__qualname__ = type(module).__qualname__
+
+    def __call__(self, *args: Any) -> Any:
+        return self.module(*args)
 
 
 def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_method: bool) -> FunctionSchema:

@@ -18,6 +18,7 @@ import torch
 from rekindle.errors import CompileError, Diagnostics, NotScriptableError, TypeMismatchError, compiling
 from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.scalar_types import NUMBERED_CLASSES
 from rekindle.ir.types import InterfaceType, mismatch_note
 from rekindle.program.calling import fit_value
 from rekindle.program.function import Method, Overloaded
@@ -165,7 +166,7 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
                 result.__dict__[name] = fitted = _own(fit_value(value, slot.type, where), made)
             except TypeError as error:
                 raise NotScriptableError(str(error), hint="correct the declaration of its type") from error
-            if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+            if isinstance(value, NUMBERED_CLASSES):
                 result.__dict__.setdefault("_rekindle_python_values", {})[name] = (fitted, value)
     for name in getattr(module, "__jit_ignored_attributes__", ()):
         if name in vars(module):

@@ -28,6 +28,7 @@ from rekindle.ir.types import (
     unify_all,
 )
 from rekindle.ops.registration.traits import queried_properties
+from rekindle.ops.tensor.torchbind_objects import class_of_library_object
 from rekindle.runtime.calls.arguments import Runner
 from rekindle.tracing.recording.dtypes import DtypeOrigins
 from rekindle.tracing.recording.grad_mode import GradMode
@@ -237,6 +238,8 @@ class Recorder:
         number = value_of_number(item, self)
         if number is not None:
             return number
+        if isinstance(item, torch.ScriptObject):
+            return self._library_object(item)
         if isinstance(item, torch.device) and id(item) in self._devices:
             return self.insert("prim::device", [self._devices[id(item)][1]])
         if isinstance(item, (list, tuple)) and item:
@@ -244,6 +247,21 @@ class Recorder:
         if isinstance(item, dict) and item:
             return self._dict(item, place)
         return None
+
+    def _library_object(self, item: torch.ScriptObject) -> Value:
+        """An object in C++, as the packed weights of a quantized layer: an attribute of the traced module.
+
+        Raises:
+            TracingError: the module does not hold it.
+        """
+        path = self._tensors.get(id(item))
+        if path is None:
+            raise TracingError(
+                "an object in C++ is used that is not an attribute of the traced module",
+                users_place(),
+                hint="make it an attribute of the module that is traced",
+            )
+        return self.attribute(path, class_of_library_object(item))
 
     def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
         """Return a dict of the items, if they are of one type."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
@@ -50,6 +51,19 @@ class _View(Generic[_T]):
 
 _views: Final[WeakValueDictionary[int, _View[Any]]] = WeakValueDictionary()
 """The views by the ids of their objects, which the views keep alive."""
+
+
+_shows_ranges: Final[ContextVar[bool]] = ContextVar("shows_ranges", default=True)
+
+
+@contextmanager
+def hide_source_ranges() -> Iterator[None]:
+    """Let ``str()`` of graphs and nodes leave out where in the source each node comes from."""
+    token = _shows_ranges.set(False)
+    try:
+        yield
+    finally:
+        _shows_ranges.reset(token)
 
 
 class ValueView(_View[Value]):
@@ -336,7 +350,7 @@ class NodeView(AttributeAccess, _View[Node]):
         self.ir.destroy()
 
     def __repr__(self) -> str:
-        return print_node(self.ir)
+        return print_node(self.ir, ranges=_shows_ranges.get())
 
 
 class BlockView(_View[Block]):
@@ -431,7 +445,10 @@ class GraphView(_View[Graph]):
     def str(self, print_source_ranges: bool = True) -> _Text:
         return print_graph(self.ir, ranges=print_source_ranges, recorded=True)
 
-    __str__ = __repr__ = str
+    def __str__(self) -> _Text:
+        return self.str(_shows_ranges.get())
+
+    __repr__ = __str__
 
     # -------------------------------------------------------------------------------------------------------- editing
 
