@@ -36,6 +36,7 @@ from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.codegen.symbolic_sizes import ShapeEnv, ShapeProgram
 from rekindle.ir.graph import Graph
+from rekindle.ir.profiling import recorded
 from rekindle.passes.simplification.subgraph_sharing import computation_key
 
 # ------------------------------------------------------------------------------------------------------------- kernels
@@ -138,9 +139,10 @@ _GREATEST: Final = 3.4028234663852886e38
 class KernelLaunch:
     """A kernel with what it is called with for inputs of these layouts, and numbers of these types; ``outputs`` are
     the layouts of what it writes. ``origin`` tells where the kernel was found, ``seconds`` how long it took to have
-    it."""
+    it. A profiler records its runs by ``name``."""
 
     kernel: CompiledKernel
+    name: str
     inputs: tuple[Layout | type, ...]
     outputs: tuple[Layout, ...]
     parameters: array[int]
@@ -172,16 +174,19 @@ class KernelLaunch:
         )
         passed = array("q", numbers)
         addresses = (each.buffer_info()[0] for each in (pointers, self.parameters, passed))
-        return KernelStatus(self.kernel.call(*addresses))
+        with recorded(self.name):
+            return KernelStatus(self.kernel.call(*addresses))
 
 
 @dataclass(slots=True, frozen=True)
 class GuardedKernel:
     """A kernel for inputs of these dtypes and ranks, and numbers of these types, wherever ``formula`` holds for their
     sizes and strides: it tells the ``parameters``, then the sizes and strides of each output. ``default_dtype`` is the
-    only one for which all this holds, if it does not for any. ``origin`` and ``seconds`` are as in its launches."""
+    only one for which all this holds, if it does not for any. ``name``, ``origin`` and ``seconds`` are as in its
+    launches."""
 
     kernel: CompiledKernel
+    name: str
     inputs: tuple[tuple[torch.dtype, int] | type, ...]
     outputs: tuple[tuple[torch.dtype, int], ...]
     parameters: int
@@ -208,6 +213,7 @@ class GuardedKernel:
             at += 2 * rank
         return KernelLaunch(
             self.kernel,
+            self.name,
             tuple(inputs),
             tuple(outputs),
             array("q", numbers[: self.parameters]),
@@ -229,6 +235,7 @@ class GuardedKernel:
             keep=self.kernel,
             formula=self.formula,
             device=self.kernel.device,
+            name=self.name,
         )
 
 
@@ -270,7 +277,24 @@ def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type], device: torch.
     return made
 
 
+_MAX_NAME: Final = 80
+"""Characters of the names of operators in that of a kernel."""
+
+
+def kernel_name(graph: Graph) -> str:
+    """Return the name of the kernels of a graph: its operators, each once, in their order."""
+    kinds = dict.fromkeys(node.kind.removeprefix("aten::") for node in graph.nodes if node.kind.startswith("aten::"))
+    names = "_".join(kinds)
+    return f"fused_{names if len(names) <= _MAX_NAME else names[:_MAX_NAME].rpartition('_')[0] + '_etc'}"
+
+
 def _new_recipe(graph: Graph, inputs: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
+    name = kernel_name(graph)
+    with recorded(f"compile {name}"):
+        return _recipe(name, graph, inputs, device)
+
+
+def _recipe(name: str, graph: Graph, inputs: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
     started = time.perf_counter()
     record = ShapeEnv()
     given = [
@@ -284,6 +308,7 @@ def _new_recipe(graph: Graph, inputs: Sequence[Layout | type], device: torch.dev
     results: list[int] = [*lowered.parameters, *_words(lowered.outputs)]
     return GuardedKernel(
         kernel=kernel,
+        name=name,
         inputs=tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs),
         outputs=tuple((each.dtype, each.rank) for each in lowered.outputs),
         parameters=len(lowered.parameters),
