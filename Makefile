@@ -93,9 +93,10 @@ dist: setup ## build the wheel and the source distribution in dist/
 	$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist"); build_meta.build_wheel("dist")'
 	$(BIN)/python -m tests.wheel contents dist
 
-# An environment with the wheel and what it depends on, and nothing else: about 2 GB, which is removed afterwards.
-test-wheel: dist ## run README's examples and a share of the tests with the wheel alone, in a clean environment
-	$(BIN)/python -m tests.wheel try dist
+# An environment with the wheel and what it depends on, and nothing else: about 2 GB, which is removed afterwards;
+# with the newest PyTorch and its CUDA libraries, 6 GB.
+test-wheel: dist ## run README's examples and a share of the tests with the wheel alone, in a clean environment (NEWEST=1: with the newest PyTorch)
+	$(BIN)/python -m tests.wheel try dist $(if $(NEWEST),--newest)
 
 test-browser: setup ## test the page of rekindle.show in headless Chromium, which must be on the path; screenshots in build/
 	$(BIN)/python -m pytest -p no:xdist tests/viz/browser_tests.py

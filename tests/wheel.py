@@ -1,5 +1,6 @@
 """The wheel: ``python -m tests.wheel contents dist`` checks what is in it, ``python -m tests.wheel try dist`` installs
-it in a clean environment and runs README's examples and a share of the tests there.
+it in a clean environment and runs README's examples and a share of the tests there. ``--newest`` takes the newest
+PyTorch, as pip does, instead of the pinned versions.
 
 The environment has nothing but the wheel and its dependencies when README's examples run; what the tests need is
 installed after that. The tests run in a copy, beside which there is no source of the package.
@@ -7,8 +8,10 @@ installed after that. The tests run in a copy, beside which there is no source o
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,6 +26,7 @@ import rekindle
 ROOT: Final = Path(__file__).parent.parent
 TESTS: Final = ("tests/test_public_names.py", "tests/archive", "tests/cli", "tests/program", "tests/tracing")
 """What runs with the wheel; of large families a share."""
+_SESSION: Final = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROGRAM: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -55,30 +59,24 @@ def contents(dist: Path) -> None:
         print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
 
 
-def try_wheel(dist: Path) -> None:
-    """Install the wheel alone in a clean environment and run README's examples and a share of the tests."""
+def try_wheel(dist: Path, *, newest: bool) -> None:
+    """Install the wheel alone in a clean environment and run README's examples and a share of the tests.
+
+    ``newest``: with the newest PyTorch that pip finds, as for a user, instead of the versions of constraints.txt.
+    """
     wheel = _wheel(dist).resolve()
     with tempfile.TemporaryDirectory(prefix="rekindle-wheel-") as name:
         folder = Path(name)
         _run([sys.executable, "-m", "venv", folder / "venv"])
         python = folder / "venv" / "bin" / "python"
-        install = [
-            python,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "-c",
-            ROOT / "constraints.txt",
-        ]
+        install: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        if not newest:
+            install += ["-c", ROOT / "constraints.txt"]
         _run([*install, wheel])
+        _run([python, "-c", "import platform, torch; print(platform.python_version(), 'PyTorch', torch.__version__)"])
         work = folder / "readme"
         work.mkdir()
-        readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        (work / "readme.py").write_text("\n".join(_PROGRAM.findall(readme)), encoding="utf-8")
-        _run([python, "readme.py"], work)
-        _run([folder / "venv" / "bin" / "rekindle", "inspect", "net.pt"], work)
+        _readme(python, work)
         _run([*install, f"{wheel}[test]"])
         copy = folder / "copy"
         for path in ("tests", "docs", "examples"):
@@ -89,17 +87,49 @@ def try_wheel(dist: Path) -> None:
         _run([python, "-m", "pytest", "-q", "-n", os.environ.get("JOBS", "auto"), *TESTS], copy)
 
 
+def _readme(python: Path, work: Path) -> None:
+    """Run README's programs as one, and then type its commands, which print what it shows."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (work / "readme.py").write_text("\n".join(_PROGRAM.findall(readme)), encoding="utf-8")
+    _run([python, "readme.py"], work)
+    for session in _SESSION.findall(readme):
+        for typed in session.removeprefix("$ ").split("\n$ "):
+            line, _, expected = typed.partition("\n")
+            name, *arguments = shlex.split(line)
+            assert name == "rekindle", line
+            printed = _run([python.with_name(name), *arguments], work)
+            assert printed.strip() == expected.strip(), f"README shows\n{expected}\nand not\n{printed}"
+
+
 def _wheel(dist: Path) -> Path:
     (found,) = dist.glob("*.whl")
     return found
 
 
-def _run(command: list[str | Path], folder: Path | None = None) -> None:
+def _run(command: list[str | Path], folder: Path | None = None) -> str:
+    """Run a command, print what it prints, and return that."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment.setdefault("REKINDLE_SHARES", "wheel")
     print("$", *command, flush=True)
-    subprocess.run(list(map(str, command)), cwd=folder, env=environment, check=True)
+    lines: list[str] = []
+    arguments = list(map(str, command))
+    with subprocess.Popen(arguments, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, arguments)
+    return "".join(lines)
 
 
 if __name__ == "__main__":
-    {"contents": contents, "try": try_wheel}[sys.argv[1]](Path(sys.argv[2]))
+    parser = argparse.ArgumentParser(prog="tests.wheel")
+    parser.add_argument("task", choices=("contents", "try"))
+    parser.add_argument("dist", type=Path)
+    parser.add_argument("--newest", action="store_true", help="try the wheel with the newest PyTorch")
+    options = parser.parse_args()
+    if options.task == "contents":
+        contents(options.dist)
+    else:
+        try_wheel(options.dist, newest=options.newest)

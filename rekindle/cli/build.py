@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 import torch
-from torch.utils import _pytree as pytree
 
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.building.library import Build, build as build_library
 from rekindle.building.native_library import NativeLibrary
 from rekindle.cli.archives import find_method, limit_option, open_archive
-from rekindle.cli.comparison import difference_of
 from rekindle.cli.exit_codes import NO, OK, ProgramFailed, Trouble, first_line
 from rekindle.cli.inputs import FORMS
-from rekindle.cli.named_sizes import example_sizes, read_example, read_ranges, size_names, within
+from rekindle.cli.named_sizes import example_sizes, read_example, read_ranges, size_names
+from rekindle.cli.program_calls import Bounds, compared_calls, example_options, outcome
 from rekindle.cli.progress import working
 from rekindle.errors import RekindleError
 from rekindle.program.function import Method
 
-_CALLS = 50
+_CALLS: Final = 50
 """How many calls are timed, with --check; the fastest counts."""
+_VARIED: Final = ((1, 0), (2, 1), (0, 1))
+"""What the named sizes of the example are multiplied by, and what is added, for each call that is compared."""
 
 
 @click.command(
@@ -31,23 +32,10 @@ _CALLS = 50
 )
 @click.argument("archive")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write: net/.")
-@click.option(
-    "--input", "inputs", multiple=True, metavar="INPUT", help="An input, in order. May be given several times."
-)
-@click.option(
-    "--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH", help="The range of a named size, in examples."
-)
-@click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to build.")
+@example_options
 @click.option("--name", default="net", show_default=True, help="The name of the library, and of its C functions.")
 @click.option("--cpu", default="native", show_default=True, help="The processor: native, or x86-64-v2 to x86-64-v4.")
 @click.option("--freestanding", is_flag=True, help="Reject a program that needs PyTorch to run.")
-@click.option("--check", is_flag=True, help="Call the library and the program on several inputs and compare.")
-@click.option(
-    "--tolerance",
-    default=1e-4,
-    show_default=True,
-    help="The largest difference of numbers that counts as equal, with --check.",
-)
 @limit_option
 def build(
     archive: str,
@@ -116,49 +104,22 @@ def _report(result: Build, seconds: float) -> None:
 
 
 def _comparison(
-    callee: Method,
-    result: Build,
-    inputs: tuple[str, ...],
-    sizes: Mapping[str, int],
-    bounds: Mapping[str, tuple[int, int | None]],
-    tolerance: float,
+    callee: Method, result: Build, inputs: tuple[str, ...], sizes: Mapping[str, int], bounds: Bounds, tolerance: float
 ) -> tuple[list[str], bool]:
     """Return a line for each call of both, and a line of times; and whether all agree."""
-    library = NativeLibrary(result.folder)
-    lines: list[str] = []
-    is_same = True
-    for number, (factor, term) in enumerate(((1, 0), (2, 1), (0, 1))):
-        chosen = {name: within(factor * size + term, bounds[name]) for name, size in sizes.items()}
-        arguments = [read_example(text, chosen) for text in inputs]
-        ours, theirs = (_result(each, arguments) for each in (callee, lambda *given: library.call(callee.name, *given)))
-        difference = _difference(ours, theirs, tolerance)
-        is_same &= difference is None
-        listed = ", ".join(f"{name}={size}" for name, size in chosen.items())
-        called = f"call {number + 1}" + (f" ({listed})" if listed else "")
-        lines.append(f"{called}: {'agree' if difference is None else difference}")
+    native = NativeLibrary(result.folder)
+
+    def library(*arguments: Any) -> Any:
+        return native.call(callee.name, *arguments)
+
+    several = [{name: factor * size + term for name, size in sizes.items()} for factor, term in _VARIED]
+    lines, is_same = compared_calls(
+        callee, library, "the library", inputs, several, bounds, tolerance, same_errors=True
+    )
     arguments = [read_example(text, sizes) for text in inputs]
-    here, there = (_fastest(each, arguments) for each in (callee, lambda *given: library.call(callee.name, *given)))
+    here, there = (_fastest(each, arguments) for each in (callee, library))
     lines.append(f"A call takes {there:.1f} us from Python, and {here:.1f} us in the program.")
     return lines, is_same
-
-
-def _result(function: Callable[..., Any], arguments: list[Any]) -> Any:
-    given = pytree.tree_map_only(torch.Tensor, torch.clone, arguments)
-    try:
-        with torch.no_grad():
-            return function(*given)
-    except Exception as error:  # a program may raise anything
-        return error
-
-
-def _difference(ours: Any, theirs: Any, tolerance: float) -> str | None:
-    """Return how the result of the library differs from that of the program; None if it does not."""
-    if isinstance(theirs, Exception):
-        same = type(ours) is type(theirs)
-        return None if same else f"the library raises {type(theirs).__name__}: {first_line(theirs)}"
-    if isinstance(ours, Exception):
-        return f"the program raises {type(ours).__name__}: {first_line(ours)}"
-    return difference_of(ours, theirs, tolerance)
 
 
 def _fastest(function: Callable[..., Any], arguments: list[Any]) -> float:
@@ -166,6 +127,6 @@ def _fastest(function: Callable[..., Any], arguments: list[Any]) -> float:
     found = []
     for _ in range(_CALLS):
         started = time.perf_counter()
-        _result(function, arguments)
+        outcome(function, arguments)
         found.append(time.perf_counter() - started)
     return 1e6 * min(found)

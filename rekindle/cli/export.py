@@ -10,18 +10,16 @@ from typing import Any
 import click
 import torch
 from torch.export import Dim
-from torch.utils import _pytree as pytree
 
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import find_method, limit_option, open_archive
-from rekindle.cli.comparison import difference_of
 from rekindle.cli.exit_codes import NO, OK, ProgramFailed, Trouble, first_line
 from rekindle.cli.inputs import FORMS
-from rekindle.cli.named_sizes import example_sizes, read_example, read_ranges, size_names, within
+from rekindle.cli.named_sizes import example_sizes, read_example, read_ranges, size_names
+from rekindle.cli.program_calls import compared_calls, example_options
 from rekindle.cli.progress import working
 from rekindle.errors import ArgumentError, DraftWarning, ExportError
 from rekindle.exporting.program import to_exported
-from rekindle.program.function import Method
 
 
 @click.command(
@@ -29,19 +27,8 @@ from rekindle.program.function import Method
 )
 @click.argument("archive")
 @click.option("-o", "--output", required=True, metavar="FILE", help="The file to write: model.pt2.")
-@click.option(
-    "--input", "inputs", multiple=True, metavar="INPUT", help="An input, in order. May be given several times."
-)
-@click.option("--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH", help="The range of a named size.")
-@click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to export.")
+@example_options
 @click.option("--draft", is_flag=True, help="Export what can be exported, and report the rest.")
-@click.option("--check", is_flag=True, help="Run both programs on several inputs and compare.")
-@click.option(
-    "--tolerance",
-    default=1e-4,
-    show_default=True,
-    help="The largest difference of numbers that counts as equal, with --check.",
-)
 @limit_option
 def export(
     archive: str,
@@ -80,10 +67,12 @@ def export(
     if not check:
         return OK
     with working("Running both"):
-        lines = _differences(callee, output, inputs, sizes, bounds, tolerance)
+        exported = torch.export.load(output).module()
+        several = [{name: size + term for name, size in sizes.items()} for term in (0, 2, -1)]
+        lines, is_same = compared_calls(callee, exported, "the exported program", inputs, several, bounds, tolerance)
     for line in lines:
         click.echo(line)
-    return NO if any(not line.endswith("agree") for line in lines) else OK
+    return OK if is_same else NO
 
 
 @contextmanager
@@ -102,36 +91,3 @@ def _telling_of_drafts() -> Iterator[None]:
 def _shape(text: str, dimensions: Mapping[str, Any]) -> dict[int, Any] | None:
     found = {index: dimensions[name] for index, name in enumerate(size_names(text)) if name in dimensions}
     return found or None
-
-
-def _differences(
-    callee: Method,
-    output: str,
-    inputs: tuple[str, ...],
-    sizes: Mapping[str, int],
-    bounds: Mapping[str, tuple[int, int | None]],
-    tolerance: float,
-) -> list[str]:
-    """Return a line for each call of both: that they agree, or how they differ."""
-    exported = torch.export.load(output).module()
-    lines: list[str] = []
-    for number, by in enumerate((0, 2, -1)):
-        chosen = {name: within(size + by, bounds[name]) for name, size in sizes.items()}
-        args = [read_example(text, chosen) for text in inputs]
-        ours, theirs = (
-            _result(each, pytree.tree_map_only(torch.Tensor, torch.clone, args)) for each in (callee, exported)
-        )
-        difference = difference_of(ours, theirs, tolerance)
-        sizes_text = ", ".join(f"{name}={size}" for name, size in chosen.items())
-        called = f"call {number + 1}" + (f" ({sizes_text})" if sizes_text else "")
-        lines.append(f"{called}: {'agree' if difference is None else difference}")
-    return lines
-
-
-def _result(program: Any, args: list[Any]) -> Any:
-    """Return the result of a call; where it raises, that it does."""
-    try:
-        with torch.no_grad():
-            return program(*args)
-    except Exception:  # a program may raise anything
-        return "an error"

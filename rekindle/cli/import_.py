@@ -16,8 +16,8 @@ from torch.utils import _pytree as pytree
 
 from rekindle.archive.load import load
 from rekindle.archive.save import save
-from rekindle.cli.comparison import difference_of
 from rekindle.cli.exit_codes import NO, OK, ProgramFailed, Trouble, first_line
+from rekindle.cli.program_calls import difference_of_outcomes, outcome, tolerance_option
 from rekindle.cli.progress import working
 from rekindle.errors import CaptureError, CompileError
 from rekindle.importing.files import load_exported
@@ -38,12 +38,7 @@ _ROUNDS: Final = 3
     help="A Python module to import first, with classes that the program takes or returns. May be given several times.",
 )
 @click.option("--check", is_flag=True, help="Run both programs, on the example and on others like it, and compare.")
-@click.option(
-    "--tolerance",
-    default=1e-4,
-    show_default=True,
-    help="The largest difference of numbers that counts as equal, with --check.",
-)
+@tolerance_option
 def import_(program: str, output: str, libraries: tuple[str, ...], check: bool, tolerance: float) -> int:
     """Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads."""
     _import_libraries(libraries)
@@ -91,8 +86,8 @@ def _differences(exported: ExportedProgram, output: str, tolerance: float) -> It
     torch.manual_seed(0)
     for number in range(1, _ROUNDS + 1):
         given = (args, kwargs) if number == 1 else pytree.tree_map_only(torch.Tensor, _another, (args, kwargs))
-        found, wanted = (_result(each, copy.deepcopy(given), number) for each in (ours, theirs))
-        difference = difference_of(found, wanted, tolerance)
+        found, wanted = (_outcome(each, copy.deepcopy(given), number) for each in (ours, theirs))
+        difference = difference_of_outcomes(found, wanted, "the program of torch.export", tolerance)
         yield f"call {number}: {'agree' if difference is None else difference}"
 
 
@@ -103,11 +98,8 @@ def _another(example: torch.Tensor) -> torch.Tensor:
     return example.flatten()[torch.randperm(example.numel())].view(example.shape)
 
 
-def _result(program: Any, given: tuple[Any, Any], seed: int) -> Any:
-    """Return the leaves of the result of a call; where it raises, that it does."""
+def _outcome(program: Any, given: tuple[Any, Any], seed: int) -> Any:
+    """Return the leaves of the result of a call, or what it raises."""
     torch.manual_seed(seed)
-    try:
-        with torch.no_grad():
-            return pytree.tree_leaves(program(*given[0], **given[1]))
-    except Exception:  # a program may raise anything
-        return "an error"
+    found = outcome(program, *given)
+    return found if isinstance(found, Exception) else pytree.tree_leaves(found)

@@ -12,10 +12,9 @@ from rekindle.api.reports.report_data import Report
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import find_method, limit_option, open_archive
 from rekindle.cli.console import json_option, write_heading, write_json, write_line
-from rekindle.cli.exit_codes import ProgramFailed, first_line
 from rekindle.cli.inputs import FORMS, read_inputs
+from rekindle.cli.program_calls import program_errors
 from rekindle.cli.progress import working
-from rekindle.errors import ArgumentError
 from rekindle.runtime.executor import STRATEGIES, set_execution_strategy
 
 _TEXTS: Final = ("kernels", "llvm", "assembly")
@@ -66,14 +65,10 @@ def report(
     callee = find_method(open_archive(archive, limits), method)
     before = set_execution_strategy(strategy)
     try:
-        with working(f"Running {method}"), torch.no_grad():
+        with working(f"Running {method}"), program_errors(callee.schema.bound), torch.no_grad():
             for _ in range(calls):
                 callee(*in_order, **by_name)
         found = report_of(callee)
-    except ArgumentError as error:
-        raise click.UsageError(f"{first_line(error)}; it is {callee.schema.bound}") from None
-    except Exception as error:  # a program may raise anything
-        raise ProgramFailed(f"the program raised {type(error).__name__}: {first_line(error)}") from None
     finally:
         set_execution_strategy(before)
     if as_json:

@@ -14,11 +14,10 @@ from rekindle.archive.limits import ArchiveLimits
 from rekindle.building.native_library import MANIFEST, LibraryError, NativeLibrary
 from rekindle.cli.archives import device_called, find_method, limit_option, open_archive
 from rekindle.cli.console import json_option, write_json, write_table
-from rekindle.cli.exit_codes import ProgramFailed, Trouble, first_line
+from rekindle.cli.exit_codes import Trouble, first_line
 from rekindle.cli.inputs import FORMS, read_inputs
+from rekindle.cli.program_calls import program_errors
 from rekindle.cli.progress import working
-from rekindle.errors import ArgumentError
-from rekindle.program.function import Method
 
 _MAX_LENGTH: Final = 60
 """Characters of a value in the table."""
@@ -66,8 +65,8 @@ def run(
             module.train(train)
         callee = find_method(module, method)
         torch.manual_seed(seed)
-        with working(f"Running {method}"):
-            result = _call(callee, in_order, by_name)
+        with working(f"Running {method}"), program_errors(callee.schema.bound), torch.no_grad():
+            result = callee(*in_order, **by_name)
     if file is not None:
         _save(result, file)
     rows = summary(result, "result")
@@ -89,21 +88,8 @@ def _call_library(folder: str, method: str, in_order: list[Any], by_name: dict[s
         raise click.UsageError("a native library takes inputs in order, without names")
     if method not in library.methods:
         raise click.UsageError(f"the library has no method '{method}'; it has {', '.join(library.methods)}")
-    with working(f"Running {method}"):
-        try:
-            return library.call(method, *in_order)
-        except Exception as error:  # a program may raise anything
-            raise ProgramFailed(f"{type(error).__name__}: {error}") from None
-
-
-def _call(callee: Method, in_order: list[Any], by_name: dict[str, Any]) -> Any:
-    try:
-        with torch.no_grad():
-            return callee(*in_order, **by_name)
-    except ArgumentError as error:
-        raise click.UsageError(f"{first_line(error)}; it is {callee.schema.bound}") from None
-    except Exception as error:  # a program may raise anything
-        raise ProgramFailed(f"the program raised {type(error).__name__}: {first_line(error)}") from None
+    with working(f"Running {method}"), program_errors(method):
+        return library.call(method, *in_order)
 
 
 def summary(value: Any, name: str) -> list[dict[str, Any]]:

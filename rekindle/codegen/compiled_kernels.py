@@ -37,6 +37,7 @@ from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.codegen.symbolic_sizes import ShapeEnv, ShapeProgram
 from rekindle.ir.graph import Graph
+from rekindle.ir.profiling import recorded
 from rekindle.passes.simplification.subgraph_sharing import computation_key
 
 # ------------------------------------------------------------------------------------------------------------- kernels
@@ -139,9 +140,10 @@ _GREATEST: Final = 3.4028234663852886e38
 class KernelLaunch:
     """A kernel with its call parameters for inputs of these layouts, and numbers of these types; ``outputs`` are the
     layouts of the outputs. ``origin`` records where the kernel was found, ``seconds`` how long compiling or loading
-    it took."""
+    it took. A profiler records its runs by ``name``."""
 
     kernel: CompiledKernel
+    name: str
     inputs: tuple[Layout | type, ...]
     outputs: tuple[Layout, ...]
     parameters: array[int]
@@ -173,7 +175,8 @@ class KernelLaunch:
         )
         passed = array("q", numbers)
         addresses = (each.buffer_info()[0] for each in (pointers, self.parameters, passed))
-        return KernelStatus(self.kernel.call(*addresses))
+        with recorded(self.name):
+            return KernelStatus(self.kernel.call(*addresses))
 
 
 @dataclass(slots=True, frozen=True)
@@ -228,9 +231,10 @@ def kernel_recipe(
 
 @dataclass(slots=True, frozen=True)
 class GuardedKernel:
-    """A recipe and the machine code of its kernel. ``origin`` and ``seconds`` are as in its launches."""
+    """A recipe and the machine code of its kernel. ``name``, ``origin`` and ``seconds`` are as in its launches."""
 
     recipe: KernelRecipe
+    name: str
     kernel: CompiledKernel
     origin: CodeOrigin
     seconds: float
@@ -247,6 +251,7 @@ class GuardedKernel:
             at += 2 * rank
         return KernelLaunch(
             self.kernel,
+            self.name,
             tuple(inputs),
             tuple(outputs),
             array("q", numbers[: self.recipe.parameters]),
@@ -268,6 +273,7 @@ class GuardedKernel:
             keep=self.kernel,
             formula=self.recipe.formula,
             device=self.kernel.device,
+            name=self.name,
         )
 
 
@@ -309,11 +315,28 @@ def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type], device: torch.
     return made
 
 
+_MAX_NAME: Final = 80
+"""Characters of the names of operators in that of a kernel."""
+
+
+def kernel_name(graph: Graph) -> str:
+    """Return the name of the kernels of a graph: its operators, each once, in their order."""
+    kinds = dict.fromkeys(node.kind.removeprefix("aten::") for node in graph.nodes if node.kind.startswith("aten::"))
+    names = "_".join(kinds)
+    return f"fused_{names if len(names) <= _MAX_NAME else names[:_MAX_NAME].rpartition('_')[0] + '_etc'}"
+
+
 def _new_recipe(graph: Graph, inputs: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
+    name = kernel_name(graph)
+    with recorded(f"compile {name}"):
+        return _recipe(name, graph, inputs, device)
+
+
+def _recipe(name: str, graph: Graph, inputs: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
     started = time.perf_counter()
     recipe = kernel_recipe(graph, inputs, device)
     kernel, origin = compiled(recipe.kernel, device)
-    return GuardedKernel(recipe, kernel, origin, time.perf_counter() - started)
+    return GuardedKernel(recipe, name, kernel, origin, time.perf_counter() - started)
 
 
 def _recorded(record: ShapeEnv, numbers: Ints) -> Ints:

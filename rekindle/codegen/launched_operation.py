@@ -18,6 +18,7 @@ from torch import Tensor
 
 from rekindle.codegen.kernel_eligibility import is_plain
 from rekindle.codegen.llvm.call_sites import CachedLaunch, Fixed, Layout, TensorCallSite, is_available
+from rekindle.ir.profiling import recorded
 from rekindle.ir.subgraph_execution import PatchableOperation
 
 _MAX_LAYOUTS: Final = 256
@@ -44,13 +45,15 @@ class LaunchedOperation(PatchableOperation):
 
     The inputs at the positions ``read`` are the Tensors that kernels read (None where an optional one is missing);
     the others are constants, from which ``run`` and ``native_call`` may have prepared what they keep. ``native_call``
-    returns how the kernel that ``run`` chooses is called with equal arguments; None where it needs Python.
+    returns how the kernel that ``run`` chooses is called with equal arguments; None where it needs Python. A profiler
+    records calls by ``name``.
     """
 
     def __init__(
-        self, run: Callable[..., Tensor], native_call: Callable[..., NativeCall | None], read: Sequence[int]
+        self, name: str, run: Callable[..., Tensor], native_call: Callable[..., NativeCall | None], read: Sequence[int]
     ) -> None:
         super().__init__()
+        self.name = name
         self.read = frozenset(read)
         self._run = run
         self._native_call = native_call
@@ -63,7 +66,8 @@ class LaunchedOperation(PatchableOperation):
         """Held while a launch is added. It is never waited for: a forked process may inherit it locked."""
 
     def __call__(self, *inputs: Any) -> Tensor:
-        result = self._run(*inputs)
+        with recorded(self.name):
+            result = self._run(*inputs)
         if is_available() and self._is_due(inputs) and self._adding.acquire(blocking=False):
             try:
                 self._add(inputs)
@@ -96,15 +100,16 @@ class LaunchedOperation(PatchableOperation):
             kinds.append("tensor" if is_read else Fixed(each))
         if all(found.keep is not each for each in self._kept):
             self._kept.append(found.keep)
+        launch = CachedLaunch(found.kernel, layouts, [found.output], found.parameters, found.keep, name=self.name)
         if self._site is None:
             self._site = site = TensorCallSite(kinds, self.__call__)
             self._kinds = kinds
             function = site.function
             site.function = _taken  # or the site and the function would keep each other alive
-            site.add(CachedLaunch(found.kernel, layouts, [found.output], found.parameters, found.keep))
+            site.add(launch)
             self.patch_call_sites(function)
         elif all(_is_same(known, kind) for known, kind in zip(self._kinds, kinds, strict=True)):
-            self._site.add(CachedLaunch(found.kernel, layouts, [found.output], found.parameters, found.keep))
+            self._site.add(launch)
 
 
 def _is_same(known: str | Fixed, kind: str | Fixed) -> bool:

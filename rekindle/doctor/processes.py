@@ -114,9 +114,11 @@ def _run(request: Request, seconds: float) -> str | None:
 
 def run_command(command: Sequence[str], folder: Path, seconds: float) -> int | None:
     """Run a command whose Python processes record what they compile; return its exit code, None where it took longer
-    than ``seconds``. Its output goes to stderr."""
+    than ``seconds``. Its output goes to stderr. ``python``, ``pytest`` and the like are those of the environment that
+    this process runs in, whether that is activated or not."""
     environment = {
         **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
         "REKINDLE_DOCTOR_EVENTS": str(folder),
         "REKINDLE_DOCTOR_PACKAGE": PACKAGE,
         "PYTHONPATH": _python_path(str(Path(startup.__file__).parent)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -137,8 +138,7 @@ def _programs(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
         for reason, count in Counter(reason for reason in reasons if reason != "agrees").most_common():
             yield f"{_INDENT}{label}, {_count(count, 'program')}: {reason}", None
     if timed:
-        ratios = sorted(program["seconds"] / program["eager_seconds"] for program in timed)
-        median = ratios[len(ratios) // 2]
+        median = statistics.median(program["seconds"] / program["eager_seconds"] for program in timed)
         yield "", None
         yield f"calls of {_count(len(timed), 'program')} take {median:.2f} of eager's time (median)", "bold"
 

@@ -29,8 +29,13 @@ _WARM_UP: Final = 5
 def measured(
     compiled: Callable[..., Any], eager: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[float, float] | None:
-    """Return the median seconds of a call of the program and of eager, called in turns; None if a call raises."""
+    """Return the median seconds of a call of the program and of eager, called in turns; None if a call raises.
+
+    One thread computes: with several, small tensors measure how busy the machine is.
+    """
     taken: tuple[list[float], list[float]] = ([], [])
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         for call in (compiled, eager):
             for _ in range(_WARM_UP):
@@ -44,6 +49,8 @@ def measured(
                 times.append(time.perf_counter() - start)
     except Exception:  # a program may raise anything
         return None
+    finally:
+        torch.set_num_threads(threads)
     return statistics.median(taken[0]), statistics.median(taken[1])
 
 

@@ -20,6 +20,7 @@ from rekindle.errors import (
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.profiling import recorded
 from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, inherit_reliance, users_of
 from rekindle.ir.types.named import ClassType, FunctionType
 
@@ -129,7 +130,7 @@ class GraphFunction(_Referable):
         """
         definer = self.function_creator
         if self._state != "defined" and definer is not None:
-            with COMPILING, gc_paused():
+            with COMPILING, gc_paused(), recorded(f"emit {self.name.removeprefix('__torch__.')}"):
                 self._define_now(definer, called_from)
         if self.relies_on or self.result is not None:
             inherit_reliance(self)

@@ -20,9 +20,9 @@ from rekindle.ops.python import (
     strings as strings,
     tuples as tuples,
 )
-from rekindle.ops.registration import backports as backports
 from rekindle.ops.registration.declare import declared_operators
 from rekindle.ops.registration.dispatcher import dispatcher_operators
+from rekindle.ops.releases import v2_12 as v2_12
 from rekindle.ops.tensor import (
     autograd as autograd,
     devices as devices,

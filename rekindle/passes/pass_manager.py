@@ -10,6 +10,7 @@ from rekindle.errors import VerificationError
 from rekindle.errors.debug_settings import settings
 from rekindle.errors.log import GRAPH_DUMP
 from rekindle.ir.graph import Graph
+from rekindle.ir.profiling import recorded
 from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.rewriting.changes import ChangeCounter, logger_of, nested
@@ -79,7 +80,7 @@ class PassManager:
         changed = False
         unverified: Pass | None = None
         for each in passes:
-            with self.changes.attributed_to(each.name):
+            with recorded(f"pass {each.name}"), self.changes.attributed_to(each.name):
                 did = each.run(graph)
             changed |= did
             logger = logger_of(each.name)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 from rekindle.ir.graph import Graph
+from rekindle.ir.profiling import recorded
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.runtime.native_plans.availability import native_function
@@ -38,10 +39,11 @@ class Version:
         Raises:
             SchemaError: nothing is registered that runs one of the nodes.
         """
-        code = Code(graph, name)
-        python = PythonFunction(code)
-        native = native_function(code, python) if SETTINGS.native_plans else None
-        return cls(code, native or python.made(), python)
+        with recorded(f"plan {name.rpartition('.')[2]}"):
+            code = Code(graph, name)
+            python = PythonFunction(code)
+            native = native_function(code, python) if SETTINGS.native_plans else None
+            return cls(code, native or python.made(), python)
 
     @classmethod
     def interpreted(cls, code: Code) -> Version:

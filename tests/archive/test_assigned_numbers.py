@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 import rekindle
+from tests.versions.differences import RELEASE
 
 
 def whole(x: Tensor, number: float) -> Tensor:
@@ -61,6 +62,8 @@ def test_the_number_is_converted_as_eager_does(function: Callable[..., Any], dty
     rekindle.save(compiled, file)
     expected = _outcome(function, dtype, number)
     assert _outcome(compiled, dtype, number) == expected
+    if dtype is torch.float16 and RELEASE >= (2, 15):
+        expected = "torch.float16 [inf, inf]"  # the check of that release is in no operator that an archive can call
     for load in (rekindle.load, torch.jit.load):
         file.seek(0)
         assert _outcome(load(file), dtype, number) == expected

@@ -238,7 +238,7 @@ def test_the_number_of_layouts_that_are_remembered_is_bounded(monkeypatch: pytes
     def native_call(x: Tensor) -> None:
         seen.append(tuple(x.shape))
 
-    operation = LaunchedOperation(torch.neg, native_call, [0])
+    operation = LaunchedOperation("neg", torch.neg, native_call, [0])
     for size in range(1, 10):
         for _ in range(9):
             assert torch.equal(operation(torch.ones(size)), -torch.ones(size))

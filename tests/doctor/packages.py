@@ -1,8 +1,8 @@
 """Reports of ``rekindle doctor`` on packages of others: ``python -m tests.doctor.packages NAME=PATH …``,
 or ``NAME=PATH::COMMAND`` for one with ``--run``.
 
-Writes ``results/NAME.md`` for each, and ``results/README.md`` with all that are there. What a text search finds, and
-the XX
+Writes ``results/NAME.md`` for each, and ``results/README.md`` with all that are there. Each line that a text search
+finds has to be in the report. ``--uses`` prints a line for each use, to be checked by hand.
 """
 
 from __future__ import annotations

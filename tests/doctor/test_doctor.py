@@ -117,7 +117,7 @@ def test_json_of_one_file(examples: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_command_is_recorded(examples: Path, golden: GoldenTexts) -> None:
     repair(examples)
     done = subprocess.run(
-        [sys.executable, "-m", "rekindle", "doctor", ".", "--run", f"{sys.executable} use.py net.pt"],
+        [sys.executable, "-m", "rekindle", "doctor", ".", "--run", "python use.py net.pt"],
         env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
         capture_output=True,
         text=True,

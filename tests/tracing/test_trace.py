@@ -566,6 +566,34 @@ def test_everybody_knows_that_a_trace_is_recorded():
     assert not rekindle.is_tracing()
 
 
+def test_packages_may_ask_by_the_names_of_pytorch():
+    """As torchvision, fvcore and asteroid ask: their functions keep control flow in traces only where they are told."""
+
+    def limited(x):
+        if bool(x.sum() > 0):
+            return x
+        return -x
+
+    def by_bool(x):
+        chosen = rekindle.script(limited) if torch._C._is_tracing() else limited
+        return chosen(x)
+
+    def by_state(x):
+        state = torch._C._get_tracing_state()
+        if not state:
+            return limited(x)
+        state.push_scope("a part")
+        result = rekindle.script(limited)(x)
+        state.pop_scope()
+        return result
+
+    for function in (by_bool, by_state):
+        traced = rekindle.trace(function, torch.ones(2))
+        assert traced(-torch.ones(2)).tolist() == [1.0, 1.0], function
+    assert not torch._C._is_tracing()
+    assert torch._C._get_tracing_state() is None
+
+
 def test_errors_leave_nothing_behind():
     length, call, is_tracing = len, nn.Module.__call__, torch.jit.is_tracing
 

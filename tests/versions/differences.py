@@ -11,6 +11,18 @@ RELEASE: Final = tuple(int(part) for part in torch.__version__.split(".")[:2])
 _REMOVED: Final = {(2, 14): {"aten::cholesky", "aten::qr"}}
 _NEW_IN_TORCHSCRIPT: Final = {(2, 13): {"aten::broadcast_shapes"}, (2, 15): {"aten::_is_tracing"}}
 
+_MESSAGES: Final = {(2, 15): {"addmm: mat1 and mat2": "mat1 and mat2"}}
+"""Messages of later releases, and what the release that the pages were written with says."""
+
+
+def as_documented(text: str) -> str:
+    """Return a text with the messages of PyTorch that pages show."""
+    for release, messages in _MESSAGES.items():
+        if release <= RELEASE:
+            for later, shown in messages.items():
+                text = text.replace(later, shown)
+    return text
+
 
 def removed_operators() -> set[str]:
     """Return the operators for which the package has rules and that this release has no longer."""

@@ -84,7 +84,7 @@ def attention(_: Node) -> Operation:
             return None
         return selection.native_call((*_kind(query, key, value), mask is None, is_causal), *arguments)
 
-    return LaunchedOperation(run, native_call, [0, 1, 2, 3])
+    return LaunchedOperation("attention", run, native_call, [0, 1, 2, 3])
 
 
 def _kind(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
@@ -173,4 +173,4 @@ def written_attention(node: Node) -> Operation:
             return None
         return selection.native_call(_kind(query, key, value), query, key, value, scale)
 
-    return LaunchedOperation(run, native_call, [0, 1, 2])
+    return LaunchedOperation("written_attention", run, native_call, [0, 1, 2])

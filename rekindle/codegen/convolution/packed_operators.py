@@ -162,7 +162,7 @@ def packed_convolution(node: Node) -> Operation:
     a name of
     :data:`~rekindle.codegen.convolution.activations.ACTIVATIONS`. The result may be in channels-last order."""
     convolution = _Convolution(node)
-    return LaunchedOperation(convolution.run, convolution.native_call, [0])
+    return LaunchedOperation("packed_convolution", convolution.run, convolution.native_call, [0])
 
 
 @implements_for_node("prim::packed_convolution_add(Tensor input, Tensor weight, Tensor? bias, Tensor other) -> Tensor")
@@ -170,7 +170,7 @@ def packed_convolution_add(node: Node) -> Operation:
     """Run the same with ``other`` added before the activation; if ``is_in_place``, as ``add_`` does, so that ``other``
     has to broadcast to the convolution's result. If ``may_overwrite``, ``other`` has no later use."""
     convolution = _Convolution(node)
-    return LaunchedOperation(convolution.run, convolution.native_call, [0, 3])
+    return LaunchedOperation("packed_convolution_add", convolution.run, convolution.native_call, [0, 3])
 
 
 @implements_for_node("prim::packed_transposed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
@@ -199,7 +199,7 @@ def packed_transposed_convolution(node: Node) -> Operation:
     def native_call(input: Tensor, weight: Tensor, bias: Tensor | None) -> NativeCall | None:
         return selections[0].native_call(_kind(input), input) if selections and input.dim() == 4 else None
 
-    return LaunchedOperation(run, native_call, [0])
+    return LaunchedOperation("packed_transposed_convolution", run, native_call, [0])
 
 
 @implements_for_node("prim::image_order(Tensor image) -> int")
@@ -236,7 +236,7 @@ def packed_linear(node: Node) -> Operation:
     def native_call(input: Tensor, weight: Tensor, bias: Tensor | None) -> NativeCall | None:
         return selections[0].native_call(_kind(input), input) if selections and input.dim() > 1 else None
 
-    return LaunchedOperation(run, native_call, [0])
+    return LaunchedOperation("packed_linear", run, native_call, [0])
 
 
 def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activation) -> dict[str, Candidate]:

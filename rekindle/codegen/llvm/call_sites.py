@@ -21,6 +21,7 @@ from torch.autograd import forward_ad
 from rekindle.codegen.llvm.call_site_ir import tensor_call_text
 from rekindle.codegen.llvm.cpython_wrappers import capsule_of, function_at
 from rekindle.codegen.llvm.engine import NativeCode, compile_module
+from rekindle.codegen.llvm.recording_ir import name_address
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
 from rekindle.codegen.llvm.tensor_boxing_ir import FIXED, dtype_and_device
 from rekindle.codegen.symbolic_sizes import ShapeProgram
@@ -60,6 +61,8 @@ class CachedLaunch:
     All Tensors are on ``device``. With a ``formula``, the launch also fits other sizes and strides for which the
     formula holds: one Tensor after the other, first its sizes. Its results are the parameters, then the sizes and
     strides of each output.
+
+    A profiler records runs of the kernel by ``name``; without one it records none.
     """
 
     kernel: int
@@ -69,6 +72,7 @@ class CachedLaunch:
     keep: object = None
     formula: ShapeProgram | None = None
     device: torch.device = torch.device("cpu")  # noqa: RUF009 - immutable
+    name: str | None = None
 
 
 def is_available() -> bool:
@@ -153,6 +157,7 @@ class _Launch(ctypes.Structure):
         ("parameters", ctypes.c_int64),
         ("number_count", ctypes.c_int64),
         ("formula", ctypes.c_void_p),
+        ("name", ctypes.c_void_p),
     )
 
 
@@ -216,6 +221,8 @@ def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
         len(launch.parameters),
         len(numbers),
     )
+    if launch.name is not None:
+        structure.name = name_address(launch.name)
     if launch.formula is not None:
         formula = _fill_formula(launch.formula, kept)
         kept.append(formula)

@@ -27,6 +27,7 @@ from rekindle.codegen.llvm.disk_cache import DiskCache, cache_directory
 from rekindle.codegen.llvm.library import LOCK, CodegenError, MissingSymbolError, llvm, versions
 from rekindle.codegen.llvm.symbols import find
 from rekindle.codegen.llvm.target import Target, host_target
+from rekindle.ir.profiling import recorded
 
 REVISION: Final = 3
 """Part of the key of objects on disk: raise it when what is made of the same text changes."""
@@ -161,7 +162,8 @@ def compile_module(
     key = _key(name, target) if disk is not None else b""
     code = _from_disk(disk, key, source, target, libraries) if disk is not None else None
     if code is None:
-        built = _build(source.write(), target)
+        with recorded("LLVM"):
+            built = _build(source.write(), target)
         code = _link(built, source, target, libraries, from_cache=False)
         if disk is not None:
             disk.store(key, built.pack())

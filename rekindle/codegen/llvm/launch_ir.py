@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.codegen.llvm.launch_lookup_ir import launch_text
+from rekindle.codegen.llvm.recording_ir import recording_text
 from rekindle.codegen.llvm.tensor_boxing_ir import DEVICE_UNIT
 
 UNLOCKED_ELEMENTS: Final = 1 << 15
@@ -80,6 +81,8 @@ launched:
   %outputs = load i64, ptr %outputs_at
   %output_layouts_at = getelementptr %Launch, ptr %launch, i64 0, i32 4
   %output_layouts = load ptr, ptr %output_layouts_at
+  %name_at = getelementptr %Launch, ptr %launch, i64 0, i32 8
+  %name = load ptr, ptr %name_at
   br label %allocate
 allocate:
   %o = phi i64 [0, %launched], [%o_next, %allocated]
@@ -120,11 +123,15 @@ run:
 unlocked:
   ; From here on, nothing is read that other threads write: the launch may be evicted, or rebound to other sizes.
   %thread = call ptr @PyEval_SaveThread()
+  %unlocked_event = call ptr @begin_event(ptr %name)
   %unlocked_status = call i64 %kernel(ptr %pointers, ptr %own, ptr %scalars)
+  call void @end_event(ptr %unlocked_event)
   call void @PyEval_RestoreThread(ptr %thread)
   br label %ran
 locked:
+  %locked_event = call ptr @begin_event(ptr %name)
   %locked_status = call i64 %kernel(ptr %pointers, ptr %own, ptr %scalars)
+  call void @end_event(ptr %locked_event)
   br label %ran
 ran:
   %status = phi i64 [%unlocked_status, %unlocked], [%locked_status, %locked]
@@ -151,4 +158,5 @@ no:
 def kernel_launch_text(most_launches: int) -> str:
     """Functions for a module that has those of :mod:`rekindle.codegen.llvm.tensor_boxing_ir`: ``launch_kernel``, and
     what it calls. A site has at most ``most_launches`` launches."""
-    return launch_text(most_launches) + _TEXT.format(unlocked_elements=UNLOCKED_ELEMENTS, device_unit=DEVICE_UNIT)
+    text = _TEXT.format(unlocked_elements=UNLOCKED_ELEMENTS, device_unit=DEVICE_UNIT)
+    return launch_text(most_launches) + recording_text() + text

@@ -3,14 +3,15 @@
 It reads these structures, which Python makes; each field is a word of 64 bits::
 
     site     inputs, kinds*, fallback*, most pointers, names of forward_ad*, launches, launch*[launches]
-    launch   kernel*, numbers*, layout[inputs] *, outputs, layout[outputs] *, parameters, count of numbers, formula*
+    launch   kernel*, numbers*, layout[inputs] *, outputs, layout[outputs] *, parameters, count of numbers, formula*,
+             name*
     formula  words, constants, constant[constants] *, steps, (step, a, b)[steps] *, result[count of numbers] *
 
 ``kinds`` has one word an input: 1 for a Tensor, 0 for a number, else the address of the object that it has to be. A
 layout is as :mod:`rekindle.codegen.llvm.tensor_boxing_ir` has it; those of outputs have their sizes and strides among
 the numbers of the launch, which are its parameters and then, for each output, these. A formula is one of
 :mod:`rekindle.codegen.symbolic_sizes`. A launch that has one can be adapted to other sizes: they are written to its
-inputs, and the derived numbers to its numbers.
+inputs, and the derived numbers to its numbers. The name is that of its events (:mod:`rekindle.ir.profiling`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Final
 
 _TEXT: Final = """
 %Site = type {{ i64, ptr, ptr, i64, ptr, i64, [{most_launches} x ptr] }}
-%Launch = type {{ ptr, ptr, ptr, i64, ptr, i64, i64, ptr }}
+%Launch = type {{ ptr, ptr, ptr, i64, ptr, i64, i64, ptr, ptr }}
 %Formula = type {{ i64, i64, ptr, i64, ptr, ptr }}
 %Step = type {{ i64, i64, i64 }}
 

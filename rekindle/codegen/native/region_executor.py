@@ -14,6 +14,7 @@ from typing import Any
 
 from rekindle.codegen.llvm.cpython_wrappers import capsule_of, function_at, object_class_offset
 from rekindle.codegen.llvm.engine import NativeCode, compile_module
+from rekindle.codegen.llvm.recording_ir import recording_text
 from rekindle.codegen.native.arithmetic import DECLARATIONS
 from rekindle.codegen.native.boxing_ir import objects_text
 from rekindle.codegen.native.list_runtime_ir import lists_text
@@ -52,7 +53,7 @@ def region_text(graph: Graph) -> str:
 def _library_text() -> str:
     offset = object_class_offset()
     assert offset is not None
-    return "\n".join([lists_text(), objects_text(offset), strings_text(offset), DECLARATIONS])
+    return "\n".join([lists_text(), objects_text(offset), strings_text(offset), recording_text(), DECLARATIONS])
 
 
 class NativeRegion(PatchableOperation):

@@ -11,9 +11,13 @@ from typing import Final
 
 from rekindle.codegen.native.native_types import NativeType
 from rekindle.codegen.native.writer import FALLBACK, RAISED, Number, argument_names, arguments_text
+from rekindle.ir.profiling import PREFIX
 
 ENTRY: Final = "entry"
 """The name of the C function."""
+
+EVENT: Final = "native_region"
+"""The name by which a profiler records that a region runs."""
 
 _STACK: Final = 4096
 """How many bytes of lists need no memory from elsewhere."""
@@ -39,7 +43,9 @@ def entry_text(region: str, inputs: Sequence[NativeType], outputs: Sequence[Nati
     given = "".join(f", {arguments_text(index, kind)}" for index, kind in enumerate(inputs))
     lines += [
         f"take{len(inputs)}:",
+        "  %event = call ptr @begin_event(ptr @event_name)",
         f"  %status = call i32 @{region}(ptr %arena{given}, ptr %results)",
+        "  call void @end_event(ptr %event)",
         f"  switch i32 %status, label %done [i32 {FALLBACK}, label %left",
         f"                                   i32 {RAISED}, label %interrupted]",
         "done:",
@@ -66,7 +72,9 @@ def entry_text(region: str, inputs: Sequence[NativeType], outputs: Sequence[Nati
         "  call void @free_arena(ptr %arena)",
         "  ret ptr null",
     ]
-    return "\n".join([f"define ptr @{ENTRY}(ptr %self, ptr %arguments, i64 %count) {{", *lines, "}", ""])
+    text = PREFIX + EVENT
+    name = f'@event_name = private constant [{len(text) + 1} x i8] c"{text}\\00"'
+    return "\n".join([name, f"define ptr @{ENTRY}(ptr %self, ptr %arguments, i64 %count) {{", *lines, "}", ""])
 
 
 def _take(index: int, kind: NativeType) -> list[str]:

@@ -6,7 +6,7 @@ from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import F32, F64
 from rekindle.codegen.operators.pointwise_ops import RULES, Build, PointwiseOp, ResultDtype, elementwise
-from rekindle.codegen.operators.releases import EARLY_OVERFLOW_OF_HYPERBOLICS
+from rekindle.ops.releases.v2_14 import EARLY_OVERFLOW_OF_HYPERBOLICS
 
 E = Expression
 

@@ -14,6 +14,7 @@ from rekindle.ir.operators.registry import Operation
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES, LAYOUT_NUMBERS, MEMORY_FORMATS
 from rekindle.ops.python.conversions import number_to_tensor
 from rekindle.ops.registration.declare import declare, implements, implements_for_node
+from rekindle.ops.releases.v2_15 import check_assigned_number
 
 # -------------------------------------------------------------------------------------------------------------- making
 
@@ -43,7 +44,10 @@ def assigned_number(data: complex, dtype: int, device: torch.device, requires_gr
     """
     if isinstance(data, int) and not -(2**63) <= data < 2**63:
         raise ValueError("Overflow when unpacking long long")
-    return torch.full((), data, dtype=_dtype(dtype), device=device)
+    wanted = _dtype(dtype)
+    if wanted is not None:
+        check_assigned_number(data, wanted)
+    return torch.full((), data, dtype=wanted, device=device)
 
 
 @implements_for_node(

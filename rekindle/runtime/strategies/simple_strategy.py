@@ -21,6 +21,7 @@ from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
+from rekindle.ir.profiling import recorded
 from rekindle.passes import PartialEvaluation, Pass
 from rekindle.rewriting.changes import may_change
 from rekindle.runtime.background import in_background
@@ -276,7 +277,14 @@ class SpecializingStrategy:
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """Return the same, made before it returns."""
-        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE), compilation_of(_short_name(self._record)):
+        name = _short_name(self._record)
+        with (
+            COMPILING,
+            gc_paused(),
+            room_to_recurse(UNKNOWN_RANGE),
+            compilation_of(name),
+            recorded(f"optimize {name}"),
+        ):
             return self._graph_for(arguments).prepare(arguments)
 
     def general(self) -> Version:

@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from types import FrameType
 from typing import Any, Final
 
 import torch
@@ -19,7 +20,7 @@ from rekindle.program.modules.module import ScriptModule
 from rekindle.tracing.recording import grad_mode
 from rekindle.tracing.recording.active import active_recorder, recording
 from rekindle.tracing.recording.numbers import KeptFloat, KeptInt, TracedFloat, TracedInt, plain
-from rekindle.tracing.recording.recorder import Recorder, description
+from rekindle.tracing.recording.recorder import UNNAMED_SCOPES, Recorder, description
 from rekindle.tracing.report import Baked
 from rekindle.tracing.source_locations import current_place, users_place
 
@@ -75,7 +76,8 @@ def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
         yield manager, "__enter__", grad_mode.entered
         yield manager, "__exit__", grad_mode.left
     yield torch.autograd, "_engine_run_backward", run_backward
-    yield torch._C, "_get_tracing_state", _with_scopes
+    yield torch._C, "_get_tracing_state", _tracing_state
+    yield torch._C, "_is_tracing", _told_to_others
 
 
 def _asks_nobody(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -199,17 +201,30 @@ def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
     return is_tracing
 
 
-def _with_scopes(original: Callable[[], Any]) -> Callable[[], Any]:
-    """Return the object with which code names scopes, for all but PyTorch's own."""
+def _is_own(frame: FrameType) -> bool:
+    """Return whether a frame runs code of PyTorch, which asks for a trace of its own and not for one recorded here."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "torch"
+
+
+def _tracing_state(original: Callable[[], Any]) -> Callable[[], Any]:
+    """Return to packages an object that says that a trace is recorded, and with which they name scopes."""
 
     def _get_tracing_state() -> Any:
         recorder = active_recorder()
-        if recorder is None or recorder.scopes is None:
+        if recorder is None or _is_own(sys._getframe(1)):
             return original()
-        caller = str(sys._getframe(1).f_globals.get("__name__"))
-        return original() if caller.partition(".")[0] == "torch" else recorder.scopes
+        return UNNAMED_SCOPES if recorder.scopes is None else recorder.scopes
 
     return _get_tracing_state
+
+
+def _told_to_others(original: Callable[[], bool]) -> Callable[[], bool]:
+    """Return to packages whether a trace is recorded."""
+
+    def _is_tracing() -> bool:
+        return original() or (active_recorder() is not None and not _is_own(sys._getframe(1)))
+
+    return _is_tracing
 
 
 def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:

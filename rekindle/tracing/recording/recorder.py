@@ -70,6 +70,20 @@ class CallObserver(Protocol):
     def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None: ...
 
 
+class UnnamedScopes:
+    """What ``torch._C._get_tracing_state()`` returns where the scopes of nodes are those of modules: the names that
+    code pushes are not recorded."""
+
+    def push_scope(self, name: str) -> None:
+        """Do nothing."""
+
+    def pop_scope(self) -> None:
+        """Do nothing."""
+
+
+UNNAMED_SCOPES: Final = UnnamedScopes()
+
+
 class TracingScopes:
     """What ``torch._C._get_tracing_state()`` returns to code that names the scopes of nodes: ``push_scope(name)``,
     ``pop_scope()``. Nodes get the names of all scopes that are open, ``outer/inner``."""

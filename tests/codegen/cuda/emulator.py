@@ -291,7 +291,9 @@ def emulated_launch(graph: Graph, inputs: list[Any], device: EmulatedDevice) -> 
     lowered = lower(graph, layouts, "cuda")
     code = compile_for(lowered.kernel, device)
     kernel = CompiledKernel(lowered.kernel, "", python_function(code, "kernel"), code, CPU)
-    launch = KernelLaunch(kernel, tuple(layouts), lowered.outputs, array("q", lowered.parameters), "compiled", 0.0)
+    launch = KernelLaunch(
+        kernel, "emulated", tuple(layouts), lowered.outputs, array("q", lowered.parameters), "compiled", 0.0
+    )
     results = [torch.empty_strided(each.sizes, each.strides, dtype=each.dtype) for each in lowered.outputs]
     for result in results:
         ctypes.memset(result.data_ptr(), _POISON, result.untyped_storage().nbytes())

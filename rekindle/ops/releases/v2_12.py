@@ -1,4 +1,4 @@
-"""Operators that the dispatcher of PyTorch 2.13 has and that of an older one lacks."""
+"""PyTorch 2.12: the last operators of Tensors that Python had, and the dispatcher had not."""
 
 from __future__ import annotations
 

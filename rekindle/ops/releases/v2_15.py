@@ -1,0 +1,25 @@
+"""PyTorch 2.15: numbers that are assigned to parts of Tensors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+
+from rekindle.ops.releases import RELEASE
+
+_SHORT: Final = frozenset(
+    {torch.float16, torch.bfloat16, *(value for name, value in vars(torch).items() if name.startswith("float8_"))}
+)
+
+
+def check_assigned_number(number: complex, dtype: torch.dtype) -> None:
+    """Raise what ``x[i] = number`` raises since 2.15 if a short float cannot be as large; before, it became infinite.
+
+    Where ``x[i]`` has one element, eager assigns infinity still. That is not known here, so this raises then too.
+
+    Raises:
+        RuntimeError: the number does not fit.
+    """
+    if RELEASE >= (2, 15) and dtype in _SHORT:
+        torch.empty(0, dtype=dtype).fill_(number)
