@@ -77,7 +77,7 @@ def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
         yield manager, "__exit__", grad_mode.left
     yield torch.autograd, "_engine_run_backward", run_backward
     yield torch._C, "_get_tracing_state", _tracing_state
-    yield torch._C, "_is_tracing", _told_to_others
+    yield torch._C, "_is_tracing", _reported_to_packages
 
 
 def _asks_nobody(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -218,7 +218,7 @@ def _tracing_state(original: Callable[[], Any]) -> Callable[[], Any]:
     return _get_tracing_state
 
 
-def _told_to_others(original: Callable[[], bool]) -> Callable[[], bool]:
+def _reported_to_packages(original: Callable[[], bool]) -> Callable[[], bool]:
     """Return to packages whether a trace is recorded."""
 
     def _is_tracing() -> bool:
