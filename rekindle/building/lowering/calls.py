@@ -1,8 +1,9 @@
-"""Calls of functions and methods that are not inlined: recursion, and what a ``try`` runs."""
+"""Calls of functions and methods that are not inlined: recursion, what a ``try`` runs, and context managers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.parts import ModuleValue
@@ -11,7 +12,8 @@ from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import enter_call, leave_call
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.graph_function import called_function
+from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.types import NONE, ClassType
 from rekindle.passes.canonicalization.inlining import call_arguments
 
 
@@ -22,21 +24,33 @@ def call(w: ProgramWriter, node: Node) -> None:
         raise NotBuildable(f"a call of what is known only at run time ('{node.kind}')", node.range)
     given = list(call_arguments(node))
     modules = [w.modules.get(value) for value in given]
+    boxes: list[str] = []
+    words = [
+        w.argument_word(value, parameter.type, boxes)
+        for value, parameter, module in zip(given, record.graph.inputs, modules, strict=True)
+        if module is None
+    ]
+    results = _call(w, _function_of(w, record, modules), words, boxes)
+    if node.outputs:
+        _define_result(w, node.output, record, results)
+
+
+def _function_of(w: ProgramWriter, record: GraphFunction, modules: Sequence[ModuleValue | None]) -> str:
+    """Return the symbol of a function that is called with these modules among its arguments, and write the function
+    unless it is written."""
     key = (id(record), w.is_tried, *(None if each is None else id(each.module) for each in modules))
     name = w.parts.functions.get(key)
-    graph = record.graph
     if name is None:
         name = w.parts.functions[key] = f"function.{len(w.parts.functions)}"
         inner = ProgramWriter(w.parts, w.emitters)
         inner.is_tried = w.is_tried
-        inner.modules.update(_module_parameters(graph.inputs, modules))
-        inner.write(graph, name)
-    boxes: list[str] = []
-    words = [
-        w.argument_word(value, parameter.type, boxes)
-        for value, parameter, module in zip(given, graph.inputs, modules, strict=True)
-        if module is None
-    ]
+        inner.modules.update(_module_parameters(record.graph.inputs, modules))
+        inner.write(record.graph, name)
+    return name
+
+
+def _call(w: ProgramWriter, name: str, words: Sequence[str], boxes: Sequence[str] = ()) -> str:
+    """Call a function with words, and leave where it fails; return the address of its result."""
     results = w.alloca("i64")
     w.line(f"store i64 0, ptr {results}")
     w.call_or_fail(enter_call, "%context")
@@ -45,11 +59,78 @@ def call(w: ProgramWriter, node: Node) -> None:
     for box in boxes:
         w.call(release, w.take(box))
     w.unwind_if(w.emit(f"icmp ne i32 {code}, 0"), has_place=True)
-    if node.outputs:
-        result = graph.outputs[0].type
-        register = w.of_word(w.emit(f"load i64, ptr {results}"), result)
-        w.define(node.output, w.converted(register, result, node.output.type))
+    return results
+
+
+def _define_result(w: ProgramWriter, value: Value, record: GraphFunction, results: str) -> None:
+    result = record.graph.outputs[0].type
+    register = w.of_word(w.emit(f"load i64, ptr {results}"), result)
+    w.define(value, w.converted(register, result, value.type))
 
 
 def _module_parameters(parameters: Sequence[Value], modules: Sequence[ModuleValue | None]) -> dict[Value, ModuleValue]:
     return {parameter: module for parameter, module in zip(parameters, modules, strict=True) if module is not None}
+
+
+# ----------------------------------------------------------------------------------------------------- with statements
+
+_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
+"""Context managers of PyTorch that have no effect: a library records no gradients."""
+
+
+def _has_no_effect(manager: Value) -> bool:
+    return str(manager.type).rpartition(".")[2] in _MODES
+
+
+@emits("prim::Enter")
+def enter_context(w: ProgramWriter, node: Node) -> None:
+    """Call ``__enter__``. Errors of what follows call ``__exit__``, up to the ``prim::Exit``."""
+    if _has_no_effect(node.input):
+        w.define(node.output, "null")
+        return
+    if not _is_left_in_its_block(node):
+        raise NotBuildable("a 'with' statement that is left in several places", node.range)
+    enter, leave = (_method_of(node, name) for name in ("__enter__", "__exit__"))
+    if any(value.has_uses for value in leave.graph.inputs[1:]):
+        raise NotBuildable("a context manager whose '__exit__' uses the exception that it gets", node.range)
+    if leave.graph.outputs and leave.graph.outputs[0].type != NONE:
+        raise NotBuildable("a context manager whose '__exit__' returns whether an exception is suppressed", node.range)
+    manager = w.word_of(w.name(node.input), node.input.type)
+    _define_result(w, node.output, enter, _call(w, _function_of(w, enter, [None]), [manager]))
+    w.call_on_errors(_function_of(w, leave, [None] * len(leave.graph.inputs)), [manager, *_NO_ERROR])
+
+
+def _is_left_in_its_block(enter: Node) -> bool:
+    block, depth = enter.owning_block, 0
+    assert block is not None
+    for node in block.nodes:
+        if node is enter or depth:
+            depth += (node.kind == "prim::Enter") - (node.kind == "prim::Exit")
+            if not depth:
+                return True
+    return False
+
+
+@emits("prim::Exit")
+def leave_context(w: ProgramWriter, node: Node) -> None:
+    if _has_no_effect(node.input):
+        w.define(node.output, "null")
+        return
+    leave = _method_of(node, "__exit__")
+    w.end_of_call_on_errors()
+    name = _function_of(w, leave, [None] * len(leave.graph.inputs))
+    _call(w, name, [w.word_of(w.name(node.input), node.input.type), *_NO_ERROR])
+    w.define(node.output, "null")
+
+
+_NO_ERROR: Final = ("0", "0", "0")
+"""The arguments of ``__exit__``, which are None."""
+
+
+def _method_of(node: Node, name: str) -> GraphFunction:
+    """Return a method of the context manager that a node takes."""
+    type = node.input.type
+    method = type.methods.get(name) if isinstance(type, ClassType) and not type.is_module else None
+    if method is None:
+        raise NotBuildable(f"a 'with' statement of a {type}", node.range)
+    return method

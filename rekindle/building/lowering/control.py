@@ -100,17 +100,6 @@ def same_value(w: ProgramWriter, node: Node) -> None:
     w.define_borrowed(node.output, w.name(node.input))
 
 
-_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
-
-
-@emits("prim::Enter", "prim::Exit")
-def enter_context(w: ProgramWriter, node: Node) -> None:
-    """Emit nothing for gradient modes: a library records no gradients."""
-    if str(node.input.type).rpartition(".")[2] not in _MODES:
-        raise NotBuildable(f"a 'with' statement of a {node.input.type}", node.range)
-    w.define(node.output, "null")
-
-
 @emits("prim::Uninitialized")
 def uninitialized(w: ProgramWriter, node: Node) -> None:
     w.define(node.output, empty_register(node.output.type))

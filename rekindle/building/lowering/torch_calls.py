@@ -6,10 +6,14 @@ from typing import Final
 
 import torch
 
+from rekindle.building.lowering.constants import scalar_type
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import aten
+from rekindle.building.runtime.memory import release
+from rekindle.building.runtime.objects import Kind
 from rekindle.ir.graph import Node, Value
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import (
     BOOL,
@@ -23,6 +27,7 @@ from rekindle.ir.types import (
     NUMBER,
     QSCHEME_NUMBER,
     STRING,
+    TENSOR,
     ListType,
     OptionalType,
     TensorType,
@@ -71,10 +76,16 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
         raise NotBuildable(f"'{schema.name}' with an argument 'out', whose sizes may change", node.range)
     if schema.name.partition("::")[2] in _RESIZING:
         raise NotBuildable(f"'{schema.name}' changes the sizes of a tensor in place", node.range)
+    schema = _with_tensors_for_numbers(schema)
     words = w.alloca(f"[{max(len(schema.arguments), len(schema.returns), 1)} x i64]")
     given: list[str] = []
+    made: list[str] = []
     for index, (argument, value) in enumerate(zip(schema.arguments, node.inputs, strict=True)):
-        word = _argument(w, node, argument.type, value)
+        if isinstance(argument.type, TensorType) and descriptor_of(value.type) in _KINDS:
+            made.append(_number_as_tensor(w, node, value))
+            word = w.call(aten.tensor_argument, "%context", w.emit(f"load ptr, ptr {made[-1]}"))
+        else:
+            word = _argument(w, node, argument.type, value)
         w.line(f"store i64 {word}, ptr {w.emit(f'getelementptr i64, ptr {words}, i64 {index}')}")
         if is_object(value.type) and descriptor_of(value.type) in ("t", "?t", "[t", "[?t"):
             given.append(w.emit(f"ptrtoint ptr {w.name(value)} to i64"))
@@ -82,10 +93,52 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     constants = w.parts.constants
     name, overload = constants.bytes(schema.name.encode()), constants.bytes(schema.overload.encode())
     w.call_or_fail(aten.call_operator, "%context", name, overload, words, str(ABI_VERSION))
+    for slot in made:
+        w.call(release, w.take(slot))
     known = w.words(given)
     for index, (result, value) in enumerate(zip(schema.returns, node.outputs, strict=True)):
         word = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {words}, i64 {index}')}")
         _result(w, node, result.type, value, word, known, len(given))
+
+
+def _with_tensors_for_numbers(schema: FunctionSchema) -> FunctionSchema:
+    """Return the overload that takes tensors where this one takes Scalars, which the ABI does not pass; the schema
+    itself if there is none."""
+    if not any(argument.type == NUMBER for argument in schema.arguments):
+        return schema
+    for operator in REGISTRY.overloads(schema.name):
+        other = operator.schema
+        pairs = list(zip(schema.arguments, other.arguments, strict=False))
+        if (
+            len(pairs) == len(schema.arguments) == len(other.arguments)
+            and [each.type for each in other.returns] == [each.type for each in schema.returns]
+            and all(a.type == b.type or (a.type == NUMBER and b.type == TENSOR) for a, b in pairs)
+            and not any(each.type == NUMBER or each.is_out for each in other.arguments)
+            and any(a.type == b.type == TENSOR for a, b in pairs)
+            and _is_dispatched(other)
+        ):
+            return other
+    return schema
+
+
+_KINDS: Final = {"i": Kind.INT, "f": Kind.FLOAT, "b": Kind.BOOL}
+
+
+def _number_as_tensor(w: ProgramWriter, node: Node, value: Value) -> str:
+    """Return the slot of a new tensor that stands for a number beside the first tensor of a node."""
+    like = next(each for each in node.inputs if isinstance(each.type, TensorType))
+    letter = descriptor_of(value.type)
+    slot = w.owned_slot()
+    made = w.call_or_fail(
+        aten.number_as_tensor,
+        "%context",
+        w.name(like),
+        str(int(_KINDS[letter])),
+        w.word_of(w.name(value), value.type),
+        str(scalar_type(torch.get_default_dtype())),
+    )
+    w.line(f"store ptr {made}, ptr {slot}")
+    return slot
 
 
 ABI_VERSION: Final = 2 << 56 | 13 << 48

@@ -16,6 +16,7 @@ from rekindle.building.lowering.constants import int_word
 from rekindle.building.lowering.parts import LibraryParts, ModuleValue
 from rekindle.building.lowering.representation import EMPTY, NotBuildable, descriptor_of, is_object, register_of
 from rekindle.building.lowlevel.compiler import field_index, parameter_types
+from rekindle.building.runtime import exceptions
 from rekindle.building.runtime.memory import release, release_all
 from rekindle.building.runtime.objects import Context, ErrorCode, Kind, fail, new_box, retain
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
@@ -53,6 +54,8 @@ class ProgramWriter(RegionWriter):
         self._objects = 0
         """How many slots for objects the frame has."""
         self._cold: list[str] = []
+        self._unwinding = ["unwind"]
+        """The blocks to which errors branch, the innermost last."""
         self._allocas: list[str] = []
 
     # ----------------------------------------------------------------------------------------------------------- values
@@ -246,8 +249,36 @@ class ProgramWriter(RegionWriter):
             field = f"%{self.fresh('place')}"
             self._cold.append(f"  {field} = getelementptr i64, ptr %context, i64 {PLACE_FIELD}")
             self._cold.append(f"  store ptr {self.parts.constants.bytes(place.encode())}, ptr {field}")
-        self._cold.append("  br label %unwind")
+        self._cold.append(f"  br label %{self._unwinding[-1]}")
         return label
+
+    def call_on_errors(self, function: str, words: Sequence[str]) -> None:
+        """Have errors, from here to :meth:`end_of_call_on_errors` in the same block, call a function with words before
+        they leave. An error of the function takes their place."""
+        for each in (exceptions.caught_exception, exceptions.raise_exception, release):
+            self.parts.runtime.add(each)
+        arguments, label = self.words(words), self.fresh("on_error")
+        names = {each: f"%{self.fresh(each)}" for each in ("at", "place", "error", "code", "failed")}
+        self._cold += [
+            f"{label}:",
+            f"  {names['at']} = getelementptr i64, ptr %context, i64 {PLACE_FIELD}",
+            f"  {names['place']} = load ptr, ptr {names['at']}",
+            f"  {names['error']} = call ptr @caught_exception(ptr %context)",
+            f"  {names['code']} = call i32 @{function}(ptr %context, ptr {arguments}, ptr {self.alloca('i64')})",
+            f"  {names['failed']} = icmp ne i32 {names['code']}, 0",
+            f"  br i1 {names['failed']}, label %{label}.done, label %{label}.again",
+            f"{label}.again:",
+            f"  call void @raise_exception(ptr %context, ptr {names['error']})",
+            f"  store ptr {names['place']}, ptr {names['at']}",
+            f"  br label %{label}.done",
+            f"{label}.done:",
+            f"  call void @release(ptr {names['error']})",
+            f"  br label %{self._unwinding[-1]}",
+        ]
+        self._unwinding.append(label)
+
+    def end_of_call_on_errors(self) -> None:
+        self._unwinding.pop()
 
     # ----------------------------------------------------------------------------------------------------- control flow
 
@@ -256,8 +287,10 @@ class ProgramWriter(RegionWriter):
         self._find_last_uses(block)
         for value in block.inputs:
             self._release_unused(value)
+        unwinding = len(self._unwinding)
         for node in block.nodes:
             if not self.is_open:
+                del self._unwinding[unwinding:]
                 return
             if node.kind == "prim::Constant":
                 continue

@@ -25,11 +25,26 @@ from rekindle.building.runtime.objects import (
     Storage,
     Tensor,
     Text,
+    fail,
     object_of,
     retain,
     word_of,
 )
-from rekindle.building.runtime.tensors import COMPLEX64, COMPLEX128, new_storage, new_view, sizes_of, strides_of
+from rekindle.building.runtime.tensors import (
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    DOUBLE,
+    FLOAT,
+    INT64,
+    empty,
+    fill_word,
+    is_floating,
+    new_storage,
+    new_view,
+    sizes_of,
+    strides_of,
+)
 from rekindle.building.runtime.texts import data_of
 
 
@@ -320,3 +335,22 @@ def list_result(context: Context, word: int, given: Array[int], count: int, vers
         release(items)
         return None
     return items
+
+
+@native
+def number_as_tensor(context: Context, like: Tensor, kind: int, word: int, default_dtype: int) -> Tensor | None:
+    """Return a number as a tensor without dimensions, of the dtype that makes PyTorch compute with ``like`` and it as
+    with ``like`` and the number.
+
+    Of the same category, a number has the dtype of the tensor. PyTorch computes half floats with a number in a wider
+    dtype, which no tensor gives.
+    """
+    dtype = like.dtype
+    if is_floating(dtype) and dtype != FLOAT and dtype != DOUBLE:
+        fail(context, ErrorCode.NOT_BUILT, c("an operator of PyTorch with half floats and a number"))
+        return None
+    if kind == Kind.FLOAT and not is_floating(dtype):
+        dtype = default_dtype
+    elif kind == Kind.INT and dtype == BOOL:
+        dtype = INT64
+    return fill_word(context, empty(context, dtype, 0, NULL), kind == Kind.FLOAT, word)
