@@ -14,6 +14,7 @@ import torch
 
 import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
 from rekindle.building.arguments import may_be_copied
+from rekindle.building.cpp_header import CPP_KEYWORDS, cpp_header_text
 from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
@@ -71,6 +72,10 @@ class Build:
         return self.folder / f"{self.name}.h"
 
     @property
+    def cpp_header(self) -> Path:
+        return self.folder / f"{self.name}.hpp"
+
+    @property
     def weights(self) -> Path:
         return self.folder / f"{self.name}.weights"
 
@@ -90,14 +95,15 @@ def build(
     cpu: str = "native",
     freestanding: bool = False,
 ) -> Build:
-    """Build a shared library that runs ``program`` without Python, and a C header for it.
+    """Build a shared library that runs ``program`` without Python, and headers for C and C++.
 
     The dimensions that ``dynamic`` names may have any size. Others may differ from the examples too, except that a size
     of 1 stays 1 and equal sizes stay equal; elsewhere the library returns an error that says so.
 
     Args:
         program: a compiled function or module.
-        path: the folder, which gets ``lib<name>.so``, ``<name>.h``, ``<name>.weights`` and ``manifest.json``.
+        path: the folder, which gets ``lib<name>.so``, ``<name>.h``, ``<name>.hpp``, ``<name>.weights`` and
+            ``manifest.json``.
         examples: tuples of arguments that the program is run on. They determine the dtypes and ranks of tensors, and
             which kernels are needed. For a module, they are those of ``forward``, or a dict from the names of methods
             to theirs.
@@ -115,10 +121,10 @@ def build(
         >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
         >>> built = rekindle.build(f, "gate", [(torch.ones(2, 3),)])
         >>> sorted(path.name for path in built.folder.iterdir())
-        ['libnet.so', 'manifest.json', 'net.h', 'net.weights']
+        ['libnet.so', 'manifest.json', 'net.h', 'net.hpp', 'net.weights']
     """
     if not _is_identifier(name):
-        raise RekindleError(f"the name of a library must be an identifier of C, and '{name}' is not one")
+        raise RekindleError(f"the name of a library must be an identifier of C and C++, and '{name}' is not one")
     folder = Path(path)
     records = _methods(program, examples)
     for method, _, _ in records:
@@ -151,7 +157,7 @@ def build(
     image = shared_library(modules, exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath)
     result = Build(folder, name, tuple(graphs), tuple(sorted(parts.uses_torch)))
     signatures = [_signature(method, record, len(_own(program))) for method, record, _ in records]
-    _write(result, image, header_text(name, signatures), weights.content(identity), parts.target, signatures)
+    _write(result, image, weights.content(identity), parts.target, signatures)
     return result
 
 
@@ -174,7 +180,7 @@ _KEYWORDS: Final = frozenset(
 
 
 def _is_identifier(name: str) -> bool:
-    return name.isascii() and name.isidentifier() and name not in _KEYWORDS
+    return name.isascii() and name.isidentifier() and name not in _KEYWORDS | CPP_KEYWORDS
 
 
 def _target(cpu: str) -> Target:
@@ -414,14 +420,17 @@ def _is_module(value: Any) -> bool:
     return getattr(value.type, "is_module", False)
 
 
-def _write(
-    result: Build, image: bytes, header: str, weights: bytes, target: Target, signatures: Sequence[Method]
-) -> None:
+def _write(result: Build, image: bytes, weights: bytes, target: Target, signatures: Sequence[Method]) -> None:
     """Write the files of a library."""
     result.folder.mkdir(parents=True, exist_ok=True)
-    _replace(result.library, image, 0o755)
-    _replace(result.header, header.encode())
-    _replace(result.weights, weights)
+    contents = {
+        result.library: image,
+        result.header: header_text(result.name, signatures).encode(),
+        result.cpp_header: cpp_header_text(result.name, signatures).encode(),
+        result.weights: weights,
+    }
+    for path, data in contents.items():
+        _replace(path, data, 0o755 if path == result.library else 0o644)
     manifest = {
         "format": 1,
         "name": result.name,
@@ -438,7 +447,7 @@ def _write(
         "torch_operators": list(result.torch_operators),
         "files": {
             path.name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-            for path, data in ((result.library, image), (result.header, header.encode()), (result.weights, weights))
+            for path, data in contents.items()
         },
     }
     _replace(result.folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())

@@ -408,7 +408,7 @@ def test_the_manifest(folder_of_net):
         "reset": {"signature": "reset() -> int", "parameters": 0, "defaults": []},
     }
     assert manifest["torch"] is None
-    assert set(manifest["files"]) == {"libnet.so", "net.h", "net.weights"}
+    assert set(manifest["files"]) == {"libnet.so", "net.h", "net.hpp", "net.weights"}
 
 
 def test_damaged_weights(net, tmp_path):
@@ -512,7 +512,7 @@ def test_what_cannot_be_built(tmp_path):
 def test_wrong_calls_of_build(net, tmp_path):
     x = torch.ones(2, 4)
     cases = [
-        ({"name": "no name"}, "the name of a library must be an identifier of C, and 'no name' is not one"),
+        ({"name": "no name"}, "the name of a library must be an identifier of C and C++, and 'no name' is not one"),
         ({"examples": {"missing": [()]}}, "the module has no compiled method 'missing'"),
         ({"examples": [x]}, "an example is a tuple of arguments, not a Tensor"),
         ({"examples": [(x,)]}, "an example of 'forward' lacks the argument 'repeats'"),

@@ -51,7 +51,7 @@ def test_a_program_that_needs_pytorch(command: Command, folder: Path) -> None:
         (
             ["--input", "f32[1,2]", "--name", "a-b"],
             1,
-            "the name of a library must be an identifier of C, and 'a-b' is not one",
+            "the name of a library must be an identifier of C and C++, and 'a-b' is not one",
         ),
         ([], 1, "an example of 'forward' lacks the argument 'x'"),
     ],
