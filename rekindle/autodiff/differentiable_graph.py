@@ -358,17 +358,48 @@ class DifferentiableGraph(torch.autograd.Function):
         gradient = plan.gradient
         places = plan.places
         roots = [gradients[places[root]] for root in gradient.roots]
-        saved = ctx.saved_tensors
+        defined = tuple([root is not None for root in roots])
+        written: RuntimeError | None = None
+        try:
+            saved = ctx.saved_tensors
+        except RuntimeError as error:  # one was written to: it may not be needed for the gradients of these roots
+            if torch.is_grad_enabled():
+                raise
+            written = error
+            saved = ctx._raw_saved_tensors
         if ctx.others is not None:
             leaves = iter(saved)
             saved = [_unflatten(other, leaves) for other in ctx.others]
         if not gradient.is_straight_line and torch.is_grad_enabled():
             known = {source: saved[place] for place, (_, source) in enumerate(plan.saved)}
             return (None, None, *plan.recompute_with_autograd(_inputs(ctx.inputs, known), gradients))
-        backward = plan.backward(tuple([root is not None for root in roots]))
-        found = backward.run(*[root for root in roots if root is not None], *[saved[i] for i in backward.captures])
+        backward = plan.backward(defined)
+        captures = [saved[i] for i in backward.captures]
+        if written is not None:
+            sources = [plan.saved[i][1] for i in backward.captures]
+            captures = [_unpack(value, source >= 0, written) for value, source in zip(captures, sources, strict=True)]
+        found = backward.run(*[root for root in roots if root is not None], *captures)
         each = iter(found if backward.several else (found,))
         return (None, None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
+
+
+def _unpack(saved: Any, is_result: bool, written: RuntimeError) -> Any:
+    """Return the tensors in ``saved``, whose values have to be what they were when they were saved. Autograd does not
+    unpack one that is a result: its version tells, which is 0 until something writes to the tensor.
+
+    Raises:
+        RuntimeError: one was written to; ``written``, if it is a result.
+    """
+    if isinstance(saved, list):
+        return [_unpack(each, is_result, written) for each in saved]
+    if not isinstance(saved, torch._C._autograd.SavedTensor):
+        return saved
+    if not is_result and hasattr(saved, "unpack"):
+        return saved.unpack()
+    tensor = getattr(saved, "data", None) if is_result else None
+    if tensor is None or tensor._version:
+        raise written
+    return tensor
 
 
 def _passed_through(results: Sequence[Any], inputs: Sequence[Any]) -> dict[int, int]:

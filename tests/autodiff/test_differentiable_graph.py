@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+import rekindle
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from tests.autodiff.graphs import graph_of
 
@@ -446,3 +447,24 @@ def test_gradients_of_parts_that_are_joined_again() -> None:
     DifferentiableOperation(graph_of(joined))(x).sum().backward()
     joined(y).sum().backward()
     assert_same(x.grad, y.grad)
+
+
+def loss_and_probabilities(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    h = torch.tanh(x * w) * 2
+    return (h.log_softmax(-1) * w).sum(), h.softmax(-1)
+
+
+def test_a_result_may_be_written_to_where_its_gradient_is_not_asked_for() -> None:
+    compiled = rekindle.script(loss_and_probabilities)
+    for _ in range(4):
+        x, w = torch.randn(3, 4), torch.randn(3, 4)
+        found = []
+        for program in (loss_and_probabilities, compiled):
+            leaves = x.clone().requires_grad_(), w.clone().requires_grad_()
+            loss, probabilities = program(*leaves)
+            with torch.no_grad():
+                probabilities[:, 0] = 0
+            found.append(torch.autograd.grad(loss, leaves, retain_graph=True))
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                torch.autograd.grad(probabilities.sum(), leaves)
+        torch.testing.assert_close(found[0], found[1])

@@ -599,12 +599,17 @@ def _possibly(part: Type, type: Type) -> bool:
     return type.is_subtype_of(part)
 
 
+_LITERALS: Final = ("prim::ListConstruct", "prim::TupleConstruct")
+
+
 def constant_of(value: Value) -> object:
     """Return what Python object the compiler knows ``value`` to be: a constant, or a list or a tuple of constants;
     MISSING where it does not know."""
     if value.node.kind == "prim::Constant" and not isinstance(value.type, TensorType):
         return value.node.attributes.get("value")
-    if value.node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
+    if value.node.kind in _LITERALS:
+        if not all(use.user.kind in _LITERALS or use.user.kind in _DECIDED for use in value.uses):
+            return MISSING  # a comprehension appends to the list that it begins with
         items = [constant_of(item) for item in value.node.inputs]
         if MISSING not in items:
             return items if value.node.kind == "prim::ListConstruct" else tuple(items)

@@ -28,6 +28,7 @@ from typing import ClassVar, Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_bool, constant_int
+from rekindle.analysis.effects import writes_modes
 from rekindle.analysis.type_propagation import propagate_types
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
@@ -79,6 +80,7 @@ class BatchProjections:
         found = [
             projection
             for loop in graph.find_nodes("prim::Loop")
+            if not any(map(writes_modes, loop.inner_nodes()))  # gradients, or autocast, may be on in it alone
             for node in loop.blocks[0].nodes
             if (projection := _projection(loop, node)) is not None
         ]

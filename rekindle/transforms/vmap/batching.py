@@ -99,12 +99,17 @@ class Batcher:
         """Return what stands for ``value``, as it was made: with the examples in front if it differs."""
         found = batch.values.get(value)
         if found is None:
-            assert batch.outer is not None, f"%{value.name} is not known"
-            found = self.as_computed(batch.outer, value)
-            if self.is_batched(value) and batch.choose is not None:
-                found = batch.choose(value, found)
-            batch.values[value] = found
+            found = batch.values[value] = self._from_outside(batch, value)
         return found
+
+    def _from_outside(self, batch: Batch, value: Value) -> Value:
+        """Write what takes ``value`` from the places around that of ``batch``. They do not keep what is written here:
+        it is not visible in all of them."""
+        assert batch.outer is not None, f"%{value.name} is not known"
+        found = batch.outer.values.get(value)
+        if found is None:
+            found = self._from_outside(batch.outer, value)
+        return batch.choose(value, found) if self.is_batched(value) and batch.choose is not None else found
 
     def as_batched(self, batch: Batch, value: Value) -> Value:
         """Return what stands for ``value`` with the examples in front, whether it differs or not."""
@@ -303,6 +308,8 @@ class Batcher:
             raise NeedsLoopFallback(f"{node.kind} returns a view of what is written to", node.range)
         self.looped.append(LoopFallback(node.kind, node.range, reason))
         lists = [self._insert("prim::ListConstruct", [], ListType(output.type)) for output in node.outputs]
+        for value in node.inputs:
+            self.as_computed(batch, value)  # before the loop: once for all of its iterations
         inner = Batch(batch.size, {}, batch)
         with self.counted(batch.size, node.kind, reason) as index:
             inner.choose = lambda value, found: self.example(value, found, index.value)
@@ -405,6 +412,8 @@ class Batcher:
             sizes.append(size)
             results.append(self._branch(node, block, batch, indices, size))
         for index, output in enumerate(node.outputs):
+            if output.has_uses and any(may_be_uninitialized(block.outputs[index]) for block in node.blocks):
+                raise NeedsLoopFallback("a variable may not have been assigned for some examples", node.range)
             batch.values[output] = self._merged(node, index, batch, chosen, sizes, results)
 
     def _copy_branch(self, block: Block, node: Node, within: Batch, target: Block) -> None:

@@ -79,6 +79,22 @@ graph(%xs : Tensor(*, *, *), %h.1 : Tensor, %w : Tensor, %n : int):
       -> (%true, %y)
   return (%h)
 """,
+    "what runs where gradients are not recorded stays": """
+graph(%xs : Tensor(*, *, *), %h.1 : Tensor, %w : Tensor, %n : int):
+  %true : bool = prim::Constant[value=1]()
+  %false : bool = prim::Constant[value=0]()
+  %none : NoneType = prim::Constant()
+  %zero : int = prim::Constant[value=0]()
+  %h : Tensor = prim::Loop(%n, %true, %h.1)
+    block0(%t : int, %h.2 : Tensor):
+       = aten::set_grad_enabled(%false)
+      %x : Tensor = aten::select(%xs, %zero, %t)
+      %y : Tensor = aten::linear(%x, %w, %none)
+       = aten::set_grad_enabled(%true)
+      %h.3 : Tensor = aten::mul(%y, %h.2)
+      -> (%true, %h.3)
+  return (%h)
+""",
     "batch_projections{sizes=[[9,4,256],[4,64],[256,256],[64,256],None]}: of large matrices alone": """
 graph(%xs : Tensor, %h.1 : Tensor, %w : Tensor, %v : Tensor, %n : int):
   %true : bool = prim::Constant[value=1]()

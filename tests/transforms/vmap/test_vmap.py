@@ -307,6 +307,56 @@ def test_numbers_and_sizes_that_differ_need_a_loop(function: Callable[[Tensor], 
     assert looped.reason == reason
 
 
+def first_negative(x: Tensor, w: Tensor) -> tuple[Tensor, int]:
+    steps = 0
+    for i in range(3):
+        if x[i] < 0:
+            break
+        w = w + x[i]
+        steps += 1
+    return w, steps
+
+
+def two_ways_out(x: Tensor, w: Tensor) -> tuple[Tensor, int]:
+    steps = 0
+    for i in range(3):
+        if x[i] < 0:
+            break
+        if w[i] < 0:
+            break
+        w = w + x[i]
+        steps += 1
+    return w, steps
+
+
+def skips_and_leaves(x: Tensor, w: Tensor) -> tuple[Tensor, int]:
+    total = 0
+    for i in range(4):
+        if w[i % 3] > i:
+            continue
+        total += i
+        if total > 2 or bool(x[i % 3] > 1):
+            break
+    return w * total, total
+
+
+@pytest.mark.parametrize("in_dims", [(0, 0), (0, None), (None, 0)])
+@pytest.mark.parametrize("function", [first_negative, two_ways_out, skips_and_leaves])
+def test_examples_that_leave_a_loop_over_elements(
+    function: Callable[[Tensor, Tensor], tuple[Tensor, int]], in_dims: tuple[int | None, int | None]
+) -> None:
+    batched = rekindle.vmap(function, in_dims)
+    for seed in range(5):
+        torch.manual_seed(seed)
+        x, w = (torch.randn(3) if dim is None else torch.randn(8, 3) for dim in in_dims)
+        pairs = [(x if x.dim() == 1 else x[i], w if w.dim() == 1 else w[i]) for i in range(8)]
+        expected = [function(*pair) for pair in pairs]
+        values, steps = batched(x, w)
+        torch.testing.assert_close(values, torch.stack([value for value, _ in expected]))
+        found = steps.tolist() if isinstance(steps, Tensor) else [steps] * 8
+        assert found == [each for _, each in expected]
+
+
 def test_a_mask_that_is_an_argument() -> None:
     def f(x: Tensor, mask: Tensor) -> Tensor:
         return x[mask].sum()
