@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.support.golden import REGENERATE, GoldenTexts
 from tests.support.independence import forbidden_torchscript
 from tests.support.seeds import SEED, seed_everything
 from tests.support.shares import VARIABLE, keep_shares, share_seed
+from tests.versions import matrix
 
 # Every graph is verified after it is made and after each pass.
 os.environ["REKINDLE_VERIFY"] = "1"
@@ -72,9 +74,17 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         told = str(seed) if seed is not None else "random; printed with a failure"
     shares = share_seed()
     return [
+        f"versions: Python {platform.python_version()}, PyTorch {torch.__version__}; {_matrix()}",
         f"seeds: random, numpy, torch {SEED} before collection and each test; hypothesis {told}, profile {profile!r}",
         "all tests of every family" if shares is None else f"shares of families: {VARIABLE}={shares}",
     ]
+
+
+def _matrix() -> str:
+    """Return what is committed of other versions: this run is one combination of the matrix."""
+    rows = matrix.load()
+    listed = ", ".join(f"{row.torch.partition('+')[0]}: {row.passed} passed, {row.failed} failed" for row in rows)
+    return f"others in tests/versions/results.md: {listed}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

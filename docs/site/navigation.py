@@ -35,6 +35,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "docs/gpu",
         "docs/freezing",
         "docs/training",
+        "docs/scaling",
         "docs/torch_compile",
     ),
     "Transformations": (

@@ -185,9 +185,9 @@ graph(%x : Tensor, %y : Tensor):
 
 def test_errors_are_those_of_pytorch() -> None:
     group = FusionExecutor(graph(PRODUCT, "mm"))
-    with pytest.raises(RuntimeError, match=r"^mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)$"):
+    with pytest.raises(RuntimeError, match=r"^(mm: )?mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)$"):
         group(torch.ones(2, 3), torch.ones(4, 5))
-    with pytest.raises(RuntimeError, match=r"^self must be a matrix$"):
+    with pytest.raises(RuntimeError, match=r"^(mm: )?self must be a matrix"):
         group(torch.ones(3), torch.ones(3, 5))
 
 

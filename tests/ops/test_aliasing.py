@@ -21,6 +21,7 @@ from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.operators.traits import Trait
 from rekindle.ops.registration.traits import kinds_with
 from tests.sweeps.op_db import database
+from tests.versions.differences import removed_operators
 
 SHARDS = 16
 
@@ -191,7 +192,7 @@ def test_normalisation_writes_its_statistics() -> None:
     assert arguments[3].abs().sum() > 0
 
 
-@pytest.mark.parametrize("kind", sorted(kinds_with(Trait.FRESH)))
+@pytest.mark.parametrize("kind", sorted(kinds_with(Trait.FRESH) - removed_operators()))
 def test_the_table_names_composites_without_annotations(kind: str) -> None:
     overloads = [operator for operator in REGISTRY.overloads(kind) if not operator.schema.is_mutable]
     composites = [operator for operator in overloads if _is_composite(operator)]

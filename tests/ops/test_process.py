@@ -168,6 +168,7 @@ def test_modes() -> None:
     assert call("aten::is_autocast_cpu_enabled") is False
     assert call("aten::is_scripting") is True
     assert call("aten::_get_tracing_state") is False
+    assert call("aten::_is_tracing") is False
     assert call("aten::has_torch_function", 1, 2) is False
     assert call("aten::_get_cpu_capability") == torch.backends.cpu.get_cpu_capability()
 

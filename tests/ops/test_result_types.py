@@ -19,7 +19,7 @@ from rekindle.ir.types import TENSOR, TensorType
 from rekindle.ops.result_types import PROPERTIES, RULES, result_facts
 from rekindle.ops.result_types.dtypes import ORDINARY, promote_types, promoted
 from rekindle.ops.result_types.facts import Constant, Fact, Unknown
-from tests.versions.differences import removed_operators
+from tests.versions.differences import NEW_DTYPES, RELEASE, removed_operators
 
 DTYPES = sorted(ORDINARY - {torch.complex32}, key=str)
 NUMBERS: tuple[Any, ...] = (True, 3, 0.5, 1j)
@@ -52,7 +52,9 @@ def test_promotion_of_two_is_that_of_pytorch(default: torch.dtype) -> None:
     torch.set_default_dtype(default)
     try:
         for a, b in itertools.product(operands(), repeat=2):
-            expected = torch.result_type(a, b)
+            expected: torch.dtype | None = torch.result_type(a, b)
+            if expected in NEW_DTYPES:
+                expected = None  # programs have no such dtype: nothing is known of the result
             assert promoted([type_of(a), type_of(b)], default) == expected, (a, b)
             kinds = [unknown_number(each) if not isinstance(each, torch.Tensor) else type_of(each) for each in (a, b)]
             assert promoted(kinds, default) == expected, (a, b)
@@ -119,6 +121,10 @@ def check(name: str, *arguments: Any) -> None:
         result = run(name, *arguments)
     except (RuntimeError, IndexError, NotImplementedError):
         return
+    except TypeError:
+        if RELEASE >= (2, 15):  # of numbers that are complex
+            return
+        raise
     for forget in (lambda t: t, TensorType.with_rank_only, lambda t: replace(t, sizes=None)):
         facts = [forget(type_of(each)) if isinstance(each, torch.Tensor) else type_of(each) for each in arguments]
         found = infer(name, facts)

@@ -379,7 +379,7 @@ def test_methods_cannot_be_replaced(pair):
     for name in ("forward", "limited"):
         assert message_of(AttributeError, lambda name=name: setattr(scripted, name, len)) == (
             f"'{name}' is a method of the compiled module 'Net' and cannot be replaced; "
-            "replace it in the Python module and compile that anew"
+            "replace it in the Python module and compile it again"
         )
 
 
@@ -401,7 +401,7 @@ class Containers(nn.Module):
 def unchangeable(how: str) -> str:
     return (
         f"a compiled container cannot be changed ({how}): its loops are unrolled; "
-        "change the Python module and compile that anew"
+        "change the Python module and compile it again"
     )
 
 

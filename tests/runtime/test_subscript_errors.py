@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import rekindle
+from tests.versions.differences import RELEASE
 
 
 def first(x):
@@ -197,4 +198,7 @@ def test_numbers_that_the_dtype_does_not_hold(function, number, optimized):
     with rekindle.optimized_execution(optimized):
         compiled = rekindle.script(function)
         for dtype in (torch.float32, torch.float16, torch.int8, torch.uint8, torch.int64, torch.bool, torch.complex64):
+            if RELEASE >= (2, 15) and dtype is torch.float16 and function is assigned and number == 1e300:
+                assert "without overflow" in outcome(compiled, torch.ones(2, dtype=dtype))[0]  # see docs/versions.md
+                continue
             assert outcome(compiled, torch.ones(2, dtype=dtype)) == outcome(function, torch.ones(2, dtype=dtype))

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 
 from rekindle.scripting.library_values import builtin_table
 from rekindle.scripting.library_values.builtin_table import builtin_kind
+from tests.versions.differences import RELEASE
 
 
 @pytest.mark.parametrize(
@@ -94,4 +95,7 @@ def test_torch_jit_knows_no_other_builtins():
         if key in functions and kind in kinds and not inspect.isclass(functions[key])
     }
     assert len(known) > 1000
-    assert {kind for kind, ours in known.items() if ours != kind} == {*NOT_HERE}
+    assert {kind for kind, ours in known.items() if ours != kind} == {
+        *NOT_HERE,
+        *({"aten::_is_tracing"} if RELEASE >= (2, 15) else ()),  # compiled where the program is: it is constant
+    }

@@ -8,6 +8,9 @@ import torch
 
 RELEASE: Final = tuple(int(part) for part in torch.__version__.split(".")[:2])
 
+NEW_DTYPES: Final = frozenset(getattr(torch, name) for name in ("bcomplex32",) if hasattr(torch, name))
+"""Dtypes since 2.15."""
+
 _REMOVED: Final = {(2, 14): {"aten::cholesky", "aten::qr"}}
 _NEW_IN_TORCHSCRIPT: Final = {(2, 13): {"aten::broadcast_shapes"}, (2, 15): {"aten::_is_tracing"}}
 

@@ -344,5 +344,6 @@ class SpecializingStrategy:
 
 
 def _short_name(record: GraphFunction) -> str:
-    """Return the name of a function with its class or module: ``Linear.forward``."""
-    return ".".join(record.name.split(".")[-2:])
+    """Return the name of a function with its class or module, if it has one: ``Linear.forward``."""
+    parts = [part for part in record.name.split(".") if not part.startswith(("__torch__", "___torch_mangle_"))]
+    return ".".join(parts[-2:])
