@@ -146,5 +146,5 @@ def test_what_needs_an_object_in_cpp(name: str) -> None:
     """As the optimizer and the format for mobile devices do."""
     net = rekindle.script(torch.nn.ReLU())
     assert not hasattr(net, name)
-    with pytest.raises(AttributeError, match="load it with PyTorch's torch.jit.load"):
+    with pytest.raises(AttributeError, match=r"load it with PyTorch's torch\.jit\.load"):
         getattr(net, name)
