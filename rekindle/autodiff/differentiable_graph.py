@@ -39,6 +39,7 @@ from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of, is_settled_at_once
 from rekindle.ir.types import TensorType
 from rekindle.ops.registration.declare import implements_for_node
+from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 _PLAIN: Final = (Tensor, Parameter)
@@ -125,6 +126,7 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
         or forward_ad._current_level >= 0
         or torch._C._len_torch_dispatch_stack()
         or torch._C._len_torch_function_stack()
+        or is_traced_by_torch()
     )
 
 

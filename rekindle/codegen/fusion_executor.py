@@ -33,6 +33,7 @@ from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operatio
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
 from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import OptionalType, TensorType
+from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 MAX_LAUNCHES: Final = 64
@@ -289,13 +290,14 @@ def _taken(*inputs: Any) -> Any:
 
 def _is_intercepted() -> bool:
     """Return whether each operator is observed or modified: by modes, function transforms, forward-mode derivatives,
-    autocast."""
+    autocast, PyTorch's tracer."""
     return (
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._len_torch_function_stack() > 0
         or torch._C._functorch.peek_interpreter_stack() is not None
         or forward_ad._current_level >= 0
         or any(map(torch.is_autocast_enabled, DEVICE_TYPES))
+        or is_traced_by_torch()
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
+
 
 def is_plain(tensor: Any) -> bool:
     """Return whether kernels support a tensor of 32-bit floats on the CPU, and neither gradients nor transforms of it
@@ -19,4 +21,4 @@ def is_plain(tensor: Any) -> bool:
         return False
     if torch.is_autocast_enabled("cpu") or torch._C._functorch.peek_interpreter_stack() is not None:
         return False
-    return torch.autograd.forward_ad._current_level < 0
+    return torch.autograd.forward_ad._current_level < 0 and not is_traced_by_torch()

@@ -435,6 +435,19 @@ def test_errors_are_caught_as_before() -> None:
             torch.jit.script(raises)(torch.ones(1))
 
 
+def test_the_exporter_to_onnx_sees_what_was_there_before() -> None:
+    """It passes graphs to C++, which takes PyTorch's own."""
+    exporter: dict[str, Any] = {"__name__": "torch.onnx.utils", "torch": torch}
+    others: dict[str, Any] = {"__name__": "some.exporter", "torch": torch}
+    before = torch.jit._get_trace_graph
+    with rekindle.installed():
+        for namespace in (exporter, others):
+            exec("found = torch.jit._get_trace_graph, torch.jit.trace", namespace)
+    assert exporter["found"] == (before, torch.jit.trace)
+    assert others["found"][0] is not before
+    assert others["found"][1] is not torch.jit.trace
+
+
 RELEASES: dict[str, list[str]] = json.loads(
     Path(__file__).with_name("torch_jit_names.json").read_text(encoding="utf-8")
 )

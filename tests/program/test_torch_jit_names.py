@@ -139,3 +139,12 @@ def test_new_buffers_while_the_drop_in_is_installed() -> None:
         ours.register_buffer("kept", torch.zeros(1))
     assert "scratch" not in ours.state_dict()
     assert "kept" in ours.state_dict()
+
+
+@pytest.mark.parametrize("name", ["_c", "_save_for_lite_interpreter"])
+def test_what_needs_an_object_in_cpp(name: str) -> None:
+    """As the optimizer and the format for mobile devices do."""
+    net = rekindle.script(torch.nn.ReLU())
+    assert not hasattr(net, name)
+    with pytest.raises(AttributeError, match=r"load it with PyTorch's torch\.jit\.load"):
+        getattr(net, name)

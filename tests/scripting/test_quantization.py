@@ -135,6 +135,16 @@ def test_an_object_in_cpp_from_outside_of_a_trace() -> None:
         rekindle.trace(lambda x: net(x), ROWS)
 
 
+def test_an_object_in_cpp_that_nothing_computes_with() -> None:
+    def marked(x: Tensor) -> Tensor:
+        handle = torch.ops.profiler._record_function_enter_new("a part", None)
+        y = x * 2
+        torch.ops.profiler._record_function_exit(handle)
+        return y
+
+    assert torch.equal(rekindle.trace(marked, ROWS)(ROWS + 1), marked(ROWS + 1))
+
+
 Config = collections.namedtuple("Config", ["make", "factor"])
 
 

@@ -25,8 +25,8 @@ from rekindle.api.drop_in.usage import Usage
 from rekindle.frontend.dialect import DIALECT
 from rekindle.program import torch_jit
 
-_INSIDERS: Final = ("torch.jit", "torch._jit_internal", "torch._dynamo", "rekindle")
-"""The modules, with those within them, that see what was there before."""
+_INSIDERS: Final = ("torch.jit", "torch._jit_internal", "torch._dynamo", "torch.onnx", "rekindle")
+"""The modules, with those within them, that see what was there before. The exporter to ONNX passes graphs to C++."""
 
 _UNSEEN: Final = object()
 _ABSENT: Final = object()

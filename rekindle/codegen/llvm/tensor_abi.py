@@ -47,7 +47,7 @@ FUNCTIONS: Final = {
 
 _CLASSES: Final = ("THPVariableClass", "ParameterClass")
 _MODES: Final = (
-    *("Python", "PythonTLSSnapshot", "PreDispatch"),
+    *("Python", "PythonTLSSnapshot", "PreDispatch", "Tracer"),
     *("FuncTorchDynamicLayerFrontMode", "FuncTorchDynamicLayerBackMode"),
 )
 """Dispatch keys that are active while something intercepts operators."""
@@ -129,7 +129,7 @@ def _keys(sample: Tensor) -> int:
 
 
 def _bits(name: str) -> int:
-    return int(_c("DispatchKeySet")(getattr(_c("DispatchKey"), name)).raw_repr())
+    return int(_c("DispatchKeySet")(_c("_parse_dispatch_key")(name)).raw_repr())
 
 
 def _single_bits(bits: int) -> list[int]:

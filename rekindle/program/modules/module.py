@@ -50,6 +50,13 @@ python_attribute: Final = LayerHook[PythonAttribute]("rekindle.scripting", lambd
 compile_instance: Final = LayerHook[Callable[["ScriptModule"], None]]("rekindle.scripting")
 """Makes a compiled module of an object of a user's class whose ``__init__`` has ended."""
 
+_OF_OBJECTS_IN_CPP: Final = frozenset({"_c", "_save_for_lite_interpreter", "_save_to_buffer_for_lite_interpreter"})
+_IN_CPP: Final = (
+    "this needs PyTorch's own compiled module: save this one as an archive, and load it with PyTorch's torch.jit.load, "
+    "in a process without rekindle.install()"
+)
+"""What to do about these attributes of PyTorch's compiled modules, which tools for mobile devices read."""
+
 _OF_FORWARD = frozenset(
     {
         "graph",
@@ -345,7 +352,8 @@ class ScriptModule(torch.nn.Module, Savable):
                 return own[name]
             if slot is not None and slot.is_dynamic:
                 raise AttributeError(f"'{self.original_name}' object has no attribute '{name}'")
-            raise AttributeError(f"the module '{self.original_name}' has no attribute '{name}'")
+            hint = f"\nHint: {_IN_CPP}" if name in _OF_OBJECTS_IN_CPP else ""
+            raise AttributeError(f"the module '{self.original_name}' has no attribute '{name}'{hint}")
         raise AttributeError(f"'{builtins.type(self).__name__}' object has no attribute '{name}'")
 
     def _overloaded(self, name: str) -> Overloaded | None:

@@ -128,6 +128,13 @@ def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], arg
         except SchemaError as error:
             value = _insert_leniently(recorder, kind, args, keywords, is_method, error)
     except (SchemaError, UndefinedNameError) as error:
+        objects = [item for item in (*args, *kwargs.values()) if isinstance(item, torch.ScriptObject)]
+        if any(not recorder.is_of_module(item) for item in objects):
+            raise TracingError(
+                f"the call of {kind} takes an object in C++ that is not an attribute of the traced module",
+                users_place(),
+                hint="make it an attribute of the module that is traced",
+            ) from error
         raise TracingError(
             f"the call of {kind} cannot be recorded: {error.message}",
             users_place(),

@@ -172,9 +172,9 @@ class Recorder:
         found = self._values.get(id(thing))
         return None if found is None else found[1]
 
-    def is_of_module(self, tensor: torch.Tensor) -> bool:
-        """Return whether ``tensor`` is an attribute of the module that is traced."""
-        return id(tensor) in self._tensors
+    def is_of_module(self, item: object) -> bool:
+        """Return whether a tensor, or an object in C++, is an attribute of the module that is traced."""
+        return id(item) in self._tensors
 
     def value_of_tensor(self, tensor: torch.Tensor) -> Value:
         """Return the value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
@@ -253,7 +253,8 @@ class Recorder:
         if number is not None:
             return number
         if isinstance(item, torch.ScriptObject):
-            return self._library_object(item)
+            path = self._tensors.get(id(item))
+            return None if path is None else self.attribute(path, class_of_library_object(item))
         if isinstance(item, torch.device) and id(item) in self._devices:
             return self.insert("prim::device", [self._devices[id(item)][1]])
         if isinstance(item, (list, tuple)) and item:
@@ -261,21 +262,6 @@ class Recorder:
         if isinstance(item, dict) and item:
             return self._dict(item, place)
         return None
-
-    def _library_object(self, item: torch.ScriptObject) -> Value:
-        """An object in C++, as the packed weights of a quantized layer: an attribute of the traced module.
-
-        Raises:
-            TracingError: the module does not hold it.
-        """
-        path = self._tensors.get(id(item))
-        if path is None:
-            raise TracingError(
-                "an object in C++ is used that is not an attribute of the traced module",
-                users_place(),
-                hint="make it an attribute of the module that is traced",
-            )
-        return self.attribute(path, class_of_library_object(item))
 
     def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
         """Return a dict of the items, if they are of one type."""
