@@ -474,7 +474,7 @@ class Node:
         if self._prev is self:
             raise GraphError(f"this {self.kind} was destroyed; make another: graph.create_clone")
         if other.owning_block is None:
-            raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which is in no block")
+            raise GraphError(f"cannot insert {self.kind} after {other.kind}, which is in no block")
         if other.kind == "prim::Param":
             return self.insert_after(other.owning_block.return_node)
         if other.graph is not self.graph:

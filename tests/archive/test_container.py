@@ -367,5 +367,5 @@ def test_archives_that_hold_no_program(tmp_path):
 @pytest.mark.parametrize("order", ["little", "big"])
 def test_byte_order(order):
     assert ArchiveReader(zipped(("m/byteorder", order))).byte_order() == order
-    with pytest.raises(CorruptArchiveError, match="'middle' is not an order of bytes"):
+    with pytest.raises(CorruptArchiveError, match="'middle' is not a byte order"):
         ArchiveReader(zipped(("m/byteorder", "middle"))).byte_order()

@@ -175,7 +175,7 @@ def test_devices_that_are_not_there():
     archive = saved({"x": torch.ones(2)}, **{"data.pkl": place})
     with pytest.raises(ArchiveError) as caught:
         loaded(archive)
-    assert str(caught.value).startswith("A tensor of the archive stands on 'vulkan', where PyTorch cannot put it: ")
+    assert str(caught.value).startswith("A tensor of the archive is on 'vulkan', where PyTorch cannot put it: ")
     assert str(caught.value).endswith('Hint: Say where tensors are to go: map_location="cpu".')
     assert loaded(archive, "cpu")["x"].tolist() == [1, 1]
     with pytest.raises(ArchiveError) as caught:

@@ -84,7 +84,7 @@ def test_a_device_that_is_not_here(command: Command) -> None:
     done = command("convert", "gpu.pt", "cpu.pt")
     assert (done.code, done.out) == (2, "")
     assert re.fullmatch(
-        r"rekindle: error: gpu\.pt: A tensor of the archive stands on 'cuda', where PyTorch cannot put it(: [^\n]+)? "
+        r"rekindle: error: gpu\.pt: A tensor of the archive is on 'cuda', where PyTorch cannot put it(: [^\n]+)? "
         r"\(in 'data/\d'\) \(move it: --map cpu\)\n",
         done.err,
     )

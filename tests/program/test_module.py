@@ -338,10 +338,10 @@ def test_registering_goes_through_the_checks_of_assignment(pair):
         "attribute 'steps' of 'Net' is a Tensor, got None: code was compiled for a Tensor"
     )
     assert message_of(TypeError, lambda: scripted.register_buffer("calls", torch.zeros(1))) == (
-        "attribute 'calls' of 'Net' is no buffer and cannot become one: code was compiled for what it was"
+        "attribute 'calls' of 'Net' is not a buffer and cannot become one: code was compiled for what it was"
     )
     assert message_of(TypeError, lambda: scripted.linear.register_buffer("weight", torch.zeros(4, 3))) == (
-        "attribute 'weight' of 'Linear' is no buffer and cannot become one: code was compiled for what it was"
+        "attribute 'weight' of 'Linear' is not a buffer and cannot become one: code was compiled for what it was"
     )
     assert message_of(TypeError, lambda: scripted.linear.register_parameter("weight", None)) == (
         "attribute 'weight' of 'Linear' is a Tensor, got None: code was compiled for a Tensor"
@@ -378,8 +378,8 @@ def test_methods_cannot_be_replaced(pair):
     _, scripted = pair
     for name in ("forward", "limited"):
         assert message_of(AttributeError, lambda name=name: setattr(scripted, name, len)) == (
-            f"'{name}' is a method of the compiled module 'Net' and cannot be replaced; "
-            "replace it in the Python module and compile that anew"
+            f"'{name}' is a method of the compiled module 'Net' and cannot be replaced; replace it in the Python "
+            "module and compile it again"
         )
 
 
@@ -400,8 +400,8 @@ class Containers(nn.Module):
 
 def unchangeable(how: str) -> str:
     return (
-        f"a compiled container cannot be changed ({how}): its loops are unrolled; "
-        "change the Python module and compile that anew"
+        f"a compiled container cannot be changed ({how}): its loops are unrolled; change the Python module and "
+        "compile it again"
     )
 
 

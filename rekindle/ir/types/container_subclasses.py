@@ -41,6 +41,6 @@ def lost_class(actual: Type, wanted: Type) -> str | None:
             if actual.python.startswith(_DIFFERS):
                 return f"a {actual.annotation} {_LOST[actual.python.partition(':')[0]]} as a {wanted.annotation}"
             if wanted.python.startswith(_DIFFERS):
-                return f"a {actual.annotation} is no {wanted.annotation}"
+                return f"a {actual.annotation} is not a {wanted.annotation}"
     parts = zip(actual.contained, wanted.contained, strict=False)
     return next(filter(None, (lost_class(part, other) for part, other in parts)), None)

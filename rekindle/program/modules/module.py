@@ -426,7 +426,7 @@ class ScriptModule(torch.nn.Module, Savable):
     def _check_kind(self, slot: ClassAttribute, kind: AttributeKind) -> None:
         if slot.kind != kind:
             raise TypeError(
-                f"attribute '{slot.name}' of '{self.original_name}' is no {kind} and cannot become one: "
+                f"attribute '{slot.name}' of '{self.original_name}' is not a {kind} and cannot become one: "
                 "code was compiled for what it was"
             )
 

@@ -525,7 +525,7 @@ class ModuleValue(SugaredValue):
             type = part.type if isinstance(part, ConcreteModuleType) else part
             if not type.is_subtype_of(interface):
                 raise TypeMismatchError(
-                    f"item '{name}' of {self.description} is no {interface.annotation}"
+                    f"item '{name}' of {self.description} is not a {interface.annotation}"
                     + mismatch_note(type, interface),
                     range,
                 )
