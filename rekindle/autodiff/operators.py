@@ -297,8 +297,8 @@ def fitted(self: Tensor, value: Tensor) -> Tensor:
 
 @implements("autodiff::dtype_of(Tensor value) -> int")
 def dtype_of(value: Tensor) -> int:
-    """Return the number of the dtype of ``value``. It is no ``prim::dtype``, for which plans guard the dtypes of
-    tensors."""
+    """Return the number of the dtype of ``value``. It differs from ``prim::dtype``, for which plans
+    guard the dtypes of tensors."""
     return DTYPE_NUMBERS[value.dtype]
 
 

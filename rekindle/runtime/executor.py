@@ -59,7 +59,7 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
     It applies to the thread or the asynchronous task that is in the block.
 
     Args:
-        should_optimize: False to turn optimization off.
+        should_optimize: False to disable optimization.
 
     Example:
         >>> double = rekindle.script(lambda x: x * 2)

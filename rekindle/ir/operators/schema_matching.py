@@ -548,7 +548,7 @@ def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conver
 
 
 def _misfit(formal: Argument, actual: NamedValue, result: Type, type: Type) -> str:
-    """Return why ``actual``, of which a ``result`` would be made, is no ``type``."""
+    """Return why ``actual``, from which a ``result`` would be made, is not a ``type``."""
     message = f"argument '{formal.name}': expected {type.annotation}, got {result.annotation}"
     if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
         message += " (an empty list without an annotation is a List[Tensor])"

@@ -41,7 +41,7 @@ _faults: Final[list[FaultInjector | None]] = [None]
 
 @contextmanager
 def failing_guards() -> Iterator[FaultInjector]:
-    """For tests: generate code within the ``with`` block whose guards can be made to fail. Existing code is
+    """Generate, for tests, code within the ``with`` block whose guards can be made to fail. Existing code is
     unchanged."""
     before, faults = _faults[0], FaultInjector()
     _faults[0] = faults
