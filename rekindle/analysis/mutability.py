@@ -135,7 +135,7 @@ def part_type(type: Type, key: Key) -> Type:
 
 @dataclass(slots=True, frozen=True)
 class MemoryTraits:
-    """What the analysis of aliases has to know of a type.
+    """The properties of a type that alias analysis needs.
 
     ``holds`` are the types of the parts that can be written to. ``has_memory`` says whether the value itself can be:
     a tuple has no memory of its own.

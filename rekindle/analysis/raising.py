@@ -283,4 +283,4 @@ _RAISING: Final[dict[str, Callable[[Node], bool]]] = {
     **dict.fromkeys(("aten::rindex", "aten::ord", "aten::chr", "prim::StringIndex"), _always),
     **dict.fromkeys(("aten::device", "aten::get_autocast_dtype", "aten::broadcast_shapes"), _always),
 }
-"""What asks, for each kind, and for Python's own operator of the same name."""
+"""Predicates by kind, and by Python's own operator of the same name."""

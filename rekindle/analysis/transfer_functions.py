@@ -35,7 +35,7 @@ from rekindle.ops.result_types import result_facts
 from rekindle.ops.result_types.facts import Constant, Every, Fact, Unknown
 
 _IDENTITY_TESTS: Final = {"aten::__is__": False, "aten::__isnot__": True}
-"""What tests of identity return for two values that differ."""
+"""Results of identity tests of two values that differ."""
 
 _VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
 """Kinds of which the alias analysis has rules of its own, and that only give views of their input."""
@@ -59,7 +59,7 @@ class TransferFunctions:
             self.default_device = torch.get_default_device()
 
     def results(self, node: Node, inputs: Sequence[Fact]) -> Sequence[Fact]:
-        """Return what is known of the outputs of a node without blocks; nothing where nothing is."""
+        """Return the facts about the outputs of a node without blocks; none if nothing is known."""
         kind = node.kind
         if kind == "prim::Constant":
             return [_constant(node)]
@@ -203,7 +203,7 @@ def _fact_of_value(value: Any) -> Fact:
 
 
 def _annotated_fact(value: Value) -> Fact:
-    """Return what the graph itself says of a tensor."""
+    """Return the fact that the graph's own annotation states about a tensor."""
     return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
 
 

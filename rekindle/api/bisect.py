@@ -35,14 +35,14 @@ class Culprit:
     """Index of the change among those of this pass to this graph, from 1; 0 if the pass changed something without
     asking for permission, so that its changes cannot be distinguished."""
     change: str
-    """What was done, and to which node: ``fold %3 : int = aten::add(%1, %2)``."""
+    """The change, and the node that was changed: ``fold %3 : int = aten::add(%1, %2)``."""
     before: str
     after: str
     """The graph on both sides of the change, as text."""
     right: Outcome
     wrong: Outcome
     limit: str
-    """What ``PYTORCH_JIT_OPT_LIMIT`` has to be for this to be the last change to the graph."""
+    """The value of ``PYTORCH_JIT_OPT_LIMIT`` with which this is the last change to the graph."""
     script: str | None = field(default=None, repr=False)
     """A program that runs both graphs; None if the graphs or the arguments, such as objects, have no text form."""
 

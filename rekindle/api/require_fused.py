@@ -71,12 +71,12 @@ class _Watch:
         self._allow = allow
         self._inner = inner
         self._called: dict[Code, str] = {}
-        """What has been run, with its name."""
+        """The codes that have run, with their names."""
         self._fell: dict[FusionExecutor, dict[str, int]] = {}
-        """How often groups had run operator by operator before."""
+        """Number of fallbacks of each group before."""
 
     def call(self, record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return what runs in place of a call of ``record``."""
+        """Run a call of ``record``, and note its code."""
         run, name = self._inner or runner_of(record), record.name.rsplit(".", 1)[-1]
         if not is_optimizing():
             unfused = [UnfusedNode(each.node, _NOT_OPTIMIZED) for each in unfused_nodes(record.graph)]

@@ -114,7 +114,7 @@ def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Gra
 
 
 def _versions(record: GraphFunction) -> Iterator[tuple[str, Graph]]:
-    """Yield what calls run."""
+    """Yield the versions that calls run."""
     executable = record.executable
     if isinstance(executable, Executable) and executable.strategy is not None:
         for number, version in enumerate(executable.strategy.versions, start=1):

@@ -41,7 +41,7 @@ class Stage:
     diff: str
     """The difference from the text of the stage before, as ``diff -u`` prints it; empty if there is none."""
     changes: int
-    """How many changes were made, those of passes that the pass itself called among them."""
+    """Number of changes, including those of nested passes."""
 
     @property
     def python(self) -> str | None:

@@ -20,7 +20,7 @@ from rekindle.ops.registration.traits import traits_of_kind
 
 
 class Budget:
-    """What is left."""
+    """The remaining budget."""
 
     def __init__(self, steps: int, bytes: int) -> None:
         self._steps = steps

@@ -54,13 +54,13 @@ _HEAD: Final = ("op_version_set", "import ")
 
 @dataclass(slots=True)
 class LegacyProgram:
-    """What ``data.pkl``, ``constants.pkl`` and ``code/`` of later archives hold."""
+    """The contents of ``data.pkl``, ``constants.pkl`` and ``code/`` of later archives."""
 
     root: PickledObject
     texts: dict[str, str] = field(default_factory=dict)
     """By qualifier: of ``__torch__.a``, the classes of the modules ``__torch__.a.b``, ``__torch__.a.c``."""
     constants: list[TensorRecord] = field(default_factory=list)
-    """What texts call ``CONSTANTS.c0``: the whole table of tensors."""
+    """The table of tensors, which texts refer to as ``CONSTANTS.c0``."""
 
 
 def read_legacy(reader: ArchiveReader) -> LegacyProgram:

@@ -246,7 +246,7 @@ saving.save_program.provide(save)
 
 
 LOWEST: Final = 3
-"""What PyTorch has written since 1.6 for programs that need no more."""
+"""The format version that PyTorch has written since 1.6 for programs that need no later one."""
 
 _CHANGED: Final = {
     "aten::div": 4,

@@ -437,7 +437,7 @@ class _Outliner:
             node.destroy()
 
     def _inputs(self) -> list[Value]:
-        """Return what the group takes, in the order in which it is used from the last node to the first."""
+        """Return the inputs of the group, in the order of their uses from the last node to the first."""
         found: dict[Value, None] = {}
 
         def look_at(node: Node) -> None:
@@ -465,7 +465,7 @@ class _Outliner:
         outside: dict[Value, Value] = {}
 
         def given(value: Value) -> Value:
-            """Return what stands for ``value`` outside."""
+            """Return the value outside of the group for ``value``."""
             if value.node not in self.members:
                 return value
             found = outside.get(value)

@@ -61,7 +61,7 @@ class CompiledPart:
 
 
 class DifferentiableOperation:
-    """What runs such a node."""
+    """Executor of a ``prim::DifferentiableGraph`` node."""
 
     __slots__ = ("__weakref__", "_derivatives", "_plain", "graph")
 
@@ -91,7 +91,7 @@ class DifferentiableOperation:
         return found
 
     def pieces(self) -> Iterator[CompiledPart]:
-        """Yield what has been made to run the node so far."""
+        """Yield the functions compiled for the node so far."""
         if self._plain is not None:
             yield CompiledPart("without gradients", self._plain)
         for derivative in list(self._derivatives.values()):
@@ -129,7 +129,7 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
 
 
 _MAX_PROVISIONAL_RUNS: Final = 2
-"""How often graphs for any sizes run before they are optimized, where those for the sizes that are met take over."""
+"""Number of runs of unoptimized graphs for any sizes, unless specializations replace them before."""
 _MAX_PLANS: Final = 16
 """For how many sizes of inputs there are plans of their own; more than these share one."""
 _MAX_KEYS: Final = 1024
@@ -299,11 +299,11 @@ class _SizeSpecialization:
 
     @property
     def backwards(self) -> Sequence[Callable[..., Any]]:
-        """What runs backward graphs, as far as they were needed."""
+        """The executors of backward graphs that were needed so far."""
         return [each.run for each in list(self._backward.values())]
 
     def backward(self, defined: tuple[bool, ...]) -> _Backward:
-        """Return what runs the backward graph where the gradients of those roots exist that are ``defined``."""
+        """Return the executor of the backward graph for the case that the gradients of the roots ``defined`` exist."""
         found = self._backward.get(defined)
         if found is None:
             made = self.gradient.backward_for(defined)
@@ -413,7 +413,7 @@ _TreeSpec = tuple[Any] | int | list[Any] | None
 
 
 def _flatten(value: Any, tensors: list[Tensor]) -> _TreeSpec:
-    """Return what stands for ``value``, whose tensors are added to ``tensors``."""
+    """Return the tree structure of ``value``, and append its tensors to ``tensors``."""
     if isinstance(value, Tensor):
         tensors.append(value)
         return None

@@ -28,7 +28,8 @@ from rekindle.ir.types import NONE, OptionalType
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
 
 _MAX_CLEANUPS: Final = 8
-"""How often a backward graph is cleaned up: one round for each gradient that another depends on in an iteration."""
+"""Maximum number of cleanup rounds of a backward graph: one for each gradient that depends on another in an
+iteration."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -87,7 +88,7 @@ class Gradient:
 
 
 class _Analysis(Protocol):
-    """What backward graphs are made from."""
+    """The analysis of a forward graph that backward graphs are built from."""
 
     lock: threading.Lock
 

@@ -98,7 +98,7 @@ def backward_of_call(operator: str, given: Sequence[int], wanted: Sequence[int],
 
 @cache
 def _called(name: str) -> tuple[Callable[..., Any], bool]:
-    """Return what runs an operator, and whether it has several results."""
+    """Return the function that runs an operator, and whether it has several results."""
     operator = REGISTRY.find(name)
     if operator is None:
         raise InternalError(f"there is no operator {name}")
@@ -283,7 +283,7 @@ def as_second(values: Sequence[Tensor | None]) -> list[list[Tensor | None] | Non
 
 @implements("autodiff::fitted(Tensor self, Tensor(a) value) -> Tensor(a)")
 def fitted(self: Tensor, value: Tensor) -> Tensor:
-    """Return what ``self`` is when ``value`` is written to it.
+    """Return ``value`` converted and expanded as by a write to ``self``.
 
     Raises:
         RuntimeError: it has other sizes.
@@ -311,8 +311,7 @@ def in_dtype(gradient: Tensor, dtype: int) -> Tensor:
 
 @implements("autodiff::with_value(Tensor self, Tensor value) -> Tensor")
 def with_value(self: Tensor, value: Tensor) -> Tensor:
-    """Return what ``self`` is when ``value`` was written to it where gradients are not recorded: its gradient is that
-    of ``self``."""
+    """Return ``self`` after a write of ``value`` without recorded gradients: its gradient is that of ``self``."""
     return value.to(self.dtype, copy=True).expand_as(self)
 
 

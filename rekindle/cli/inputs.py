@@ -66,8 +66,8 @@ def read_inputs(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def read_input(text: str) -> Any:
-    """Return what ``text`` stands for: see :data:`FORMS`. Random numbers come from torch's generator: normally
-    distributed for floats, 0 to 9 for ints.
+    """Return the value of an input: see :data:`FORMS`. Random numbers come from torch's generator: normally distributed
+    for floats, 0 to 9 for ints.
 
     Raises:
         UsageError: it is none of these.

@@ -44,7 +44,7 @@ from rekindle.passes.simplification.subgraph_sharing import computation_key
 
 
 class KernelStatus(IntEnum):
-    """What a kernel returns. Unless it is done, the operators have to run."""
+    """Return codes of a kernel. Unless it is done, the operators have to run."""
 
     DONE = 0
     FAILED = 1

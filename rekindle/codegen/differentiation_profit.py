@@ -24,7 +24,7 @@ LARGE: Final = 1 << 14
 """A tensor of so many elements takes longer to read and write than an operator takes to launch."""
 _MIN_SAVED: Final = 2
 _SAVED_FOR_INPUT: Final = 0.5
-"""How many launches have to be saved for each tensor that the graph takes beyond the first."""
+"""Number of launches to save for each tensor that the graph takes beyond the first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,7 +295,7 @@ def _takes_lists_as_they_are(node: Node) -> bool:
 
 
 def literal(value: Value) -> object:
-    """Return what :func:`is_literal` holds of, as Python has it."""
+    """Return the Python value of a literal: see :func:`is_literal`."""
     if value.node.kind == "prim::ListConstruct":
         return [literal(item) for item in value.node.inputs]
     return value_of(value.node)

@@ -22,7 +22,8 @@ SCANS = frozenset({"scan_sum", "scan_product"})
 
 
 class Dependence:
-    """What expressions depend on: the folded loops (without such, the innermost), and what is folded along them."""
+    """Dependences of expressions: on the reduction loops (without such, the innermost), and on the reductions along
+    them."""
 
     def __init__(self, accesses: Sequence[Access], depths: dict[Expression, int]) -> None:
         self.accesses = accesses

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeGuard
 
 
 class ShapeOp(IntEnum):
-    """What a step does with two words. The first four make a new one, the others check."""
+    """Operations of a step on two words. The first four compute a new word, the others check."""
 
     ADD = 0
     SUBTRACT = 1
@@ -55,7 +55,7 @@ class ShapeProgram:
 
     @property
     def words(self) -> int:
-        """How many there are in all."""
+        """Total number of words."""
         return self.given + len(self.constants) + sum(step < ShapeOp.EQUAL for step, _, _ in self.steps)
 
     def __call__(self, given: Sequence[int]) -> list[int] | None:

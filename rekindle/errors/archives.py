@@ -1,4 +1,4 @@
-"""What goes wrong with archives: files that are broken, too large or unsafe, and programs that cannot be saved.
+"""Errors of archives: files that are broken, too large or unsafe, and programs that cannot be saved.
 
 These are RuntimeErrors for the sake of code written for ``torch.jit``, which catches that.
 """

@@ -22,7 +22,7 @@ class Cause(Enum):
     DYNAMIC_BEHAVIOUR = "dynamic behaviour"
     """Something that only Python can know, and only when the program runs."""
     DEFAULT_TYPE_ASSUMED = "default type assumed"
-    """What has no annotation was taken for a Tensor (an empty list: of Tensors), and it is none."""
+    """A value without an annotation was assumed to be a Tensor (an empty list: of Tensors), and it is not."""
     UNSUPPORTED_CONSTRUCT = "unsupported construct"
     """Python that the language leaves out."""
     MISSING_REFINEMENT = "missing refinement"
@@ -39,7 +39,7 @@ class Cause(Enum):
 
     @property
     def advice(self) -> str:
-        """What to do where nothing better is known."""
+        """The default advice for this cause."""
         return _ADVICE[self]
 
 

@@ -41,8 +41,7 @@ _Setting = TypeVar("_Setting")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the variables say; ``problems`` has a sentence for each whose value is not of the form it should
-    have."""
+    """Values of the variables; ``problems`` has a sentence for each invalid one."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
     """By the name of a pass, from which level on it logs."""

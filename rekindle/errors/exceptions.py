@@ -66,7 +66,7 @@ class CompileError(RekindleError, RuntimeError):
 
     @property
     def suggestion(self) -> str:
-        """What to do: the hint, or what helps against most problems with this cause."""
+        """The suggestion: the hint, or the default advice for this cause."""
         return self.hint or self.cause.advice
 
     @property

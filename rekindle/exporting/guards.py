@@ -1,5 +1,5 @@
-"""What an exported program checks of its arguments beyond what PyTorch has it check: that what was None still is, that
-an enum is the same member, and, where the program asked for them, dtypes.
+"""Argument checks of an exported program beyond PyTorch's: that an argument is still None, that an enum is the same
+member, and dtypes, if the program queried them.
 
 PyTorch's guards are lines of Python about ``L['argument']``. They are kept with the program, in files too.
 """

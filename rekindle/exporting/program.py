@@ -299,7 +299,7 @@ class _Run:
     # --------------------------------------------------------------------------------------------- within the tracer
 
     def forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return what the tracer runs: the program on FakeTensors."""
+        """Run the program on FakeTensors: the function that the tracer runs."""
         saved = fx_traceback.current_meta
         try:
             with fx_traceback.preserve_node_meta():

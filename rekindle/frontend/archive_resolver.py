@@ -1,4 +1,4 @@
-"""What names mean in the text of an archive.
+"""Name resolution in the text of an archive.
 
 ``torch`` and ``ops`` hold operators, ``__torch__`` types and functions by qualified name, ``CONSTANTS`` the constants
 that have no text. Nothing of Python is known there.
@@ -129,7 +129,8 @@ class ArchiveResolver(EmptyResolver):
         return MagicMethod(known.method, operator) if isinstance(known, MagicMethod) else operator
 
     def operator(self, kind: str, in_archives: Sequence[Operator] = ()) -> SugaredValue:
-        """Return what the operator ``kind`` means in this archive; ``in_archives`` are tried before today's."""
+        """Return the sugared value of the operator ``kind`` in this archive; ``in_archives`` take precedence over
+        today's."""
         if not self.knows(kind):
             namespace = kind.partition("::")[0]
             if namespace not in ("aten", "prim") or self._missing_operator(kind):
@@ -141,7 +142,7 @@ class ArchiveResolver(EmptyResolver):
         return bool(REGISTRY.overloads(kind) or builtin_calls.find_builtin_functions(kind) or self._preferred(kind))
 
     def named(self, name: str, range: SourceRange) -> SugaredValue:
-        """Return what ``__torch__.a.b`` means: a type, a function, or what other names begin with."""
+        """Return the sugared value of ``__torch__.a.b``: a type, a function, or a prefix of other names."""
         found = self._find_type(name)
         if found is None:
             return _Names(self, name)

@@ -88,7 +88,7 @@ def emit_function(
 
 
 Known = Callable[[SourceRange, Graph], SugaredValue]
-"""What a name means to the compiler, made in the graph where it is used."""
+"""Function that makes the sugared value of a name in the graph that uses it."""
 
 
 def emit_body(

@@ -90,7 +90,7 @@ _VALUES: Final[dict[str, Emit]] = {
     SetComp.KIND: emit_set_comprehension,
     SetLiteral.KIND: emit_set,
 }
-"""What emits expressions that always give a value of the graph."""
+"""Emitters of expressions that are always values of the graph."""
 
 _EXPRESSIONS: Final[dict[str, ExpressionHandler]] = {
     Select.KIND: emit_select,

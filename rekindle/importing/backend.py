@@ -39,7 +39,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True, frozen=True)
 class BackendOptions:
-    """What ``torch.compile(…, options={…})`` may say.
+    """Options of ``torch.compile(…, options={…})``.
 
     ``optimize``: whether functions are optimised; without it each operator runs by itself, which shows whether a
     wrong answer is a fault of an optimisation. ``ahead_of_time``: whether AOTAutograd writes the graphs.

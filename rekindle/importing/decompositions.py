@@ -36,7 +36,7 @@ _TAKEN_APART: Final = (
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return what :mod:`torch._decomp` makes of them."""
+    """Return their decompositions from :mod:`torch._decomp`."""
     found: dict[Any, Callable[..., Any]] = get_decompositions(_TAKEN_APART)
     return found
 

@@ -68,12 +68,12 @@ def _type_of(node: fx.Node) -> Type:
 
 
 def type_name(value: object) -> str:
-    """Return what an error calls the class of ``value``."""
+    """Return the class name of ``value`` for error messages."""
     return type(value).__qualname__
 
 
 def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-    """Return what a module holds: a graph, or a tensor that the function keeps as a constant."""
+    """Return an attribute of a module: a graph, or a tensor that the function keeps as a constant."""
     held: object = module
     for part in name.split("."):
         held = getattr(held, part)

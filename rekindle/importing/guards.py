@@ -1,4 +1,4 @@
-"""What an exported program demands of its arguments: ranks, sizes, numbers, and what holds between sizes.
+"""Guards of an exported program on its arguments: ranks, sizes, numbers, and relations between sizes.
 
 ``torch.export`` keeps the sizes that may differ as symbols, their ranges in ``range_constraints``, and what else it has
 found to be necessary as texts of Python. All of it becomes branches that raise.
@@ -26,7 +26,7 @@ from rekindle.importing.fx.pytrees import PytreeLeaf
 from rekindle.ir.graph import Value
 
 _SMALLEST: Final = 2
-"""What torch.export takes every symbolic size to be at least, and does not check."""
+"""Lower bound that torch.export assumes for every symbolic size, and does not check."""
 
 
 def check_arguments(

@@ -120,7 +120,7 @@ class _Import:
         return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names)], specs
 
     def attribute(self, reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-        """Return what the module of a graph holds: a graph; a tensor, of a graph within."""
+        """Return an attribute of a graph's module: a graph, or a tensor."""
         held: object = module
         for part in name.split("."):
             held = getattr(held, part)

@@ -32,7 +32,7 @@ AttributeValue: TypeAlias = (
 
 
 class HasValue(Protocol):
-    """What stands for a value of a graph, as what a builder gives does (:mod:`rekindle.ir.building`)."""
+    """An object that represents a value of a graph, such as a builder's proxy (:mod:`rekindle.ir.building`)."""
 
     @property
     def value(self) -> Value: ...
@@ -608,8 +608,8 @@ class Node:
             yield from block.all_nodes()
 
     def used_values(self) -> Iterator[Value]:
-        """Yield what this node and those in its blocks use, in the order of the text; values that the blocks define are
-        among them."""
+        """Yield the values that this node and those in its blocks use, in textual order, including values that the
+        blocks define."""
         yield from self._inputs
         for block in self._blocks:
             for node in block.nodes:

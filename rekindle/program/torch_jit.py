@@ -55,8 +55,8 @@ def functions(name: str) -> tuple[Any, ...]:
 
 
 def modifier_text(name: str, otherwise: str) -> str:
-    """Return what the decorators of ``torch.jit`` write on functions for the modifier ``name``: ``EXPORT``, for
-    example."""
+    """Return the marker that the decorators of ``torch.jit`` set on functions for the modifier ``name``: ``EXPORT``,
+    for example."""
     for modifiers in _found(_INTERNAL, "FunctionModifiers"):
         text = getattr(modifiers, name, otherwise)
         return text if isinstance(text, str) else otherwise

@@ -45,7 +45,7 @@ class Match:
         return self.node.graph
 
     def __getitem__(self, name: str) -> Value:
-        """Return what stands for the parameter ``name`` of the pattern."""
+        """Return the value that matches the parameter ``name`` of the pattern."""
         return self.values[self.pattern.inputs[name]]
 
     def type(self, name: str) -> Type:
@@ -203,7 +203,7 @@ def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | V
 
 
 def _difference(wanted: Node, found: Node) -> str | None:
-    """Return what keeps a node of a program from being that of a pattern, but for attributes and inputs."""
+    """Return the difference between a node of a program and that of a pattern, without attributes and inputs."""
     if found.kind != wanted.kind:
         return f"{_kind(found)} where {wanted.kind} is expected"
     if len(found.inputs) != len(wanted.inputs):

@@ -32,7 +32,7 @@ BuildReplacement = Callable[[Match, Graph, dict[str, Value]], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replacement:
-    """What goes in the place of a match: its outputs stand for the pattern's results, in their order."""
+    """Replacement of a match: its outputs replace the pattern's results, in their order."""
 
     graph: Graph
     relations: Relations

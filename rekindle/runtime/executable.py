@@ -1,4 +1,4 @@
-"""What the runtime has made of a function, until its graph, or one that it calls, is edited."""
+"""Compiled objects of a function, valid until its graph, or one that it calls, is edited."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _ALL: Final[weakref.WeakSet[Executable]] = weakref.WeakSet()
 
 
 def executable_of(record: GraphFunction) -> Executable:
-    """Return what there is of a function so far."""
+    """Return the compiled objects of a function so far."""
     found = record.executable
     if not isinstance(found, Executable):
         found = record.executable = Executable()

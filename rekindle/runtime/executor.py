@@ -80,8 +80,8 @@ def is_optimizing() -> bool:
 
 
 def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
-    """Return what ``record`` returns for ``arguments``, which fit its schema:
-    :func:`rekindle.runtime.calls.arguments.bind` makes such.
+    """Return the result of ``record`` for ``arguments``, which fit its schema: see
+    :func:`rekindle.runtime.calls.arguments.bind`.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
@@ -156,7 +156,7 @@ def with_strategy(record: GraphFunction) -> Executable:
 
 
 def prepare(record: GraphFunction, arguments: Sequence[object]) -> Version:
-    """Return what runs calls with such arguments, made now.
+    """Compile and return the version for such arguments.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.

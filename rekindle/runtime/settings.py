@@ -1,4 +1,4 @@
-"""What users choose about execution, for the whole process."""
+"""Process-wide settings of execution."""
 
 from __future__ import annotations
 

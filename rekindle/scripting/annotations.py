@@ -1,5 +1,5 @@
-"""What Python's annotation objects mean as types: ``Optional[List[int]]``, ``dict[str, Tensor]``, ``int | None``, a
-NamedTuple, an enum."""
+"""Types of Python's annotation objects: ``Optional[List[int]]``, ``dict[str, Tensor]``, ``int | None``, a NamedTuple,
+an enum."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _read(
     *,
     unwrap: bool = True,
 ) -> _D:
-    """Return what ``build`` makes of the one definition in the source of ``obj``."""
+    """Return the result of ``build`` on the one definition in the source of ``obj``."""
     source = source_of(obj, unwrap=unwrap)
     try:
         node = _parse(source, obj)

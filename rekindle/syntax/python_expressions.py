@@ -203,7 +203,7 @@ class ExpressionBuilder:
         self.diagnostics.add(error)
 
     def _give_up(self, error: CompileError, node: ast.expr) -> Expr:
-        """Return what stands for an expression that is refused."""
+        """Return the placeholder of an unsupported expression."""
         self.report(error)
         return Expr(ErrorStmt.create(self.range_of(node), names_bound_by(node)).tree)
 

@@ -53,7 +53,7 @@ class Box:
     memory: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
     seconds: float | None = None
-    """How long the node itself took, without what is within, if that was measured."""
+    """Time of the node itself in seconds, without inner nodes, if it was measured."""
 
     def walk(self) -> Iterator[Box]:
         """Yield the box, and all within."""

@@ -63,7 +63,7 @@ class Reordering:
         return self._gather(node, _from(node.next, place, forwards=True), _users, place)
 
     def plan_before(self, node: Node, place: Node) -> list[Node] | None:
-        """Return what has to move before ``place`` with ``node``, in order; None if ``node`` cannot go there."""
+        """Return the nodes that have to move before ``place`` with ``node``, in order; None if the move is illegal."""
         if not _stand_together(node, place):
             return None
         if node is place:

@@ -1,4 +1,4 @@
-"""What ``torch.jit``'s names stand for while the drop-in is installed.
+"""Shims: the replacements of ``torch.jit``'s names while the drop-in is installed.
 
 Most are this package's own functions and classes as they are. A few differ in form from ``torch.jit``'s, and here are
 the forms that code written for ``torch.jit`` expects.

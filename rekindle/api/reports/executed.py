@@ -23,7 +23,7 @@ def owner_of(instruction: Instruction) -> object:
 
 
 def places_of(code: Code) -> Counter[DifferentiableOperation | FusionExecutor]:
-    """Return what runs differentiable graphs and groups, and in how many places of ``code`` each is called."""
+    """Return the executors of differentiable graphs and groups, and the number of their calls in ``code``."""
     owners = map(owner_of, code.instructions)
     return Counter(owner for owner in owners if isinstance(owner, (DifferentiableOperation, FusionExecutor)))
 

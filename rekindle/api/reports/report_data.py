@@ -52,7 +52,7 @@ class MachineCode:
 
     @property
     def assembly(self) -> str:
-        """What the processor runs."""
+        """The assembly of the kernel."""
         return self._code.assembly()
 
 
@@ -74,7 +74,7 @@ class KernelReport:
 
     @property
     def assembly(self) -> str:
-        """What the processor runs."""
+        """The assembly of the region."""
         return self.machine.assembly
 
 
@@ -210,12 +210,12 @@ class Report:
 
     @property
     def unfused(self) -> tuple[Unfused, ...]:
-        """What runs by itself in all parts, and should not: no matrix products and convolutions."""
+        """Operators of all parts that run by themselves and could fuse: without matrix products and convolutions."""
         return tuple(each for part in self.parts for each in part.unfused if not each.is_library)
 
     @property
     def origins(self) -> dict[CodeOrigin, int]:
-        """How many pieces of machine code were compiled, read from disk, or there already."""
+        """Number of compiled functions by origin: compiled, read from disk, or present already."""
         found = [machine.origin for machine in self.machines]
         return {origin: found.count(origin) for origin in _ORIGINS}
 

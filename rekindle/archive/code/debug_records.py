@@ -145,7 +145,7 @@ _MAX_LINES: Final = 1_000_000
 """No file that a person wrote has more lines; tracebacks fill up the lines before the one that they show."""
 
 _MAX_LENGTH: Final = 64 << 20
-"""How long the sources may be together: a table of few lines can name them any number of times."""
+"""Maximum total length of the sources: a table of few lines can refer to them any number of times."""
 
 
 class DebugRecords:
@@ -239,7 +239,7 @@ def _entry(table: tuple[object, ...], index: object) -> str:
 
 _BLOCK: Final = 4096
 _LATER_BYTES: Final = bytes(range(0x80, 0xC0))
-"""What a character of UTF-8 does not begin with."""
+"""Continuation bytes of UTF-8, with which no character begins."""
 
 
 class _Read:

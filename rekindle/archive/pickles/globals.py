@@ -316,12 +316,12 @@ _VALUES: Final[dict[tuple[str, str], object]] = {
 }
 
 ROOT: Final = "__torch__"
-"""What the qualified names of a program's classes begin with."""
+"""Prefix of the qualified names of a program's classes."""
 
 
 def object_named(module: str, name: str) -> object:
-    """Return what ``module.name`` stands for in a pickle: a value, a function that makes a record, a
-    :class:`ClassName`; None if it may not be mentioned."""
+    """Return the object for ``module.name`` in a pickle: a value, a function that makes a record, a :class:`ClassName`;
+    None if the name is not permitted."""
     if module == ROOT or module.startswith(ROOT + "."):
         qualified = f"{module}.{name}"
         return ClassName(qualified) if all(part.isidentifier() for part in qualified.split(".")) else None

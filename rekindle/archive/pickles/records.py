@@ -1,4 +1,4 @@
-"""What pickles of archives are made of, as inert records: nothing here imports, calls or allocates anything.
+"""Inert records of the contents of pickles: nothing here imports, calls or allocates anything.
 
 Besides the records, a pickle's value is made of None, bools, ints, floats, complex numbers, strings, tuples, lists,
 dicts, ``torch.device``, ``torch.dtype`` and ``torch.qscheme``. The same record in two places is one object in both.

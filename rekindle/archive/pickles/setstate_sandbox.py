@@ -71,7 +71,7 @@ class SetStateSandbox:
         self.call(method, [target, state])
 
     def call(self, method: GraphFunction, arguments: Sequence[object]) -> Any:
-        """Return what ``method`` returns, whatever it is called: for programs of archives that are not trusted.
+        """Return the result of ``method``, of any name: for programs of untrusted archives.
 
         Raises:
             UnsafeArchiveError: it fails, or would do what loading never does.

@@ -45,7 +45,7 @@ class Entry:
 
 @dataclass(slots=True, frozen=True)
 class _Header:
-    """What the directory says of a member, before its local header is looked at."""
+    """The directory entry of a member, before its local header is read."""
 
     raw_name: bytes
     name: str

@@ -23,7 +23,7 @@ def _axes(rank: int, dim: int | Sizes | None) -> list[int]:
     "autodiff::unreduced(Tensor(a) grad, int[] size, int[]? dim, bool keepdim) -> Tensor(a)",
 )
 def unreduced(grad: Tensor, size: Sizes, dim: Sizes | None, keepdim: bool) -> Tensor:
-    """Return what a reduction over ``dim`` gave, or its gradient, expanded to the ``size`` that went in."""
+    """Return the result of a reduction over ``dim``, or its gradient, expanded to the ``size`` of the input."""
     if not keepdim:
         for axis in sorted(_axes(len(size), dim)):
             grad = grad.unsqueeze(axis)

@@ -13,7 +13,7 @@ from rekindle.ir.types import TENSOR, DictType, ListType, TensorType
 from rekindle.passes.simplification.functional_variants import functional_kind
 
 FunctionalResult = tuple[Value, dict[Value, Value]]
-"""What is new after a write, and what stands for results of it that are not what was written to."""
+"""The new value after a write, and replacements for results of the write that differ from the written value."""
 
 
 def written_operand(node: Node) -> Value | None:

@@ -130,7 +130,7 @@ def _uses(node: Node, values: Collection[Value]) -> bool:
 
 
 def _reached_from(wanted: Collection[Value]) -> set[Value]:
-    """Return what may depend on ``wanted``."""
+    """Return the values that may depend on ``wanted``."""
     found = set(wanted)
     pending = list(found)
     while pending:

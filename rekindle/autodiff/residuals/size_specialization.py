@@ -31,8 +31,8 @@ _OF_SIZES: Final = queries_of(Trait.READS_RANK, Trait.READS_SIZES, Trait.READS_D
 
 
 def specialization_key(value: object) -> Hashable:
-    """Return what decides about an input which derivative runs: of tensors sizes, dtype and device, of the others but
-    floats what they are."""
+    """Return the key of an input for the selection of a derivative: sizes, dtype and device of tensors, and the values
+    of other inputs than floats."""
     if isinstance(value, Tensor):
         return value.shape, value.dtype, value.device
     if isinstance(value, list):
@@ -88,8 +88,8 @@ def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
 
 
 def bound_value(gradient: Gradient, index: int, value: object) -> object:
-    """Return what stands for an output that :func:`can_be_bound`: of what iterations of a loop save, which is the same
-    in all of them, once."""
+    """Return the constant for an output that :func:`can_be_bound`: for residuals of loop iterations, which are all
+    equal, one of them."""
     is_appended = _is_appended_in_loop(gradient.forward.outputs[index])
     return value[:1] if is_appended and isinstance(value, list) else value
 

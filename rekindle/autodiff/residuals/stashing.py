@@ -44,7 +44,7 @@ class _ResidualStasher:
     indices: dict[Block, Value] = field(default_factory=dict)
     """For each body of a loop of the backward: the index of the forward iteration that it differentiates."""
     lists: dict[Node, list[Value]] = field(default_factory=dict)
-    """What keeps the values of the loops of segments."""
+    """Lists that hold the values of the loops of segments."""
 
     @property
     def graph(self) -> Graph:

@@ -39,7 +39,7 @@ class GradientRegion:
     outer: GradientRegion | None = None
     node: Node | None = None
     given: dict[Value, Value] = field(default_factory=dict)
-    """What a region gives to the place around it."""
+    """Values of the region, and the values by which it returns them to the enclosing region."""
 
     @property
     def chain(self) -> list[GradientRegion]:
@@ -47,7 +47,7 @@ class GradientRegion:
         return [self] if self.outer is None else [*self.outer.chain, self]
 
     def give(self, value: Value) -> Value:
-        """Return what ``value``, of this region, is outside of it: None where the region does not run."""
+        """Return ``value``, of this region, as a value of the enclosing one: None if the region does not run."""
         found = self.given.get(value)
         if found is None:
             node = self.node

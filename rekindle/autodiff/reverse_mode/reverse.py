@@ -95,7 +95,7 @@ class BlockBackward:
     # --------------------------------------------------------------------------------------------- the forward's values
 
     def residual(self, value: Value) -> Value:
-        """Return what stands for a value of the forward graph: a copy of a constant, else an input."""
+        """Return the backward value for a value of the forward graph: a copy of a constant, else an input."""
         way = self.way
         found = way.residuals.get(value)
         if found is None:
@@ -220,7 +220,7 @@ class BlockBackward:
                 self.add(value, self.places.unwrapped(gradient))
 
     def _argument(self, step: TapeEntry, formula: Formula, name: str) -> Value:
-        """Return what a parameter of a backward means at ``step``."""
+        """Return the value of a parameter of a backward formula at ``step``."""
         if name in step.values:
             return self.residual(step.values[name])
         if name.startswith("needs_"):

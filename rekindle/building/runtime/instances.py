@@ -54,7 +54,7 @@ class Instance(Context):
     attributes: Array[int]
     descriptors: Array[Array[Byte]]
     count: int
-    """How many attributes there are."""
+    """Number of attributes."""
     weights: Storage | None
     """The mapped file; null if it could not be mapped, and the instance has no values."""
     borrowed: Array[int]

@@ -41,7 +41,7 @@ def _function(target: Target) -> TaskFunction | None:
 
 @dataclass(slots=True)
 class _Call:
-    """What calls with tensors of the same sizes and strides share."""
+    """Data shared by calls with tensors of the same sizes and strides."""
 
     function: TaskFunction
     words: Any
@@ -131,7 +131,7 @@ class Attention:
 def _identity(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None
 ) -> tuple[object, ...]:
-    """Return what calls that share their words have in common."""
+    """Return the key of calls that share their words."""
     found = (query.shape, query.stride(), key.shape, key.stride(), value.shape, value.stride())
     return *found, None if mask is None else mask.stride(), is_causal, scale
 

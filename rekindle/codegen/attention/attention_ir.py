@@ -31,7 +31,7 @@ KEYS_AT_A_TIME: Final = 128
 
 
 class AttentionWord(IntEnum):
-    """What the function reads: words of 64 bits. Steps and offsets are in bytes."""
+    """Parameters of the function: 64-bit words. Steps and offsets are in bytes."""
 
     QUERY = 0
     KEY = 1
@@ -107,7 +107,7 @@ class _AttentionWriter(TaskWriter):
         )
         super().__init__(module, target, NAME, AttentionWord, arguments, AttentionWord.TASKS)
         self.width = VECTORS * self.lanes
-        """How many columns a block of a packed matrix has."""
+        """Number of columns in a block of a packed matrix."""
 
     def write(self) -> None:
         self.products()

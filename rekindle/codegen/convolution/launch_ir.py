@@ -57,7 +57,7 @@ class Padding:
 
     @property
     def size(self) -> int:
-        """How many bytes the images take with zeros around them."""
+        """Size in bytes of the images padded with zeros."""
         return self.images * (self.rows * self.row + self.before + (self.rows - 1) * self.between + self.after)
 
 

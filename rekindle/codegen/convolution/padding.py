@@ -58,7 +58,7 @@ def padded(image: Tensor, rows: int, columns: int, target: Target, *, planar: bo
 
 
 def padding_of(image: Tensor, rows: int, columns: int, *, planar: bool) -> Padding | None:
-    """Return what the copy of images is made of; None where there is nothing to put around them."""
+    """Return the parameters of the padded copy of images; None if there is no padding."""
     if not rows and not columns:
         return None
     images, channels, height, width = image.shape

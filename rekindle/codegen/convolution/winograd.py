@@ -21,8 +21,8 @@ from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.target import Target, host_target
 
 LONGEST_SUM: Final = 64
-"""How many products are summed up before the sum is added to what is in memory: errors stay about as small as those of
-direct kernels."""
+"""Number of products accumulated before the sum is added to memory: errors remain about as small as those of direct
+kernels."""
 MIN_CHANNELS: Final = 16
 """With fewer, the transforms take longer than what they save."""
 _MAX_WEIGHTS: Final = 1 << 17
@@ -49,7 +49,7 @@ def _function(target: Target) -> TaskFunction | None:
 
 @dataclass(slots=True)
 class _Call:
-    """What calls with images of one size share."""
+    """Data shared by calls with images of one size."""
 
     function: TaskFunction
     words: Any

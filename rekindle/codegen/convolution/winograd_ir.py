@@ -27,11 +27,11 @@ from rekindle.codegen.llvm.target import Target
 
 NAME: Final = "winograd"
 POINTS: Final = 16
-"""How many numbers a patch is transformed to."""
+"""Number of transformed values of a patch."""
 
 
 class WinogradWord(IntEnum):
-    """What a function reads: words of 64 bits. Steps are in bytes."""
+    """Parameters of a function: 64-bit words. Steps are in bytes."""
 
     IMAGE = 0
     RESIDUAL = 1

@@ -22,7 +22,7 @@ from rekindle.codegen.loop_ir.nodes import MatmulNest
 from rekindle.codegen.loop_ir.scalar_types import ScalarType
 
 _TILE: Final = 4
-"""How many rows and columns a tile has where there are many registers; half as many rows where there are few."""
+"""Number of rows and columns of a tile with many registers; half as many rows with few."""
 _A, _B, _OUT = range(3)
 
 

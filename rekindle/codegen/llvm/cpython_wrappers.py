@@ -35,7 +35,7 @@ DECLARATIONS: Final = {
     "PyEval_SaveThread": "declare ptr @PyEval_SaveThread()",
     "PyEval_RestoreThread": "declare void @PyEval_RestoreThread(ptr)",
 }
-"""What entries use of CPython, as a module declares it. All of it is part of CPython's stable interface."""
+"""Declarations of the functions of CPython that entries use. All of them are part of CPython's stable ABI."""
 
 _UNPACK: Final = {
     "i64": ("call i64 @PyLong_AsLongLong", "icmp eq i64 {0}, -1"),

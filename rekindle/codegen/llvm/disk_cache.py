@@ -30,7 +30,7 @@ DIRECTORY: Final = "REKINDLE_CACHE_DIR"
 SWITCH: Final = "REKINDLE_CACHE"
 """The environment variable that turns the cache off if it is ``0`` or ``off``."""
 LIMIT: Final = 256 * 1024 * 1024
-"""How many bytes of files are kept."""
+"""Maximum total size of the files in bytes."""
 
 _MAGIC: Final = b"rekindle object 1\n"
 _HEAD: Final = len(_MAGIC) + hashlib.sha256().digest_size
@@ -59,7 +59,7 @@ class DiskCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self, key: bytes) -> bytes | None:
-        """Return what was stored under ``key``; None if that is nothing, or not to be trusted."""
+        """Return the object stored under ``key``; None if there is none, or it is not trusted."""
         path = self._path(key)
         if not self._is_trusted():
             return None

@@ -33,10 +33,9 @@ REVISION: Final = 3
 """Part of the key of objects on disk: raise it when what is made of the same text changes."""
 
 _SPEED: Final = 3
-"""How much LLVM optimises: as ``-O3``."""
+"""LLVM's optimization level: as ``-O3``."""
 _LITTLE: Final = 1
-"""How much it optimises what needs few passes while it chooses instructions: loops of vectors run as fast, and are made
-in three quarters of the time."""
+"""Optimization level of instruction selection: vector loops run as fast, and compile in three quarters of the time."""
 
 PREOPTIMIZED: Final = "; needs few passes"
 """A line in texts that are vectorised and unrolled already. They are only tidied: that takes a tenth of the time, and
@@ -47,7 +46,7 @@ _CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simpli
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """What is kept on disk: an object, the functions that it defines, and those that it calls."""
+    """A cached object: its code, the functions that it defines, and those that it calls."""
 
     defines: tuple[str, ...]
     calls: tuple[str, ...]
@@ -74,7 +73,7 @@ class LazyModule:
 
 
 class Library(Protocol):
-    """What code is linked with besides the libraries of the process: functions and variables by name."""
+    """Functions and variables by name that code is linked with, in addition to the libraries of the process."""
 
     @property
     def addresses(self) -> Mapping[str, int]: ...
@@ -97,13 +96,13 @@ class NativeCode:
         self.from_cache = from_cache
         self.seconds = 0.0
         self.kept: list[object] = []
-        """What the code needs to be alive."""
+        """Objects that the code keeps alive."""
         self._tracker = tracker
         self.addresses = addresses
 
     @property
     def text(self) -> str:
-        """What it was made of."""
+        """The LLVM IR of the code."""
         return self._source.write()
 
     def address(self, name: str) -> int:
@@ -122,7 +121,7 @@ class NativeCode:
             return str(_optimized(text, machine))
 
     def assembly(self) -> str:
-        """Return what the processor runs, as text."""
+        """Return the assembly of the code."""
         text = self.text
         with LOCK, _machine_for(self.target, text) as machine:
             return str(machine.emit_assembly(_optimized(text, machine)))

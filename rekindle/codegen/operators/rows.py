@@ -16,7 +16,7 @@ E = Expression
 
 
 class Row(Protocol):
-    """What an operator asks of the row that it works on."""
+    """Interface of the row that an operator works on."""
 
     @property
     def is_long(self) -> bool:

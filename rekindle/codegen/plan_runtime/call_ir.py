@@ -18,7 +18,7 @@ from rekindle.codegen.plan_runtime.macros import handler
 
 REGISTER_WORDS: Final = 6
 STACK_WORDS: Final = (0, 4, 10, 24)
-"""How many words on the stack handlers pass: a call uses the first that has enough."""
+"""Numbers of stack words that handlers pass: a call uses the first that suffices."""
 DOUBLES: Final = (0, 4)
 
 _RESULT: Final = int(FrameField.RESULT)

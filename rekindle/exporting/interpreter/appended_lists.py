@@ -86,4 +86,4 @@ OF_ROWS: Final[dict[str, Callable[[Sequence[Any]], Any]]] = {
     "aten::list": _copy,
     "aten::copy": _copy,
 }
-"""What can be done with such a list, by the kind of the node."""
+"""Operations on such a list, by the kind of the node."""

@@ -45,7 +45,8 @@ from rekindle.exporting.scalars.scalar_ops import condition_tensor
 
 @dataclass(slots=True)
 class DryRun:
-    """What a way did: the world that it leaves, and the leaves of before that it read and wrote; or that it raises."""
+    """Result of a dry run of a path: the state after it, and the earlier leaves that it read and wrote; or that it
+    raises."""
 
     world: AbstractState
     read_leaves: dict[LeafKey, Any] = field(default_factory=dict)
@@ -180,7 +181,7 @@ class Operands:
         return dealias([as_operand(leaf) for leaf in self.leaves.values()])
 
     def replacements(self, given: Sequence[Any], *, copies: bool = True) -> dict[LeafKey, Any]:
-        """Return what stands for each leaf within the operator, which got ``given``; copies of those that it writes
+        """Return the replacements of leaves within the operator, which got ``given``; copies for those that it writes
         to."""
         found: dict[LeafKey, Any] = {}
         for (key, leaf), value in zip(self.leaves.items(), given, strict=True):
@@ -198,7 +199,7 @@ def as_operand(leaf: Any) -> Any:
 
 
 def from_operand(leaf: Any, given: Any) -> Any:
-    """Return what ``given`` within an operator means for ``leaf`` outside."""
+    """Return the value of ``given``, an operand within an operator, for ``leaf`` outside."""
     if isinstance(leaf, SymFloat):
         return UnbackedScalar("float", given)
     return UnbackedScalar("bool", given) if isinstance(leaf, SymBool) else given
@@ -208,7 +209,7 @@ def from_operand(leaf: Any, given: Any) -> Any:
 
 
 def slot_tensors(template: JoinedState, world: AbstractState, iteration: Tensor | None = None) -> list[Tensor]:
-    """Return what a way leaves in the slots, as tensors. ``iteration`` is the number of that of a loop, from 0."""
+    """Return the slots of a path's state as tensors. ``iteration`` is the index of the loop iteration, from 0."""
     found: list[Tensor] = []
     for info, value in zip(template.slots, template.leaves_of(world), strict=True):
         if isinstance(value, AppendedRows):

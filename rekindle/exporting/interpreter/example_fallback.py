@@ -41,7 +41,7 @@ from rekindle.ir.graph import Node
 
 @dataclass(slots=True, frozen=True)
 class TensorMeta:
-    """What a tensor of the example was like."""
+    """The metadata of a tensor of the example."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype

@@ -119,7 +119,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.session.note(problem)
 
     def to_export_problem(self, frame: Frame, node: Node, error: Exception) -> ExportProblem:
-        """Return what comes out of a node as a reason against the export."""
+        """Return an error of a node as a blocker of the export."""
         if isinstance(error, ExportProblem):
             return error
         if isinstance(error, GuardOnDataDependentSymNode):

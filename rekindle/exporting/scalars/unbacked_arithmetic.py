@@ -112,7 +112,7 @@ def _operand(value: Any, common: str) -> Any:
 
 
 def _divisor(value: Any) -> Any:
-    """Return what is divided by: the exported program raises where it is zero, before anything divides by it."""
+    """Return the divisor: the exported program asserts that it is not zero before it divides."""
     if not isinstance(value, Tensor):
         if is_known(value):
             if value == 0:

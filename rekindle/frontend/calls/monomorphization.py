@@ -31,7 +31,7 @@ free_name: Final = LayerHook[Callable[[str], str]]("rekindle.program.sources.def
 
 @dataclass(slots=True)
 class _Parameter:
-    """What a name means within the function: what ``rebuild`` makes of parameters of these types."""
+    """Binding of a name within the function: the result of ``rebuild`` on parameters of these types."""
 
     name: str
     types: list[Type]

@@ -109,7 +109,7 @@ def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
 
 
 def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
-    """Return what a comparison gives where the compiler knows both sides, of which one is not written there; else
+    """Return the result of a comparison whose sides the compiler both knows, one of them not as a literal; else
     None."""
     compare = _DECIDED.get(found.node.kind)
     if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
@@ -536,7 +536,7 @@ _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in
 
 
 def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
-    """Return what ``lhs and rhs``, or ``lhs or rhs``, says of types."""
+    """Return the type refinements of ``lhs and rhs``, or ``lhs or rhs``."""
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
 
 
@@ -600,8 +600,8 @@ def _possibly(part: Type, type: Type) -> bool:
 
 
 def constant_of(value: Value) -> object:
-    """Return what Python object the compiler knows ``value`` to be: a constant, or a list or a tuple of constants;
-    MISSING where it does not know."""
+    """Return the compile-time Python object of ``value``: a constant, or a list or a tuple of constants; MISSING if it
+    is unknown."""
     if value.node.kind == "prim::Constant" and not isinstance(value.type, TensorType):
         return value.node.attributes.get("value")
     if value.node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):

@@ -1,4 +1,4 @@
-"""What Python says where None is used as something else, for checks that programs make when they run."""
+"""Python's error messages for uses of None, for run-time checks."""
 
 from __future__ import annotations
 

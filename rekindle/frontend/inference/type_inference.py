@@ -66,7 +66,7 @@ NOTHING: Final = "None"
 NUMBERS: Final = "numbers"  # a list or dict with elements, which may be numbers or hold them
 ATTRIBUTE: Final = "attribute"  # the list or dict in an attribute: ``xs = self.history``
 RESULT: Final = "result"  # the list or dict that a function returns, which does not declare it
-"""What the first assignment of a variable was."""
+"""Kind of origin of the function's result."""
 
 
 class RestartEmission(BaseException):
@@ -104,12 +104,12 @@ class FirstAssignment:
 
 @dataclass(slots=True)
 class TypeEvidence:
-    """What uses have shown, by the statement that assigns the variable first: of a list the ``element``, of a dict the
-    ``key`` and the ``value``, of anything else the ``value``."""
+    """Evidence from uses, by the statement that assigns the variable first: for a list the ``element``, for a dict the
+    ``key`` and the ``value``, for others the ``value``."""
 
     shown: dict[tuple[int, str], Type] = field(default_factory=dict)
     result: Type | None = None
-    """What the function gives, where its returns have no smaller type in common."""
+    """Result type of the function, if its returns have no smaller type in common."""
     widened: dict[tuple[int, int], dict[str, Type]] = field(default_factory=dict)
     """The types of variables that loops carry, where the body assigns a wider one than there was before the loop; by
     the place of the loop in its source, and by variable."""
@@ -125,7 +125,7 @@ class TypeEvidence:
     is to count when emission begins again."""
 
     def rewrite(self, statement: Stmt, rewrite: Callable[[], Stmt]) -> Stmt:
-        """Return what ``rewrite`` makes of the statement, the same each time."""
+        """Return the result of ``rewrite`` on the statement, cached."""
         key = id(statement.tree)
         if key not in self.rewritten:
             self.rewritten[key] = (statement.tree, rewrite())
@@ -259,7 +259,7 @@ _ASSUMED: Final[dict[str, Type]] = {
 }
 
 _EMPTY: Final = frozenset({(LIST, ListType.kind), (DICT, DictType.kind)})
-"""What kind of assignment an empty literal is, and of what type it may be made."""
+"""Kinds of assignment of empty literals, with the types that they may have."""
 
 
 def kind_of_origin(value: Expr) -> str | None:
@@ -382,7 +382,8 @@ def is_literal_of(value: Expr, type: Type) -> bool:
 
 
 def _maker_of(value: Expr) -> tuple[str, Type] | None:
-    """Return what Python calls the dict of numbers that ``value`` makes, and the type of those that it makes itself."""
+    """Return Python's class of the dict of numbers that ``value`` makes, and the type of the numbers that it adds
+    itself."""
     call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
     if call is not None and call.callee_name == "Counter":
         return "Counter", INT
@@ -452,7 +453,7 @@ def learn_from_branches(
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[TypeEvidence], T]) -> T:
-    """Return what ``emit`` gives, which begins again as long as its uses of variables show types."""
+    """Return the result of ``emit``, which is restarted as long as uses of variables provide evidence."""
     evidence = TypeEvidence()
     reported = list(diagnostics.problems)
     while True:

@@ -298,7 +298,7 @@ def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return what a pattern by position asks an object for."""
+    """Emit the attributes that a positional pattern reads from an object."""
     subject, cls, index = call.inputs
     python = emitter.emit_sugared(cls).python_class(cls.range)
     names: Sequence[str] = getattr(python, "__match_args__", ())
@@ -332,7 +332,7 @@ FORMS: Final[dict[str, FormHandler]] = {
 
 
 def _said_of_nothing(name: str) -> str:
-    """Return what this Python says of ``min([])`` or ``max([])``."""
+    """Return this Python's error message for ``min([])`` or ``max([])``."""
     try:
         max([]) if name == "max" else min([])
     except ValueError as error:

@@ -45,8 +45,7 @@ _OPERATORS: Final = {
     "indexed": "aten::index",
     "put_indexed": "aten::index_put_",
 }
-"""What the texts call operators: those of dicts that sets do not have, and of Python's library, and
-of subscripts."""
+"""Names of operators in the prelude: those of dicts that sets lack, of Python's library, and of subscripts."""
 
 
 @lru_cache(maxsize=1)

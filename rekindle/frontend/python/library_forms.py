@@ -59,7 +59,7 @@ def _as_list(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Simple
 
 
 def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue]:
-    """Return what a call of Python's function with these parameters is given, by their names."""
+    """Return the arguments of a call of Python's function with these parameters, by name."""
     args, kwargs = emit_sugared_args(emitter, call)
     if len(args) > len(names):
         raise TypeMismatchError(
@@ -84,7 +84,7 @@ def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str
 
 
 def _if_iterable(emitter: Emitter, item: SugaredValue, range: SourceRange) -> SugaredValue:
-    """Return what the compiler alone can iterate over, as a list; anything else as it is."""
+    """Return a compile-time iterable as a list; anything else unchanged."""
     return SimpleValue(list_of(emitter, range, item, None)) if isinstance(item, _LAZY) else item
 
 

@@ -51,7 +51,7 @@ _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, 
 
 
 _CHANGED_PLACES: Final = {"+": "+", "*": "*", "==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-"""What ``y operator x`` is that ``x operator y`` is."""
+"""Operators with exchanged operands: ``y operator x`` for ``x operator y``."""
 
 _WHOLE: Final = (INT, BOOL)
 _TYPED_NUMBERS: Final = (INT, FLOAT, COMPLEX)

@@ -1,4 +1,4 @@
-"""What Python has in place of what operators give: tuples for lists, dtypes for ints, None for a list that changed."""
+"""Python's types of operator results: tuples for lists, dtypes for ints, None for a list that changed."""
 
 from __future__ import annotations
 

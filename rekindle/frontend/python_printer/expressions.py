@@ -390,7 +390,7 @@ _SPECIAL: Final[dict[str, _Writer]] = {
     "prim::EnumName": _member("name"),
     "prim::EnumValue": _member("value"),
 }
-"""What has a form of its own. All else is the call of an operator by its name."""
+"""Writers of kinds with a form of their own. All others are calls of an operator by its name."""
 
 _AS_PYTHON_MEANS: Final = {
     "aten::str": "ops.aten.str",

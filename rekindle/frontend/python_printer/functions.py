@@ -44,14 +44,14 @@ class FunctionPrinter:
         self.names = names
         self.inlined: set[Node] = set()
         self._written: dict[Value, str | TaggedText] = {}
-        """What each value is called: a variable, or the expression that computes it."""
+        """Text of each value: a variable, or the expression that computes it."""
         self._split_up_to: dict[Node, int] = {}
         self._annotated: set[Value] = set()
 
     # ------------------------------------------------------------------------------------------------------- values
 
     def use(self, value: Value) -> str | TaggedText:
-        """Return what ``value`` is called where it is used."""
+        """Return the text of ``value`` at its use."""
         return self._written[value]
 
     def uses(self, values: Sequence[Value]) -> list[str | TaggedText]:

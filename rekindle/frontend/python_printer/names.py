@@ -26,10 +26,10 @@ from rekindle.ir.types import (
 )
 
 NamedType: TypeAlias = "ClassType | InterfaceType | EnumType | TupleType | FunctionType"
-"""What has a definition of its own in an archive. A TupleType is one if it has a name."""
+"""Types that have a definition in an archive. A TupleType is one if it has a name."""
 
 TypeNames = Callable[[NamedType], str]
-"""What a named type is called in the text."""
+"""Function that returns the name of a named type in the text."""
 
 _RESERVED: Final = frozenset(
     {

@@ -1,4 +1,5 @@
-"""What each name means at a place in the program: a stack of frames, one for each block of control flow.
+"""Environment: the bindings of names at a place in the program, as a stack of frames, one for each block of control
+flow.
 
 A variable that holds a value of the graph is not bound to the value itself: assigning emits
 ``prim::Store[name=x](%v)``, reading emits ``prim::Load[name=x]()``, and the conversion to SSA finds out which store
@@ -122,7 +123,7 @@ class Environment:
     # ----------------------------------------------------------------------------------------- reading
 
     def lookup(self, name: str, range: SourceRange) -> SugaredValue:
-        """Return what ``name`` means here.
+        """Return the sugared value of ``name``.
 
         Raises:
             UndefinedNameError: nothing.
@@ -323,12 +324,11 @@ class Environment:
         self.frame.set_partial(self.frame.variable(name), partial)
 
     def find_local(self, name: str) -> SugaredValue | None:
-        """Return what an assignment in the program has made of ``name``."""
+        """Return the sugared value that the program has assigned to ``name``."""
         return self.find_variable(self.frame.variable(name), name)
 
     def find_variable(self, variable: str, name: str) -> SugaredValue | None:
-        """Return what the variable, which the program calls ``name``, holds here; None where nothing has assigned
-        it."""
+        """Return the value of the variable, which the program calls ``name``; None if it is unassigned."""
         frame = self.frame.find(variable)
         if frame is None:
             return None
@@ -645,7 +645,7 @@ class Environment:
 
 
 _LONGEST_TYPE: Final = 500
-"""How long the text of a type may become that a loop makes of itself: ``x = [x]``."""
+"""Maximum length of the text of a type that a loop grows: ``x = [x]``."""
 
 
 def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
@@ -669,7 +669,7 @@ def _is_wide(type: Type) -> bool:
 
 
 def _joined_number(type: Type) -> Type | None:
-    """Return what the members of a Union of numbers join to; None for any other type."""
+    """Return the common type of the members of a Union of numbers; None for any other type."""
     if not is_open_number(type):
         return None
     return functools.reduce(lambda one, other: join_numbers(one, other) or one, union_members(type))

@@ -20,9 +20,9 @@ class LoopScope:
 
     tree: Tree
     names: set[str]
-    """What its statement assigns."""
+    """Names that its statement assigns."""
     frame: EnvironmentFrame
-    """What is known around it."""
+    """The enclosing frame."""
     tries: dict[str, frozenset[int]]
     """The ``try`` statements in it, by the names that their bodies assign."""
     wanted: dict[str, SourceRange] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class EnvironmentFrame:
         return None
 
     def find_partial(self, name: str) -> Partial | None:
-        """Return what is known of a variable that may not have been assigned; None for others."""
+        """Return the facts about a variable that may be unassigned; None for others."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:

@@ -1,4 +1,4 @@
-"""What a condition says of the types of variables: ``if x is not None`` makes an ``Optional[T]`` a ``T`` within."""
+"""Type refinement by conditions: ``if x is not None`` refines an ``Optional[T]`` to a ``T`` within."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RefinementSet:
 
 
 def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
-    """Return what is true of a variable if one of two facts holds and it is not known which."""
+    """Return the refinements that hold if one of two holds, and it is not known which."""
     both = [name for name in a if name in b and (a[name] == KNOWN_NONE) == (b[name] == KNOWN_NONE)]
     return {name: unify(a[name], b[name]) or union((a[name], b[name])) for name in both}
 

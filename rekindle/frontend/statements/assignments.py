@@ -100,7 +100,7 @@ _IN_PLACE: Final[dict[str, str]] = {
     "<<": "aten::__ilshift__",
     ">>": "aten::__irshift__",
 }
-"""What ``x op= y`` does to a tensor, and to a list where it is ``+`` or ``*``."""
+"""Operators of ``x op= y`` for a tensor, and for a list with ``+`` or ``*``."""
 
 
 def emit_assign(emitter: Emitter, statement: Assign) -> None:
@@ -415,7 +415,7 @@ def _assign_rest(emitter: Emitter, starred: Starred, rest: Value, range: SourceR
 
 
 def _starred_list(emitter: Emitter, values: Sequence[Value], range: SourceRange) -> Value:
-    """Return what a starred target holds: a list, as in Python; for TorchScript a tuple where the types differ."""
+    """Return the value of a starred target: a list, as in Python; for TorchScript a tuple if the types differ."""
     if not values:
         return emitter.insert_node("prim::EmptyListLiteral", range, [], [ListType(TENSOR)]).output
     types = [unshaped(value.type) for value in values]

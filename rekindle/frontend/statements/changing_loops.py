@@ -89,8 +89,7 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
 
 
 def error_of(type: Type) -> tuple[str, str]:
-    """Return what Python says where a container of the type has been changed within a loop over it, and the class of
-    that."""
+    """Return Python's error message for a container that changes during a loop over it, and the error's class."""
     python = type.python.partition(":")[0] if isinstance(type, (DictType, ListType)) else ""
     said = {
         "deque": "deque mutated during iteration",

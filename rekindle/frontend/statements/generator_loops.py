@@ -1,4 +1,5 @@
-"""What computes the elements of a generator one by one: ``any``, ``next``, ``in``, ``zip`` and ``enumerate`` of one."""
+"""Loops that compute the elements of a generator one by one: for ``any``, ``next``, ``in``, ``zip`` and
+``enumerate``."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def _kept_source(emitter: Emitter, iterable: Expr) -> Expr:
 
 
 def elements_of(emitter: Emitter, expr: Expr) -> SugaredValue:
-    """Return what ``expr`` iterates over, beside others. Elements of generators are computed where their turn comes.
+    """Return the iterable ``expr`` for a loop over several. Elements of generators are computed in order, when needed.
 
     Raises:
         UnsupportedError: they have effects, and could only be computed beforehand.

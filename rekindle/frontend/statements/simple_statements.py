@@ -104,11 +104,11 @@ from rekindle.syntax.views import (
 )
 
 _NOT_COMPILED: Final = "builtins.RuntimeError"
-"""What is raised where a branch is reached that was not compiled."""
+"""Class of the error that is raised in a branch that was not compiled."""
 
 
 class _AssertionFailure(Expr):
-    """What a failed ``assert`` raises: ``(assertion_failure (option message))``. The emitter alone makes it."""
+    """The exception of a failed ``assert``: ``(assertion_failure (option message))``. Only the emitter makes it."""
 
     __slots__ = ()
     KIND = "assertion_failure"

@@ -133,8 +133,8 @@ def emit_try(emitter: Emitter, statement: Try) -> None:
 
 
 def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
-    """Return what is left to do of a ``try`` that begins with imports: the compiler makes them, and knows whether a
-    handler runs. None where it begins otherwise."""
+    """Return the rest of a ``try`` that begins with imports: the compiler executes them, and knows whether a handler
+    runs. None for others."""
     imports = list(takewhile(lambda each: each.tree.kind == LocalImport.KIND, statement.body))
     if not imports:
         return None
@@ -263,7 +263,7 @@ def _lose_outer(emitter: Emitter, handler: Handler) -> None:
 
 
 def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
-    """Return what ``emit`` emits, tried: a part of the statement."""
+    """Emit the body of a ``try``: a part of the statement."""
     environment, range = emitter.environment, statement.range
     node = emitter.insert_node("prim::Try", range, [], [INT, ANY])
     block = node.add_block()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KeptIterator(StaticValue):
-    """What a variable holds that is used up by the first who goes over it: ``zip(xs, ys)``."""
+    """An iterator in a variable, which the first loop over it consumes: ``zip(xs, ys)``."""
 
     description = "an iterator"
 

@@ -59,7 +59,7 @@ class RuntimeDispatch(SugaredFunction):
         return SimpleValue(self._branch(range, graph, call))
 
     def _branch(self, range: SourceRange, graph: Graph, emit: Callable[[SugaredValue], Value]) -> Value:
-        """Return what ``emit`` gives for the item that is chosen."""
+        """Return the result of ``emit`` for the selected item."""
         result: Type | None = None
         for make in self.makes:
             # What the branches have in common, found out in a place that is thrown away.

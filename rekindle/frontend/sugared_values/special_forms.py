@@ -98,8 +98,8 @@ class MagicMethod(StaticValue):
         return _MIRRORED.get(self.method, f"__r{self.method[2:]}")
 
     def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> SugaredValue | None:
-        """Return what Python does where an object does not have the method; None where it has it, or nothing is left to
-        do."""
+        """Emit Python's fallback for an object without the method; None if it has the method, or there is no
+        fallback."""
         owner = args[0].type
         if not isinstance(owner, ClassType) or owner.is_module or has_method(owner, self.method):
             return None
@@ -399,7 +399,7 @@ GLOBALS: Final[dict[str, SugaredValue]] = {
     "rangelist": _operator("prim::rangelist"),
     "slice": SliceClass(),
 }
-"""What Python's own names mean."""
+"""Sugared values of Python's builtin names."""
 
 FORK: Final = SpecialForm("fork")
 """``fork``, which is not a name of Python."""

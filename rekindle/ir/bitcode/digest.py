@@ -26,7 +26,7 @@ MAX_CONSTANT_BYTES: Final = 16 << 20
 """The largest tensor whose elements are looked at."""
 
 MANGLE: Final = re.compile(r"___torch_mangle_\d+\.")
-"""What keeps a name apart from others of the process."""
+"""The part of a name that makes it unique in the process."""
 
 
 @dataclass(slots=True)

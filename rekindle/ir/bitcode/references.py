@@ -1,4 +1,4 @@
-"""What encoded graphs refer to and do not contain."""
+"""References of encoded graphs to objects that they do not contain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rekindle.ir.types import base
 from rekindle.ir.types.base import Type
 
 Encoded: TypeAlias = Any
-"""What ``marshal`` writes: None, numbers, strings, bytes, and tuples of these."""
+"""Values that ``marshal`` supports: None, numbers, strings, bytes, and tuples of these."""
 
 PLAIN: Final = frozenset({type(None), bool, int, float, complex, str})
 """The classes of values that are encoded as they are."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rekindle.ir.node import Node
 
 Operation = Callable[..., object]
-"""What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""
+"""Function that runs a node: called with the inputs, it returns the output; several as a tuple, anything for none."""
 
 
 _OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "autodiff"})
@@ -33,7 +33,7 @@ def is_foreign(kind: str) -> bool:
 
 
 class AliasAnalysisKind(Enum):
-    """What a call does beyond computing its results, as far as its schema does not say."""
+    """Effects of a call beyond computing its results that its schema does not declare."""
 
     FROM_SCHEMA = "from_schema"
     """It reads, writes and aliases what its alias annotations say."""
@@ -100,7 +100,7 @@ class Operator:
         return self.schema.name
 
     def operation_of(self, node: Node) -> Operation:
-        """Return what runs ``node``."""
+        """Return the function that runs ``node``."""
         if self.operation is not None:
             return self.operation
         assert self.operation_for_node is not None, f"{self.schema.qualified_name} has no implementation"

@@ -1,4 +1,4 @@
-"""What a function or an operator takes and returns, and how that aliases."""
+"""Schemas: the arguments and results of a function or an operator, and their aliasing."""
 
 from __future__ import annotations
 

@@ -352,7 +352,7 @@ _PYTHON_NAMES: Final = {
     "dim": ("axis",),
     "keepdim": ("keepdims",),
 }
-"""What Python's functions call arguments of operators besides: ``torch.sum(input=x, axis=0)``, as NumPy calls them."""
+"""Additional argument names of Python's functions: ``torch.sum(input=x, axis=0)``, as in NumPy."""
 
 _NAMES_OF_FUNCTIONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "aten::split": {
@@ -701,7 +701,7 @@ def _describe_failure(
 
 
 def _hint(given: Sequence[NamedValue]) -> tuple[str | None, Cause | None]:
-    """Return what is most likely wrong with a call that fits nothing, and what to do."""
+    """Return the most likely mistake in a call that fits no overload, and a hint."""
     for item in given:
         if item.type.is_optional and item.type not in (NONE, ANY):
             text = item.range.text if item.range.is_known else ""

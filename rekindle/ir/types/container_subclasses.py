@@ -23,8 +23,8 @@ def holds_set(type: Type) -> bool:
 
 
 def lost_class(actual: Type, wanted: Type) -> str | None:
-    """Return what a value of type ``actual`` would not do any more as a ``wanted``, of which it is a subtype; None
-    where it does what it did."""
+    """Return the behavior that a value of type ``actual`` loses as a ``wanted``, of which it is a subtype; None if it
+    loses none."""
     if actual == wanted or not actual.contained:
         return None
     if wanted == ANY and holds_set(actual):

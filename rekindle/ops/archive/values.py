@@ -18,7 +18,7 @@ from rekindle.ops.registration.declare import declare, is_declared
 
 
 def operators_of_archives(kind: str) -> list[Operator]:
-    """Return what the text of an archive means by ``torch.name`` in place of the operators of ``aten::name``."""
+    """Return the operators for ``torch.name`` in the text of an archive, in place of those of ``aten::name``."""
     namespace, _, name = kind.partition("::")
     twin = f"archive::{name}"
     return list(REGISTRY.overloads(twin)) if namespace == "aten" and is_declared(twin) else []

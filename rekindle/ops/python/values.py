@@ -106,7 +106,8 @@ def named_tuple_class(type: TupleType) -> Any:
 
 
 def new_named_tuple(type: TupleType) -> Callable[..., Any]:
-    """Return what makes a NamedTuple of its fields. The classes in ``torch.return_types`` take them as one tuple."""
+    """Return a constructor of a NamedTuple from its fields. The classes in ``torch.return_types`` take them as one
+    tuple."""
     cls = named_tuple_class(type)
     return (lambda *items: cls(items)) if hasattr(cls, "n_sequence_fields") else cls
 

@@ -117,7 +117,7 @@ def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
 
 
 def _invocation(call: Operation, schema: FunctionSchema, direct: Operation | None, node: Node) -> Invocation:
-    """Return what :func:`positional_call` does, for code that is written for one node."""
+    """Return the shorter call of :func:`positional_call`, for code that is generated for one node."""
     count, named = _passed(schema, _wanted(schema, node))
     name = schema.qualified_name
     if name in IN_PIECES and all(use.user.kind == "prim::ListUnpack" for use in node.output.uses):

@@ -106,7 +106,7 @@ _FEWER: Final = {
     **dict.fromkeys(("aten::to.dtype", "aten::to.other"), 4),
     "aten::to.device": 5,
 }
-"""How many arguments a function takes by position, where this is less than the schema says."""
+"""Number of positional arguments of a function, if it is less than the schema's."""
 
 ALWAYS_PASSED: Final = frozenset({"reduction"})
 """Arguments whose default is another one in functions."""
@@ -119,7 +119,7 @@ _OBJECTS: Final[dict[str, Mapping[int, object]]] = {
     spelling: {number: each for number, each in enumerate(objects) if each is not None}
     for spelling, objects in (("ScalarType", DTYPES), ("Layout", LAYOUTS), ("MemoryFormat", MEMORY_FORMATS))
 }
-"""What the numbers of the IR stand for, by the spelling of an argument's type."""
+"""Python's objects for the numbers of the IR, by the spelling of an argument's type."""
 
 
 def objects_of(argument: Argument) -> Mapping[int, object] | None:

@@ -26,7 +26,7 @@ def trait_table() -> Mapping[str, frozenset[Trait]]:
 
 
 def traits_of_kind(kind: str) -> frozenset[Trait]:
-    """Return what the table says of the operators of a kind (``aten::add``)."""
+    """Return the traits of the operators of a kind (``aten::add``)."""
     return trait_table().get(kind, NO_TRAITS)
 
 

@@ -115,7 +115,7 @@ class Result:
     flow: str
 
     def type(self, call: Call) -> TensorType:
-        """Return what is known of the tensor."""
+        """Return the known properties of the tensor."""
         dtype = self.dtype(call)
         return TensorType(dtype, self.device(call), self.sizes(call), None, _requires_grad(call, dtype, self.flow))
 

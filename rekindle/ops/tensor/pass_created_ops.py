@@ -1,5 +1,4 @@
-"""What passes put in place of several nodes: joined concatenations, constant chunks, trees of matrix products, shape
-arithmetic."""
+"""Operators that passes create: joined concatenations, constant chunks, trees of matrix products, shape arithmetic."""
 
 from __future__ import annotations
 

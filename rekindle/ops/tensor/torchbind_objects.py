@@ -147,7 +147,7 @@ _SELF: Final = re.compile(rf"\w+\(({_NAME.pattern}) ")
 
 
 WRAPPER: Final[type] = vars(torch)["ScriptClass"]
-"""What ``torch.classes.space.Name`` is an object of."""
+"""The Python class of ``torch.classes.space.Name``."""
 
 
 def class_in_namespace(owner: object, name: str) -> ClassType | None:

@@ -120,7 +120,7 @@ def replace_call(call: Node, record: GraphFunction, body: Graph) -> Node:
 
 
 def call_arguments(call: Node) -> list[Value]:
-    """Return what a call passes to the callee: its inputs, without the function that is called."""
+    """Return the arguments of a call: its inputs, without the called function."""
     callee, *arguments = call.inputs
     return arguments if call.kind == "prim::CallFunction" else [callee, *arguments]
 

@@ -338,7 +338,7 @@ def _has_channels_last_weights(node: Node) -> bool:
 
 
 _FRESH_ORDER: Final = frozenset({"aten::contiguous", "aten::layer_norm", "aten::linear", LINEAR})
-"""What gives results in the usual order, whatever the order of its first operand is."""
+"""Kinds with results in the usual memory order, whatever the order of the first operand."""
 _REORDERING: Final = frozenset({"aten::permute", "aten::transpose"})
 
 

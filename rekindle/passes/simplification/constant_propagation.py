@@ -120,7 +120,7 @@ def fold_node(node: Node, *, through_branches: bool = True) -> bool:
 
 
 def _results(selected: Value) -> list[Value]:
-    """Return what the branches of a ``prim::If`` return as one of its outputs."""
+    """Return the values that the branches of a ``prim::If`` return as one of its outputs."""
     return [block.outputs[selected.offset] for block in selected.node.blocks]
 
 
@@ -327,8 +327,7 @@ def _no_inputs(value: Value) -> Value:
 
 
 def _common_value(then: Value, otherwise: Value) -> Value | None:
-    """Return what both branches return, if that is one value from outside, or equal constants that cannot be written
-    to."""
+    """Return the value that both branches return, if it is one captured value, or equal immutable constants."""
     if then is otherwise:
         return then
     if then.node.kind != "prim::Constant" or otherwise.node.kind != "prim::Constant":

@@ -70,7 +70,7 @@ class FoldConstantTensors:
 
     name: ClassVar[str] = "fold_constant_tensors"
     largest_growth: int = 1 << 16
-    """How many bytes more than what goes in a result may have."""
+    """Maximum number of bytes by which a result may exceed its operands."""
 
     def run(self, graph: Graph) -> bool:
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda") or _sets_modes(graph):

@@ -83,14 +83,14 @@ _SMALL: Final = 24
 """The most nodes of callees that are inlined before they are evaluated: evaluating another copy is cheaper than sharing
 one."""
 _MAX_OPERATORS: Final = 8
-"""How many operators are between a tensor and the parameters that its type is worked out from."""
+"""Maximum number of operators between a tensor and the parameters that its type is inferred from."""
 _MAX_DEPTH: Final = 100
 """How deep calls nest of callees that are evaluated first: each level takes a few frames of Python's stack."""
 
 UNKNOWN: Final = object()
-"""What :meth:`Attributes.value_of` returns where nothing may be assumed."""
+"""Result of :meth:`Attributes.value_of` for attributes about which nothing may be assumed."""
 PRESENT: Final = object()
-"""What is known of an input that is not None."""
+"""Fact about an input: it is not None."""
 
 
 class Attributes(Protocol):
@@ -197,7 +197,7 @@ class _Callees:
     with_types: bool
     evaluated: dict[tuple[GraphFunction, Hashable], list[_Callee]] = field(default_factory=dict)
     depth: int = 0
-    """How many callees are being evaluated, each for a call in the one before."""
+    """Nesting depth of callees being evaluated."""
 
     def value_of(self, read: AttributeRead) -> object:
         return UNKNOWN if self.attributes is None else self.attributes.value_of(read)
@@ -237,7 +237,7 @@ class _Callees:
 
 
 def _known_of(value: Value, parameter: Value) -> Hashable:
-    """Return what a callee is specialized to, of one of its arguments."""
+    """Return the fact that a callee is specialized to, for one of its arguments."""
     if _is_known_constant(value):
         return constant_key(value.node)
     return value.type if _is_narrower(value, parameter) else None
@@ -269,7 +269,7 @@ _TRANSFER: Final = TransferFunctions(any_modes=True)
 
 
 def _fact_of(value: Value) -> Fact:
-    """Return what is known of an input of a node, for the transfer functions."""
+    """Return the fact about an input of a node, for the transfer functions."""
     if is_constant(value):
         return fact_of_input(value)
     if value.node.kind == "prim::ListConstruct":
@@ -393,7 +393,7 @@ class _Walk:
         return value.type if is_refined and isinstance(value.type, TensorType) else None
 
     def _fact_by_attributes(self, value: Value, reads: dict[AttributeRead, object], depth: int) -> Fact:
-        """Return what is known of ``value``, if parameters and buffers have the types that are noted in ``reads``."""
+        """Return the fact about ``value``, if parameters and buffers have the types in ``reads``."""
         node = value.node
         known = _fact_of(value)
         if known is not None and known != TENSOR:

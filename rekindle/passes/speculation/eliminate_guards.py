@@ -266,6 +266,6 @@ def _queried_guards(graph: Graph, and_after: bool) -> set[Node]:
 
 
 def _sources(value: Value) -> list[Value]:
-    """Return what the type of ``value`` may follow from."""
+    """Return the values that the type of ``value`` may follow from."""
     incoming = incoming_values(value)
     return list(value.node.inputs) if incoming is None else incoming

@@ -119,7 +119,7 @@ def _within_with(block: Block, depth: int) -> list[Node]:
 
 
 class _Captures:
-    """What the rest of the program reads, for each guard: one walk from the end to the start."""
+    """The values that the rest of the program reads, for each guard: one walk from the end to the start."""
 
     def __init__(self, graph: Graph) -> None:
         self.found: dict[Node, list[Value]] = {}

@@ -28,7 +28,7 @@ from rekindle.runtime.executor import execute
 from rekindle.syntax.views import Assign, ClassDef, Decorated, Def, ExprStmt, Pass, Stmt, StringLiteral, Var
 
 DefinedType: TypeAlias = ClassType | InterfaceType
-"""What a class of a program text is."""
+"""Types that a class of a program text defines."""
 
 _INTERFACES: Final = {"Interface": False, "ModuleInterface": True}
 """The bases that make an interface of a class, and whether it is one of modules."""

@@ -265,11 +265,11 @@ _CLASSES: Final[dict[str, Callable[[SourceImporter, str, ClassDef], None]]] = {
     "": SourceImporter._script_class,
     "object": SourceImporter._script_class,
 }
-"""What a class is, by what it derives from."""
+"""Importers of classes, by their base class."""
 
 
 _CONSTANTS: Final = CONSTRUCTS | {"prim::Constant"}
-"""What graphs of constants are made of, once they are folded."""
+"""Kinds of nodes in folded graphs of constants."""
 
 _QUANTIZED: Final = re.compile(r"__torch__\.torch\.nn\.(?:intrinsic\.)?quantized\.")
 

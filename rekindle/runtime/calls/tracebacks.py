@@ -43,7 +43,7 @@ class _Left(Exception):
 
 
 def foreign_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """Return what remains of a traceback without the frames of this package and of torch's dispatcher.
+    """Return a traceback without the frames of this package and of torch's dispatcher.
 
     What remains are Python functions that the program called: those that compilation ignored, and operators that
     users registered.

@@ -82,7 +82,7 @@ class _NotDescribed(Exception):
 
 
 class _Description:
-    """What machine code reads of a type; see :mod:`rekindle.codegen.plan_runtime.type_check_ir`."""
+    """Description of a type for machine code; see :mod:`rekindle.codegen.plan_runtime.type_check_ir`."""
 
     words: ctypes.Array[ctypes.c_int64]
 

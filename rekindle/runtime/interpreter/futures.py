@@ -176,7 +176,7 @@ LATER[FutureType.kind].append(Future)
 
 
 class _ThisThread(threading.local):
-    """What a thread knows of itself: the pool that it works for."""
+    """Thread-local state: the pool that the thread works for."""
 
     pool: TaskPool | None = None
 
@@ -244,7 +244,7 @@ class TaskPool:
 
     @property
     def started(self) -> int:
-        """How many threads there are now."""
+        """Current number of threads."""
         return len(self._workers)
 
     def close(self) -> None:

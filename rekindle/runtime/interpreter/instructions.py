@@ -12,7 +12,7 @@ from rekindle.ir.operators.registry import Operation
 
 
 class Opcode(enum.Enum):
-    """What an instruction does. The values are how listings spell it."""
+    """Opcodes. The values are their names in listings."""
 
     OPERATION = "operation"
     """Call ``operation`` with the inputs; write what it returns to the outputs."""
@@ -56,7 +56,7 @@ JUMPS = frozenset({Opcode.JUMP, Opcode.JUMP_IF_TRUE, Opcode.JUMP_IF_FALSE, Opcod
 CALLS = frozenset({Opcode.CALL, Opcode.CALL_METHOD})
 TASKS = frozenset({Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT})
 BOUNDARIES = CALLS | TASKS | {Opcode.BAILOUT, Opcode.STORE}
-"""What the interpreter itself runs: more than the registers change."""
+"""Opcodes that the interpreter itself runs: they change more than the registers."""
 ENDS_SEGMENT = JUMPS | BOUNDARIES
 """Instructions that may continue elsewhere than with the next one."""
 

@@ -52,7 +52,7 @@ class InterpreterState:
         self.code = code
         self.registers: Registers = []
         self.result: Any = None
-        """What the program returned, once it is finished."""
+        """The result of the program, once it is finished."""
         self.awaited: Any = None
         """The unfinished future that the program waits for, if any."""
         self.failed_at = 0
@@ -189,7 +189,7 @@ class InterpreterState:
 
     @property
     def depth(self) -> int:
-        """How many functions wait for the one that runs now."""
+        """Number of functions that wait for the running one."""
         return len(self._stack)
 
     def _pass_joints(self) -> None:

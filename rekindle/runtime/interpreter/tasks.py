@@ -13,7 +13,8 @@ from rekindle.runtime.interpreter.futures import Future, task_pool
 
 
 class Resumable(Protocol):
-    """What can be run in parts. :class:`rekindle.runtime.interpreter.state.InterpreterState` is."""
+    """Interface of executions that can be suspended: :class:`rekindle.runtime.interpreter.state.InterpreterState` is
+    one."""
 
     @property
     def awaited(self) -> Any:
@@ -31,8 +32,8 @@ _AUTOCAST: Final = ("cpu", "cuda")
 
 
 class ThreadMode(NamedTuple):
-    """What PyTorch keeps for each thread and a task takes along: inference mode, whether gradients are recorded, and
-    for each device whether operators are cast, and to what; None where they are cast on no device."""
+    """Thread-local modes of PyTorch that a task inherits: inference mode, the recording of gradients, and for each
+    device whether operators are cast, and to which dtype; None if they are cast on no device."""
 
     inference: bool
     grad: bool

@@ -30,7 +30,7 @@ from rekindle.runtime.interpreter.instructions import BOUNDARIES, Instruction
 from rekindle.runtime.plans.python_code import NotCompilable, PythonWriter
 
 HOT = 200
-"""How often a loop comes back to its start before it is compiled: about as many steps take as long as compiling one."""
+"""Number of backward jumps before a loop is compiled: about as many steps take as long as compiling one."""
 
 
 def _must_be_interpreted(instruction: Instruction) -> bool:

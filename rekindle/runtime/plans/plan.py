@@ -85,7 +85,7 @@ class _PlanWriter(PythonWriter):
         super().__init__(code.instructions)
         self.code = code
         self.written: dict[int, str] = {}
-        """What stands for the registers of constants."""
+        """Texts for the registers of constants."""
         for register in code.constants:
             value = code.template[register]
             text = literal(value)

@@ -22,7 +22,7 @@ from rekindle.runtime.plans.plan import ExecutionPlan
 from rekindle.runtime.plans.python_code import NotCompilable
 
 _CALLED: Final = re.compile(r"f\d+")
-"""What stands for the function of an instruction, by its index."""
+"""Names of the functions of instructions, by index."""
 
 
 def plan_text(plan: ExecutionPlan) -> str:

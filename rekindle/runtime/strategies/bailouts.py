@@ -71,7 +71,7 @@ class Bailout:
         self.code: object = None
         """The code of the rest, for the interpreter, which makes it."""
         self.taken = 0
-        """How often the program has gone this way."""
+        """Number of times that this bailout was taken."""
         self.notice: Callable[[], None] | None = None
         """Who wants to know when it does."""
         self.restart: Callable[..., Any] | None = None
@@ -108,8 +108,8 @@ class Bailout:
             self.notice()
 
     def continuation(self, name: str) -> Callable[..., Any]:
-        """Return what runs the rest of the program, from the value that did not fit and what was captured. ``name`` is
-        what tracebacks call it."""
+        """Return the function that runs the rest of the program, from the value that failed the guard and the captured
+        values. ``name`` is its name in tracebacks."""
         self.record_taken()
         if self.restart is not None and self._places is not None:
             return partial(_restart, self.restart, self._places)

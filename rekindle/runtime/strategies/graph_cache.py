@@ -57,7 +57,7 @@ _FORMAT: Final = 1
 MIN_NODES: Final = 160
 """Smaller programs, with the functions that they call, are optimised as fast as they are looked up."""
 _MAX_VARIANTS: Final = 4
-"""How many evaluations of a function are kept that differ in the attributes of its modules."""
+"""Maximum number of cached evaluations of a function that differ in the attributes of its modules."""
 
 
 @dataclass(slots=True)
@@ -182,12 +182,12 @@ class RecordedAttributes:
         return self.attributes.is_written(key)
 
     def encoded(self) -> Encoded:
-        """Return what was read, and the values."""
+        """Return the reads, and their values."""
         return tuple([(_encoded_read(read), _encoded_answer(value)) for read, value in self.answers.items()])
 
 
 def _assumed(attributes: Attributes | None, answers: Encoded) -> dict[Encoded, tuple[AttributeRead, object]] | None:
-    """Return what ``attributes`` hold, by the encoded reads; None if that is not what ``answers`` say."""
+    """Return the values of ``attributes``, by the encoded reads; None if they differ from ``answers``."""
     found: dict[Encoded, tuple[AttributeRead, object]] = {}
     for encoded, answer in answers:
         index, names, name = encoded

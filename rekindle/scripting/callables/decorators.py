@@ -1,4 +1,4 @@
-"""What a decorated function is: the object that the decorators have made of it.
+"""Decorated functions: the objects that decorators return.
 
 A context manager of PyTorch (``@torch.no_grad()``) becomes a ``with`` statement around the body. The wrappers of
 PyTorch, of Python's library and of this package leave what a call computes as it is, and are looked through. Any other

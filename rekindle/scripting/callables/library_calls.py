@@ -68,4 +68,4 @@ LIBRARY_CALLS: Final[dict[int, SugaredValue]] = {
     **{id(function): LibraryCall(function, TENSOR) for function in _LOSSES},
     id(torch.unravel_index): LibraryCall(torch.unravel_index, ListType(TENSOR)),
 }
-"""What the functions mean, by identity."""
+"""Sugared values of functions, by identity."""

@@ -128,7 +128,7 @@ def _declaration_at(index: int, lines: list[str], function: types.FunctionType) 
 
 
 def _value_of(expression: ast.expr, names: dict[str, Any]) -> object:
-    """Return what a dotted name means; None for anything else."""
+    """Return the object of a dotted name; None for other expressions."""
     if isinstance(expression, ast.Attribute):
         return getattr(_value_of(expression.value, names), expression.attr, None)
     return names.get(expression.id) if isinstance(expression, ast.Name) else None

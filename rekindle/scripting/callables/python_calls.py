@@ -123,8 +123,7 @@ class _CallOfModule:
 
 
 def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_method: bool) -> FunctionSchema:
-    """Return what a Python function takes and returns, by its annotations alone. ``self`` of a method may be
-    anything."""
+    """Return the schema of a Python function by its annotations alone. ``self`` of a method may have any type."""
     definition = function_def(function, signature_only=True)
     signature = inspect.signature(function)
     defaults = {

@@ -55,7 +55,7 @@ _FORMAT: Final = 1
 
 
 class Owner(Protocol):
-    """What a method belongs to."""
+    """The owner of a method."""
 
     @property
     def class_types(self) -> Sequence[ClassType]:
@@ -77,7 +77,7 @@ class Storage(Protocol):
     """Where functions are kept: a :class:`~rekindle.codegen.llvm.disk_cache.DiskCache`, or a part of one."""
 
     def load(self, key: bytes) -> bytes | None:
-        """Return what was stored under ``key``."""
+        """Return the data stored under ``key``."""
 
     def store(self, key: bytes, payload: bytes) -> bool:
         """Keep ``payload`` under ``key``; whether that worked."""
@@ -183,7 +183,7 @@ class StoredFunction:
         return True
 
     def _objects(self, found: Encoded) -> list[Any] | None:
-        """Return what is found under the names; None if it is not what was found when the function was kept."""
+        """Return the objects found under the names; None if they differ from those when the function was stored."""
         objects: list[Any] = []
         names = self.function.__globals__
         for owner, name, description in found:

@@ -118,12 +118,12 @@ def _has_default(item: Any) -> bool:
 
 
 def _default(item: Any) -> object:
-    """Return what a parameter has by default: None stands for what the factory makes."""
+    """Return the default of a parameter: None in place of a factory's result."""
     return None if _is_made(item) else item.default
 
 
 def _parameters(cls: Any) -> list[Any]:
-    """Return what ``__init__`` takes, in order: fields, and variables that only ``__post_init__`` sees."""
+    """Return the parameters of ``__init__``, in order: fields, and variables that only ``__post_init__`` receives."""
     return [item for item in cls.__dataclass_fields__.values() if item.init and not _is_of_class(cls, item)]
 
 

@@ -97,7 +97,7 @@ _REFUSED: Final = {
     ("trunc", 0): "type Tensor doesn't define __trunc__ method",
     ("ldexp", 1): "Expected an int as second argument to ldexp.",
 }
-"""What raises in Python, too, by the name of the function and the position of the Tensor."""
+"""Calls that raise in Python too, by the name of the function and the position of the Tensor."""
 
 _OF_FLOATS: Final = frozenset({"rect"})
 _OF_PYTHON: Final = frozenset({"log2", "exp2", "cbrt", "nextafter"})
@@ -105,7 +105,7 @@ _OF_PYTHON: Final = frozenset({"log2", "exp2", "cbrt", "nextafter"})
 
 
 def math_functions() -> dict[int, SugaredValue]:
-    """Return what the functions of ``math`` and ``cmath`` that are operators mean, by identity."""
+    """Return the sugared values of the functions of ``math`` and ``cmath`` that are operators, by identity."""
     return dict(_FUNCTIONS)
 
 

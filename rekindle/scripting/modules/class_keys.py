@@ -1,5 +1,5 @@
-"""What the class of a module holds, as part of the key by which modules share their type: compiled code depends on the
-methods and the constants that the class has at the time, and Python may change them afterwards."""
+"""Class keys: the contents of a module's class, as part of the key by which modules share their type. Compiled code
+depends on the methods and constants of the class, which Python may change afterwards."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def stored_method(concrete: ConcreteModuleType, record: GraphFunction, function:
 
 @dataclass(slots=True)
 class _Batch:
-    """What is compiled for a module, its parts and the functions that they call: it has one file."""
+    """The methods compiled for a module, its submodules and the functions that they call: they share one file."""
 
     disk: DiskCache
     key: bytes

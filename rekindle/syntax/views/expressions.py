@@ -91,7 +91,7 @@ class Dots(Expr):
 
 
 class CurrentException(Expr):
-    """What ``raise`` alone raises: the exception that is being handled."""
+    """The exception of a ``raise`` alone: the one that is being handled."""
 
     __slots__ = ()
     KIND = "caught"

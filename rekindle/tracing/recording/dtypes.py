@@ -73,7 +73,7 @@ class DtypeOrigins:
 
 
 def _given(frame: FrameType, parameter: str) -> ast.expr | None:
-    """Return what the caller of ``frame`` gave for a parameter."""
+    """Return the argument that the caller of ``frame`` passed for a parameter."""
     call = None if frame.f_back is None else _call(frame.f_back)
     if call is None:
         return None

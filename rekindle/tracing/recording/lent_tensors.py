@@ -43,8 +43,8 @@ class LentTensors:
     """The tensors by their ids, each with what the run got for it."""
 
     def lend(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return what the run gets for ``tensor``: itself, or a copy. For a tensor that it has already it gets another
-        view of it, so that the two are two arguments."""
+        """Return the tensor for the run in place of ``tensor``: itself, or a copy. For a tensor that it has already,
+        return another view of it, so that the two are distinct arguments."""
         before = self._given.get(id(tensor))
         if before is not None:
             with torch.enable_grad():

@@ -244,7 +244,7 @@ def _stride(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
 
 
 def _refused(name: str) -> Handler:
-    """Return what runs Python code on each element."""
+    """Return a handler that rejects a call which runs Python code on each element."""
 
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         raise TracingError(
@@ -450,7 +450,7 @@ _QUERIES: Final = frozenset(
         "torch.result_type",
     }
 )
-"""What is called and leaves nothing in the graph, though there is an operator of that name."""
+"""Calls that are not recorded in the graph, though there is an operator of that name."""
 
 _PROPERTIES: Final = {
     "Tensor.T:get": "aten::numpy_T",

@@ -61,8 +61,8 @@ def _describe(value: object) -> str:
 
 
 def enter(recorder: Recorder, value: Value, example: Any, lent: LentTensors) -> Any:
-    """Return what the run gets for ``example``: its tensors are parts of the input ``value``, containers are new
-    ones."""
+    """Return the value for the run in place of ``example``: its tensors are parts of the input ``value``, containers
+    are new ones."""
     if isinstance(example, torch.Tensor):
         given = lent.lend(example)
         recorder.bind(given, value)

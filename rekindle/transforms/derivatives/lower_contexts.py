@@ -1,4 +1,4 @@
-"""What runs beside or within a context, made plain before a program is differentiated.
+"""Lower contexts and asynchronous calls before a program is differentiated.
 
 .. code-block:: text
 

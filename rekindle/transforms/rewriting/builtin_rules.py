@@ -396,8 +396,8 @@ def _not_transposed(x: Tensor, a: int, b: int) -> Tensor:
 @register_pass
 @dataclass(slots=True)
 class RemoveIdentities:
-    """What gives its argument, or what it gave before: casts to the dtype that a tensor has, dropout that is not
-    training, ``contiguous`` and ``detach`` twice, a transposition and its reverse."""
+    """Remove operators that return their argument or an earlier value: casts to a tensor's own dtype, dropout in
+    evaluation mode, ``contiguous`` and ``detach`` twice, a transposition and its inverse."""
 
     name: ClassVar[str] = "remove_identities"
 

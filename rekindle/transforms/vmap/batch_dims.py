@@ -30,7 +30,7 @@ Dims = int | None | Sequence[Any] | Mapping[str, Any]
 """A dimension, or None, or one of these for each element of a tuple or a list, or for each entry of a dict."""
 
 LEAVES: Final[tuple[Type, ...]] = (TENSOR, ListType(TENSOR), OptionalType(TENSOR), DictType(STRING, TENSOR))
-"""What can differ between the examples, whatever class Python has in place of a list or a dict."""
+"""Types of values that can differ between the examples, whatever Python's class of a list or a dict."""
 
 
 @dataclass(frozen=True, slots=True)

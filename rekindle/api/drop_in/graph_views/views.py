@@ -426,7 +426,7 @@ class GraphView(_View[Graph]):
         return list(_find(self.ir.block, kind, recurse))
 
     def alias_db(self, isFrozen: bool = False, descend_function_calls: bool = False) -> AliasDbView:
-        """Return what may alias. Functions that are called may do anything, unless they are descended into."""
+        """Return the alias database. Called functions may have any effect, unless ``descend_function_calls`` is set."""
         if descend_function_calls:
             return AliasDbView.descending(self.ir, isFrozen)
         return AliasDbView(AliasDb(self.ir, is_frozen=isFrozen))

@@ -14,7 +14,7 @@ from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import TensorType
 
 RENAMED: Final[Mapping[str, str]] = {"from": "from_"}
-"""What stands for the names of arguments that are words of the language."""
+"""Replacements for argument names that are keywords of the language."""
 
 
 def call(schema: FunctionSchema, **replaced: str) -> str:

@@ -1,4 +1,4 @@
-"""What reads and writes elements by their indices."""
+"""Batching rules of indexing: reads and writes of elements by their indices."""
 
 from __future__ import annotations
 
