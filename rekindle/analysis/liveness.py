@@ -23,7 +23,7 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 
 @dataclass(slots=True)
 class Liveness:
-    """The last uses in a graph. Describes the graph as it was when :func:`liveness` walked it."""
+    """The last uses in a graph, as it was when :func:`liveness` walked it."""
 
     dies_at: dict[Node, set[Value]] = field(default_factory=dict)
     """The values whose last use is a node, or lies within the blocks of one. For a block's return node: the values

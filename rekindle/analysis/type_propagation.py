@@ -93,8 +93,8 @@ def _of_parts(value: Value) -> Type:
 
 
 def _refined(declared: Type, found: Type) -> Type:
-    """Return ``declared`` with what was found of tensors. That an optional one is there, or is not, is left to its
-    value: a tuple is of the types of what it is made of."""
+    """Return ``declared`` refined by the facts about tensors. Whether an Optional is None is not refined. The type of a
+    tuple follows from its elements."""
     if isinstance(declared, TensorType) and isinstance(found, TensorType):
         return found
     if isinstance(declared, TupleType) and isinstance(found, TupleType):

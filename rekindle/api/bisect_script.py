@@ -1,4 +1,4 @@
-"""Programs that show what a change to a graph does to its answer."""
+"""Standalone programs that reproduce the effect of a change to a graph on its result."""
 
 from __future__ import annotations
 

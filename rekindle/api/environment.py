@@ -1,4 +1,4 @@
-"""``rekindle.collect_env``: what a bug report needs to say of the machine and the versions, without private paths."""
+"""``rekindle.collect_env``: the machine and the versions for a bug report, without private paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``with rekindle.require_fused():`` the programs that are called within run in kernels, or an error says why not."""
+"""``with rekindle.require_fused():`` raise an error unless the called programs run in kernels."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ class ArchiveLimits:
     """The steps, of about two microseconds each, that ``__setstate__`` of all objects together may take. An archive
     has another one for each 500 of its bytes."""
     setstate_bytes: int = 256 << 20
-    """The bytes that ``__setstate__`` of all objects together may ask for, freed ones included; an archive may ask for
-    four times its own size on top."""
+    """Maximum number of bytes that ``__setstate__`` of all objects together may allocate, including freed ones; an
+    archive may use four times its own size in addition."""
 
 
 DEFAULT_LIMITS: Final = ArchiveLimits()

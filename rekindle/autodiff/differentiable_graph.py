@@ -84,7 +84,7 @@ class DifferentiableOperation:
         return self._plain(*inputs)
 
     def derivative(self, wanted: tuple[bool, ...]) -> DerivativeExecutor:
-        """Return the derivative by the inputs that are ``wanted``, made when it is first asked for."""
+        """Return the derivative with respect to the inputs that are ``wanted``, created when first needed."""
         found = self._derivatives.get(wanted)
         if found is None:
             found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
@@ -385,8 +385,8 @@ def _passed_through(results: Sequence[Any], inputs: Sequence[Any]) -> dict[int, 
 
 
 def _restored(results: Sequence[Any], inputs: Sequence[Any], passed: Mapping[int, int]) -> Sequence[Any]:
-    """Put the tensors that were passed through in the place of what autograd made of them: writes to these have to be
-    seen, and gradients need not go through the graph."""
+    """Replace autograd's copies of tensors that are passed through by the tensors themselves: writes to these must be
+    visible, and gradients need not pass through the graph."""
     found = list(results)
     for index, source in passed.items():
         found[index] = inputs[~source] if source < 0 else found[source]

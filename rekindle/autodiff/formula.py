@@ -254,5 +254,5 @@ def operators_recorded(node: Node) -> list[Node]:
 
 
 def is_constant_operator(node: Node) -> bool:
-    """Return whether the texts say that the results of ``node`` have no gradient."""
+    """Return whether the results of ``node`` are declared to have no gradient."""
     return _key(node) in _index().constants

@@ -34,8 +34,8 @@ iteration."""
 
 @dataclass(slots=True, frozen=True)
 class BackwardGraph:
-    """``graph`` takes the gradients that exist, in the order of the roots, and the captures with the numbers
-    ``captures``; it returns the gradients of the inputs that were asked for, None where there is none."""
+    """``graph`` takes the gradients that exist, in the order of the roots, and the residuals with the indices
+    ``captures``; it returns the requested gradients of the inputs, None where there is none."""
 
     graph: Graph
     captures: tuple[int, ...]
@@ -76,7 +76,7 @@ class Gradient:
         return self.backward_for([root < self.results for root in self.roots]).graph
 
     def backward_for(self, defined: Sequence[bool]) -> BackwardGraph:
-        """Return the backward graph where the gradients of those ``roots`` exist that ``defined`` says."""
+        """Return the backward graph for the case that the gradients of the ``roots`` marked in ``defined`` exist."""
         key = tuple(defined)
         found = self._backward.get(key)
         if found is None:

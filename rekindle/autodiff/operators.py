@@ -135,7 +135,7 @@ def _numbers(node: Node, name: str) -> list[int]:
 
 
 def _fresh(value: Any, again: bool) -> Any:
-    """``value``, so that a gradient of it can be asked for; still connected to where it came from if ``again``."""
+    """Return ``value`` so that its gradient can be requested; still connected to its history if ``again``."""
     if isinstance(value, list):
         return [_fresh(item, again) for item in value]
     if not isinstance(value, Tensor):

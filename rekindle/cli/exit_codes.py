@@ -8,7 +8,7 @@ import click
 
 OK: Final = 0
 NO: Final = 1
-"""The command did its work, and the answer is no: the archives differ, the program raised an error."""
+"""The command succeeded, with a negative result: the archives differ, the program raised an error."""
 TROUBLE: Final = 2
 """The command could not do its work: it was called wrongly, a file cannot be read or written."""
 INTERRUPTED: Final = 130

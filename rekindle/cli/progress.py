@@ -25,7 +25,7 @@ class _Steps(ProgressColumn):
 
 
 class Working:
-    """One piece of work. Its bar moves to and fro until :meth:`of` says how long the way is."""
+    """One piece of work. Its bar oscillates until :meth:`of` sets the number of steps."""
 
     def __init__(self, progress: Progress, what: str) -> None:
         self._progress = progress

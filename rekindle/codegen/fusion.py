@@ -1,4 +1,5 @@
-"""Operators that work on elements become one kernel: a ``prim::FusionGroup`` with a graph of its own.
+"""Operator fusion: outline adjacent elementwise operators into a ``prim::FusionGroup`` with a graph of its own, which
+becomes one kernel.
 
 .. code-block:: text
 

@@ -98,7 +98,7 @@ class FusionExecutor(PatchableOperation):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no kernel has been asked for yet: there were too few calls."""
+        """Whether no kernel has been requested yet: there were too few calls."""
         return self._tries == MAX_KERNELS
 
     @property
@@ -232,8 +232,8 @@ class FusionExecutor(PatchableOperation):
         return launch
 
     def _pays(self, inputs: Sequence[Any]) -> bool:
-        """Return whether the operators have taken so long by now that a kernel would have been worth its while. That is
-        foreseen, not measured, so that a program does the same whenever it runs."""
+        """Return whether the operators have taken long enough for a kernel to have paid. The time is estimated, not
+        measured, so that runs of a program are deterministic."""
         elements = max([each.numel() for each in inputs if isinstance(each, Tensor)], default=0)
         self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements)
         self._patience -= self._each_call / max(1, self.places)

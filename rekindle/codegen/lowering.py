@@ -213,7 +213,7 @@ class _Lowering:
         return LoweredKernel(kernel, layouts, (*plan.parameters, *sizes), self.depends_on_default_dtype)
 
     def leave_to_onednn(self) -> None:
-        """Refuse what oneDNN computes faster.
+        """Reject what oneDNN computes faster.
 
         Raises:
             Unsupported: it does.
@@ -691,8 +691,8 @@ def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
 
 
 def _is_scattered(layout: Layout) -> bool:
-    """Return whether neighbours in a contiguous tensor of these sizes are far apart in memory here, and there are so
-    many that they fall out of the cache: strides that are powers of two share a set of it."""
+    """Return whether neighbors in a contiguous tensor of these sizes are far apart in memory here, and numerous enough
+    to fall out of the cache: strides that are powers of two share a cache set."""
     wide = [dim for dim, size in enumerate(layout.sizes) if size > 1]
     if not wide or layout.strides[wide[-1]] == 1 or math.prod(layout.sizes) <= _CACHED:
         return False

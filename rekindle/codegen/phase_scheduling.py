@@ -14,7 +14,7 @@ CHEAP = frozenset(
         *("sqrt", "copysign", "given", "lookup"),
     }
 )
-"""Kinds that cost less than a look at the memory; the others are functions."""
+"""Kinds that cost less than a memory access; the others are functions."""
 
 
 SCANS = frozenset({"scan_sum", "scan_product"})
@@ -94,7 +94,7 @@ def _worth_materializing(store: Store, dependence: Dependence, reductions: Seque
 
 
 def subexpressions(expression: Expression) -> list[Expression]:
-    """Return an expression and all that it is made of, operands first."""
+    """Return an expression and all its subexpressions, operands first."""
     seen: dict[Expression, None] = {}
 
     def visit(each: Expression) -> None:

@@ -25,7 +25,7 @@ _ROUNDS: Final = 3
 _MEASURED_SECONDS: Final = 1e-4
 """The least time that a candidate is measured for in a round."""
 _HOPELESS: Final = 2.0
-"""A candidate that takes so many times the least time is not measured again."""
+"""A candidate that takes this multiple of the minimum time is not measured again."""
 _WORTH_IT: Final = 0.9
 """A later candidate replaces an earlier one if it takes less than this fraction of its time: earlier ones are launched
 without Python afterwards, which the measurement includes."""

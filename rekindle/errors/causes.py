@@ -28,7 +28,7 @@ class Cause(Enum):
     MISSING_REFINEMENT = "missing refinement"
     """An Optional, a Union or Any that was not narrowed down to what is needed."""
     INVALID_CLASS = "invalid class"
-    """A class, an enum or a module that cannot be part of a program as it is."""
+    """An unsupported class, enum or module."""
     UNDEFINED_NAME = "undefined name"
     """A name or an attribute that does not exist, or not on every path."""
     INVALID_SYNTAX = "invalid syntax"

@@ -41,7 +41,7 @@ class CompileError(RekindleError, RuntimeError):
     CAUSE: ClassVar[Cause] = Cause.UNSUPPORTED_CONSTRUCT
     """The cause where none is given."""
     HINT_IS_FOR_CALLERS: ClassVar[bool] = False
-    """Whether the hint says how to call the program, and not what to change at the place of the problem."""
+    """Whether the hint explains how to call the program, rather than what to change at the location of the problem."""
 
     def __init__(
         self,

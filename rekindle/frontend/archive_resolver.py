@@ -67,11 +67,11 @@ _NUMBERS: Final = {
 
 
 _KINDS: Final = {"format": "archive::format", "percentFormat": "archive::percentFormat"}
-"""Text that archives make is text as C++ has it; ``ops.aten.format`` is how rekindle writes what Python means."""
+"""Kinds with TorchScript's semantics for texts of archives; ``ops.aten.format`` is how rekindle writes Python's."""
 
 
 def no_functions(kind: str) -> Sequence[GraphFunction]:
-    """No operator means anything special."""
+    """Return no functions: no operator has special semantics."""
     return ()
 
 
@@ -120,7 +120,7 @@ class ArchiveResolver(EmptyResolver):
         return _TYPES.get(name)
 
     def _global(self, name: str) -> SugaredValue | None:
-        """``str``, ``round`` … where they mean something else than today."""
+        """Return ``str``, ``round`` … if their semantics differ from today's."""
         known = GLOBALS.get(name)
         base = known.base if isinstance(known, MagicMethod) else known
         if not isinstance(base, BuiltinFunction) or not self._preferred(base.kind):
@@ -325,7 +325,7 @@ class _MissingOperator(SugaredValue):
 
 
 class ForkedFunction(SugaredValue):
-    """A function within a function, without parameters: archives hold what is forked so.
+    """A function within a function, without parameters: the form of forked calls in archives.
 
     ``emit`` emits its body where it is called, and gives its result.
     """

@@ -53,7 +53,7 @@ _TENSOR_GIVEN: Final = "unsupported operand: a Tensor, where a number is needed"
 
 
 class SelfBinding(Protocol):
-    """How ``self`` of a method is known: its class, and what its value means."""
+    """Binding of ``self`` of a method: its class, and its sugared value."""
 
     @property
     def type(self) -> ClassType: ...
@@ -108,7 +108,7 @@ class Language:
     operators: Sequence[Callable[[Emitter, str, Value, Value, BinOp], Value | None]]
     """Binary operators of Python's classes; the first result that is not None counts."""
     questions: Sequence[Callable[[Emitter, BinOp], CondValue | None]]
-    """Comparisons that the compiler answers: ``type(x) is int``; the first answer that is not None counts."""
+    """Comparisons that the compiler evaluates: ``type(x) is int``; the first result that is not None counts."""
 
 
 class Emitter:
@@ -346,7 +346,7 @@ class Emitter:
         return self.insert_node("prim::unchecked_cast", range, [either], [NUMBER]).output
 
     def split(self, value: Value, range: SourceRange, emit: Callable[[Value], Value]) -> Value:
-        """Emit what is made of a value that is a Tensor or a number, once for each.
+        """Emit the uses of a value that is a Tensor or a number, once for each.
 
         Where only one of the two can be compiled, the program raises TypeError if the value is the other.
         """

@@ -50,7 +50,7 @@ class BackendOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> BackendOptions:
-        """Return those that were given, the others as they are by default.
+        """Return the given options, with defaults for the others.
 
         Raises:
             TypeError: one is unknown, or no bool.

@@ -28,7 +28,7 @@ class CompiledGraph:
 
     compile_id: str
     places: frozenset[tuple[str, int]] = frozenset()
-    """The lines of the function that was compiled, by file and number, that the graph came from."""
+    """The source lines of the compiled function that the graph was captured from, by file and number."""
     functions: list[Function] = field(default_factory=list)
 
 

@@ -46,8 +46,7 @@ _OF_TRANSFORMS: Final = "torch._functorch.predispatch"
 
 
 def without_transforms(program: ExportedProgram) -> ExportedProgram:
-    """Return ``program`` with the operators that calls of ``torch.vmap`` and the like come to, in place of these
-    calls."""
+    """Return ``program`` with calls of ``torch.vmap`` and the like replaced by their operators."""
     if not any(
         node.op == "call_function" and getattr(node.target, "__module__", "") == _OF_TRANSFORMS
         for module in program.graph_module.modules()

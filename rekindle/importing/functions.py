@@ -111,7 +111,7 @@ def _caller(
     target: Any, leaves: Sequence[Any], spec: pytree.TreeSpec, places: Sequence[int], kept: Sequence[int]
 ) -> Callable[..., Any]:
     """Return a function of the values among ``leaves`` that calls ``target`` with all of them, and returns the leaves
-    of what that gives whose numbers are ``kept``."""
+    of its result whose numbers are ``kept``."""
     constants = [None if isinstance(leaf, Value) else leaf for leaf in leaves]
 
     def call(*values: Any) -> Any:

@@ -36,8 +36,8 @@ def check_arguments(
     placeholders: Sequence[fx.Node],
     values: Sequence[Value],
 ) -> None:
-    """Have the program raise a RuntimeError where an argument is not as it was exported for. ``leaves`` are the
-    arguments, with what the graph calls them and the values that stand for them."""
+    """Have the program raise a RuntimeError if an argument violates the export's constraints. ``leaves`` are the
+    arguments, with their names in the graph and their values."""
     guards = _Guards(reader, program)
     for leaf, node, value in zip(leaves, placeholders, values, strict=True):
         if isinstance(leaf.argument, ConstantArgument):

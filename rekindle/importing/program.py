@@ -174,7 +174,7 @@ class _Import:
 
 
 def _is_same(imported: ImportedValue, held: ImportedValue) -> bool:
-    """Return whether a value is ``held`` itself, or what operators gave that write to it in place."""
+    """Return whether a value is ``held`` itself, or the result of in-place operators on it."""
     while isinstance(imported, Value) and imported is not held:
         node = imported.node
         schema = node.schema

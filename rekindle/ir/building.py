@@ -1,4 +1,4 @@
-"""Building nodes as PyTorch's functions make tensors.
+"""Builders: construct nodes by calls of PyTorch's functions.
 
 ``graph.inserting_before(node)``, ``inserting_after`` and ``inserting_at_end`` yield a :class:`Builder`::
 
@@ -56,7 +56,7 @@ class BuilderFrontend(Protocol):
         """Return the result of a function: of its code, or of a call of it."""
 
     def code(self, graph: Graph, text: str, names: Mapping[str, NamedValue], range: SourceRange, up: int) -> Value:
-        """Return the value of an expression in TorchScript, for a caller ``up`` frames above the one who asks."""
+        """Return the value of an expression in TorchScript, for a caller ``up`` frames above."""
 
 
 emission: Final = LayerHook[BuilderFrontend]("rekindle.transforms.editing")
@@ -291,7 +291,7 @@ class Builder:
 
 
 class _UndoOnError:
-    """Takes out again what was made within, where that raises."""
+    """Removes the nodes made within, if the block raises."""
 
     __slots__ = ("graph", "start")
 

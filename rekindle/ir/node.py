@@ -193,7 +193,7 @@ class Node:
         self._prev: Node | None = None
         self._position = 0
         self._operator: Operator | str | None = None
-        """The operator, once it has been asked for; before that its name, where it is known from a file."""
+        """The operator, once it has been looked up; before that its name, if it is known from a file."""
 
     # ----------------------------------------------------------------------------------------- reading
 
@@ -322,7 +322,7 @@ class Node:
         return self
 
     def set_operator(self, operator: Operator | None) -> Node:
-        """Say which overload this node calls, where it is known; else it is found from the types of the inputs."""
+        """Set the overload that this node calls, if it is known; else it is resolved from the types of the inputs."""
         self._operator = operator
         return self
 

@@ -68,7 +68,7 @@ _JOINING: Final = frozenset({"aten::set_", "aten::set_data"})
 """Kinds that make tensors share memory that did not share it before."""
 
 _NEW_LISTS: Final = frozenset({"aten::keys", "aten::values", "aten::items"})
-"""Kinds whose results are lists of their own, though their schemas say that these may be anything."""
+"""Kinds whose results are new lists, although their schemas declare the wildcard set."""
 
 
 @cache
@@ -114,7 +114,7 @@ def _parts(argument: Argument, index: int) -> list[_AnnotatedPath]:
 def _trace_result(
     plan: AliasSummary, kind: str, is_generic: bool, result: _AnnotatedPath, arguments: list[_AnnotatedPath]
 ) -> None:
-    """Say what a part of a result may be."""
+    """Record what a part of a result may alias."""
     way = result.place[1]
     if result.sets - {WILDCARD}:
         sources = [part.place for part in arguments if part.sets & result.sets - {WILDCARD}]

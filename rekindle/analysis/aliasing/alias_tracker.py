@@ -287,7 +287,7 @@ class AliasTracker:
     def _solve(
         self, start: Element, known: dict[Element, MemoryLocations], neighbors: Callable[[Element], Iterable[Element]]
     ) -> MemoryLocations:
-        """Unite the locations of all that is reached from ``start``, and from each element on the way.
+        """Unite the locations of all elements reachable from ``start``, and from each element on the way.
 
         This is Tarjan's algorithm: the elements of a strongly connected component have the same answer.
         """

@@ -77,8 +77,8 @@ def _is_insider(frame: FrameType) -> bool:
 
 
 def _front(module: ModuleType) -> type[ModuleType]:
-    """Return a class for ``module`` that answers for the names that are taken. ``torch.jit`` has all of them, also
-    where PyTorch has removed its own; the modules within it have those that they had."""
+    """Return a class for ``module`` that looks up the replaced names. ``torch.jit`` has all of them, even if PyTorch
+    has removed its own; the modules within it have those that they had."""
     shims = {**SHIMS, **_state.substitutes}
     names = shims if module is torch_jit.module() else shims.keys() & vars(module).keys()
     return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, shims[name]) for name in names})

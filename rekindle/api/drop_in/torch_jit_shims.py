@@ -310,7 +310,7 @@ SHIMS: Final[dict[str, Any]] = {
     "unused": modifiers.unused,
     "wait": asynchrony.wait,
 }
-"""The names of ``torch.jit`` that are taken, with what they stand for.
+"""The replaced names of ``torch.jit``, with their replacements.
 
 ``annotate``, ``is_scripting``, ``is_tracing``, ``_unwrap_optional`` and the declarations of overloads are not among
 them: they mean the same to either compiler, and PyTorch's own eager code asks the first three all the time."""

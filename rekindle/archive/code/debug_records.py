@@ -84,7 +84,7 @@ class _Pieces:
 
 @dataclass(slots=True)
 class _Table:
-    """The texts, each once, and the sources that are made of them."""
+    """The texts, each once, and the sources composed of them."""
 
     texts: dict[str, int] = field(default_factory=dict)
     sources: dict[int, tuple[Source, tuple[list[int], int, int]]] = field(default_factory=dict)
@@ -149,8 +149,8 @@ _MAX_LENGTH: Final = 64 << 20
 
 
 class DebugRecords:
-    """The places that a text's parts come from. The pickle is read when the first of them is asked for: errors and
-    the text form of graphs do."""
+    """The source locations of a text. The pickle is read when the first is needed, by an error or the text form of a
+    graph."""
 
     def __init__(self, read: Callable[[], Pickle], text: str) -> None:
         self._read: Callable[[], Pickle] | None = read

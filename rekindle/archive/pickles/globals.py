@@ -1,4 +1,4 @@
-"""The names that a pickle of an archive may mention, and what each stands for. Everything else is refused.
+"""The names that a pickle of an archive may refer to, and their objects. All others are rejected.
 
 Nothing is looked up in Python: a name is a key of the table below, or a class of the program.
 """
@@ -41,7 +41,7 @@ LARGEST: Final = 2**63 - 1
 
 
 class Malformed(Exception):
-    """Something in a pickle that does not fit; the reader says where."""
+    """Something in a pickle is invalid; the reader adds the location."""
 
 
 def check(condition: bool, problem: str) -> None:

@@ -53,8 +53,8 @@ _TAGGED: Final[dict[Type, str]] = {
 
 
 class ValuePickler:
-    """Pickles one value. ``name_of`` gives the name under which the archive has a class or an enum, ``annotation_of``
-    how it writes a type."""
+    """Pickles one value. ``name_of`` returns the name of a class or an enum in the archive, ``annotation_of`` the text
+    of a type."""
 
     def __init__(
         self,

@@ -279,7 +279,7 @@ def _mode_of(file: IO[bytes]) -> int | None:
 
 
 def _inflate(name: str, stored: memoryview, size: int) -> bytes:
-    """``stored`` decompressed, which must give exactly ``size`` bytes; never more than that is held in memory."""
+    """Return ``stored`` decompressed, which must be exactly ``size`` bytes; never more than that is held in memory."""
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         out = machine.decompress(stored, size + 1)

@@ -12,7 +12,7 @@ from rekindle.ops.registration.declare import implements
 
 
 def _axes(rank: int, dim: int | Sizes | None) -> list[int]:
-    """Return the dimensions of a reduction; none given means all."""
+    """Return the dimensions of a reduction: all if none are given."""
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return list(range(rank))
     named = [dim] if isinstance(dim, int) else dim
@@ -38,7 +38,7 @@ def summed(self: Tensor, dim: Sizes | None) -> Tensor:
 
 @implements("autodiff::mean_over(Tensor self, int[]? dim) -> Tensor")
 def mean_over(self: Tensor, dim: Sizes | None) -> Tensor:
-    """Return the mean over ``dim``, which stays with length 1."""
+    """Return the mean over ``dim``, which is kept with length 1."""
     return self.mean(_axes(self.dim(), dim), keepdim=True)
 
 

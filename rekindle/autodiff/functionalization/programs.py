@@ -50,7 +50,7 @@ class _CurrentValues:
     """The current values at a point of the program."""
 
     now: dict[Value, Value] = field(default_factory=dict)
-    """For each whole that was written to: what it is by now."""
+    """Current versions of written values."""
     stale: dict[Value, Node] = field(default_factory=dict)
     """Values whose contents are unknown, with the node that wrote to memory that they may share."""
 
@@ -350,7 +350,7 @@ class _Functional:
 
 
 def _plain(whole: Value) -> Type:
-    """Return the type of ``whole`` without what it says of dtypes and sizes."""
+    """Return the type of ``whole`` without dtypes and sizes."""
     return TENSOR if isinstance(whole.type, TensorType) else whole.type
 
 

@@ -79,7 +79,7 @@ class _ResidualStasher:
         return self.graph.add_input(type=value.type)
 
     def _forget(self, value: Value) -> None:
-        """Take away the input that stands for ``value``, which nothing uses any more."""
+        """Remove the input for ``value``, which is no longer used."""
         read = self.backward.read
         index = read.index(value)
         self.graph.block.erase_input(len(self.graph.inputs) - len(read) + index)

@@ -1,4 +1,4 @@
-"""Loops that have a derivative as a whole: nothing outside sees into them, and what they give is new."""
+"""Loops that are differentiated as a unit: no intermediate value escapes, and the results are new."""
 
 from __future__ import annotations
 

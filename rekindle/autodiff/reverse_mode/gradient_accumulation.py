@@ -46,8 +46,8 @@ _INVARIANT: Final = {
 }
 """The kinds of what iterations add, with the arguments that must be the same in all iterations."""
 MAX_ELEMENTS: Final = 1 << 17
-"""The elements of gradients that are collected before they are used: products of so many rows are efficient, and take
-little memory."""
+"""Number of elements of gradients that are collected before they are used: products of so many rows are efficient, and
+take little memory."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -185,7 +185,7 @@ class _Batch:
                 use.user.replace_input(use.offset, total)
 
     def _is_enough(self, graph: Graph) -> Value:
-        """Insert the test whether so many gradients have been collected as are worth while."""
+        """Insert the test of whether enough gradients have been collected."""
         count = graph.insert("aten::len", [self.lists[self.gradient]])
         elements = graph.insert("aten::mul", [graph.insert("aten::numel", [self.gradient]), count])
         return graph.insert("aten::ge", [elements, MAX_ELEMENTS])
@@ -240,7 +240,7 @@ def _listed(graph: Graph, values: Sequence[Value], type: Type) -> Value:
 
 
 def _defined(graph: Graph, value: Value, type: Type) -> Value:
-    """Return a sum that is there in any case, if ``type`` says so."""
+    """Return a sum as a value that always exists, if ``type`` requires that."""
     if isinstance(type, OptionalType):
         return value
     return graph.insert_node(graph.create("prim::unchecked_unwrap_optional", [value], types=[type])).output

@@ -77,7 +77,7 @@ class BlockBackward:
     gradients: dict[Value, GradientTree] = field(default_factory=dict)
     places: GradientRegions = field(init=False)
     place: GradientRegion = field(init=False)
-    """Where the step at hand goes."""
+    """Region of the current step."""
 
     def __post_init__(self) -> None:
         self.place = GradientRegion(self.block)
@@ -143,7 +143,7 @@ class BlockBackward:
         return self.gradients.get(value)
 
     def as_value(self, gradient: GradientTree) -> Value:
-        """Return ``gradient`` as one value, where the step at hand goes."""
+        """Return ``gradient`` as one value, in the region of the current step."""
         return self.places.value(gradient, self.place)
 
     # ------------------------------------------------------------------------------------------------------------ steps
@@ -298,7 +298,7 @@ class BlockBackward:
 
 
 def _is_plain(type: Type) -> bool:
-    """Return whether PyTorch's autograd can be asked for the gradient of a value of this type."""
+    """Return whether PyTorch's autograd computes gradients of values of this type."""
     if isinstance(type, (OptionalType, ListType)):
         return isinstance(type.element, TensorType) or _is_plain(type.element)
     return isinstance(type, TensorType)

@@ -1,4 +1,4 @@
-"""Descriptors: texts that say what a word holds.
+"""Descriptors: texts that describe the contents of words.
 
 ==========  ==============================================================
 ``i f b``   an int, a float, a bool: the word itself

@@ -245,7 +245,7 @@ def keep_tensors(each: Object | None) -> None:
 
 @native
 def keep_memory(tensor: Tensor) -> None:
-    """Give the storage of a tensor memory of its own, if that is the caller's, and point the tensor to it.
+    """Copy the storage of a tensor to memory of its own, if it is the caller's, and point the tensor to it.
 
     The storage remembers in ``handle`` where its memory was, for its other tensors."""
     storage = tensor.storage

@@ -105,7 +105,7 @@ class Record(Object):
 
 
 class Storage(Object):
-    """Memory of tensors. It is freed by what ``owner`` says."""
+    """Memory of tensors. ``owner`` determines how it is freed."""
 
     address: Address
     bytes: int

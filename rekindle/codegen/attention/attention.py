@@ -27,7 +27,7 @@ _BLOCK: Final = 32
 _LINE: Final = 64
 """Bytes of a line of the cache."""
 _GRAIN: Final = 1 << 18
-"""Multiplications for which another thread is worth its start."""
+"""Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
 """Of how many sizes and strides what a call needs is kept."""
 

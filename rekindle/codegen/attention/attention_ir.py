@@ -27,7 +27,7 @@ from rekindle.codegen.loop_ir.scalar_types import F32
 
 NAME: Final = "attention"
 KEYS_AT_A_TIME: Final = 128
-"""Products with so many values are summed up before the sum is added to what is in memory."""
+"""Number of keys whose products are accumulated before the sum is added to memory."""
 
 
 class AttentionWord(IntEnum):
@@ -43,7 +43,7 @@ class AttentionWord(IntEnum):
     """Of all threads."""
     HEADS = 6
     GROUP = 7
-    """So many heads share their keys and values."""
+    """Number of heads that share their keys and values."""
     QUERIES = 8
     KEYS = 9
     DIMENSIONS = 10

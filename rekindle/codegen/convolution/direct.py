@@ -25,7 +25,7 @@ LONGEST_SUM: Final = 256
 _CHUNK: Final = range(32, 193)
 """Number of channels in a chunk, if there are more."""
 GRAIN: Final = 1 << 19
-"""Multiplications for which another thread is worth its start."""
+"""Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
 """Of how many sizes of images what a call needs is kept."""
 _MAX_LAUNCHED_PARTS: Final = 64

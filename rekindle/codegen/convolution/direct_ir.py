@@ -57,7 +57,7 @@ class DirectWord(IntEnum):
     KERNEL_COLUMN_STEP = 14
     CHUNKS = 15
     CHANNELS = 16
-    """Input channels of a place come in chunks of so many."""
+    """Number of input channels in a chunk."""
     ADDS_CHUNKS = 17
     """Whether the sums of chunks are added to totals in memory: long sums in one number lose digits."""
     OUTPUT_STEP = 18
@@ -85,11 +85,11 @@ class DirectWord(IntEnum):
 
 WORDS: Final = len(DirectWord)
 _MIN_FETCHING_ROWS: Final = 2
-"""Tiles of so few positions read weights as fast as they come from memory."""
+"""Tiles of at most this many positions read weights as fast as memory delivers them."""
 
 
 def function_name(kind: str, rows: int) -> str:
-    """Return the name of the function of a kind (``dense``, ``depthwise``, ``scattered``) for tiles of so many
+    """Return the name of the function of a kind (``dense``, ``depthwise``, ``scattered``) for tiles of ``rows``
     positions."""
     return f"{kind}{rows}"
 

@@ -47,7 +47,7 @@ class WinogradWord(IntEnum):
     """As many as an image has channels."""
     CHANNELS = 8
     CHUNK = 9
-    """Products of so many channels are summed up before the sum is added to what is in memory."""
+    """Number of channels whose products are accumulated before the sum is added to memory."""
     OUTPUTS = 10
     """Channels of the result."""
     HEIGHT = 11

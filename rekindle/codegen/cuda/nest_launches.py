@@ -29,9 +29,9 @@ MAX_BLOCKS: Final = 1024
 LONG_ROW: Final = 1 << 16
 """Rows of more elements are left to PyTorch, unless there are …"""
 MANY_ROWS: Final = 64
-"""… so many: a row has one block."""
+"""… of at least this many: a row has one block."""
 FEW_VECTORS: Final = 64
-"""Of rows of so many vectors each thread has one."""
+"""Maximum number of vectors of a row for which each thread has one."""
 MIN_SHARED_ROWS: Final = 64
 """Minimum number of rows per block, if several share the rows."""
 

@@ -191,7 +191,7 @@ def _product(f: FunctionBuilder, first: int, count: int) -> str:
 def _whole(
     f: FunctionBuilder, pointers: str, nest: LoopNest, number: int, total: str, lanes: int, grain: int | None
 ) -> None:
-    """Run the phases of a nest that folds everything, each on as many threads as it is worth."""
+    """Run the phases of a full reduction, each on as many threads as pay."""
     known, parts = f"%known{number}", f"%parts{number}"
     most = max(map(slots_of, nest.phases))
     f.emit(f"{known} = alloca [{sum(map(slots_of, nest.phases))} x i64], align 8")
@@ -224,8 +224,8 @@ def _shared(
     grain: int | None,
     join: Callable[[], None] | None = None,
 ) -> None:
-    """Run ``total`` iterations of the function ``name``, with ``work`` elements, on as many threads as it is worth, and
-    as there are; ``call`` does all of them."""
+    """Run ``total`` iterations of the function ``name``, with ``work`` elements, on as many threads as pay and exist;
+    ``call`` runs all of them."""
     if grain is None:
         f.emit(f"call void {call}")
         return

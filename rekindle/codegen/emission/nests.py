@@ -241,7 +241,7 @@ class NestWriter:
         self.walks.vectors(length, ways_of(phase) if folds else 1, body)
 
     def _numbers(self, fold: ReductionWriter, first: str, at: str) -> str:
-        """Return the numbers of the elements that a vector holds, if the reduction asks for them."""
+        """Return the indices of the elements of a vector, if the reduction needs them."""
         if fold.slots == 1:
             return ""
         f, lanes = self.f, self.lanes

@@ -66,7 +66,7 @@ class ReductionWriter:
 
     @property
     def scalars(self) -> tuple[ScalarType, ...]:
-        """The types of what is folded: of the value, and of its index where that is asked for."""
+        """The accumulator types: of the value, and of its index if that is needed."""
         return (self.scalar, I64) if self._has_index else (self.scalar,)
 
     def _types(self, lanes: int) -> list[str]:
@@ -194,7 +194,7 @@ class ReductionWriter:
         )
 
     def _is_beyond(self, a: str, b: str, lanes: int) -> str:
-        """Return whether ``a`` is larger than ``b``, or smaller, as it is asked for; false with a NaN."""
+        """Return whether ``a`` is larger than ``b``, or smaller, depending on the reduction; false with a NaN."""
         larger = self.reduction.kind in ("maximum", "argmaximum")
         type = vector(element_type(self.scalar), lanes)
         if self.scalar.is_float:

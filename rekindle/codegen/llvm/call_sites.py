@@ -1,4 +1,4 @@
-"""Kernels called with Tensors, as Python has them, without Python in between.
+"""Call sites of kernels that take Python's Tensors, without Python code in between.
 
 A :class:`TensorCallSite` is one place in a program where a kernel is called. Its ``function`` is a C function that
 looks at its arguments natively (class, dispatch keys, gradients, dtype, sizes, strides), finds a :class:`CachedLaunch`

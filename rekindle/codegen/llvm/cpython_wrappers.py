@@ -42,7 +42,7 @@ _UNPACK: Final = {
     "double": ("call double @PyFloat_AsDouble", "fcmp oeq double {0}, -1.0"),
     "i1": ("call i32 @PyObject_IsTrue", "icmp slt i32 {0}, 0"),
 }
-"""By type: the call that takes a number out of an object, and what its answer looks like where that failed."""
+"""By type: the call that unboxes a number, and the test of its failure."""
 
 
 def wrapper_ir(name: str, parameters: Sequence[str], result: str | None, *, without_gil: bool = False) -> str:

@@ -30,7 +30,7 @@ from rekindle.codegen.llvm.target import Target, host_target
 from rekindle.ir.profiling import recorded
 
 REVISION: Final = 3
-"""Part of the key of objects on disk: raise it when what is made of the same text changes."""
+"""Part of the key of objects on disk: increment it when the output for equal modules changes."""
 
 _SPEED: Final = 3
 """LLVM's optimization level: as ``-O3``."""
@@ -65,8 +65,8 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class LazyModule:
-    """A text that is written where it is needed: code that is found on disk does without. Sources of the same ``name``
-    write the same text for the same target, as long as the code generator stays as it is."""
+    """A module that is generated when needed: code that is found on disk needs none. Sources of equal ``name`` generate
+    equal modules for the same target, as long as the code generator is unchanged."""
 
     name: str
     write: Callable[[], str]
@@ -142,9 +142,9 @@ def compile_module(
     libraries: Sequence[Library] = (),
     is_shared: bool = True,
 ) -> NativeCode:
-    """Code made of a text for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal texts
-    share their code while it lives, if ``is_shared``: not where ``libraries`` differ. ``cache`` says whether to look
-    for it on disk and to keep it there; what is not defined is looked up in ``libraries`` first.
+    """Compile a module for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal modules
+    share their code while it is alive, if ``is_shared``: not if ``libraries`` differ. ``cache``: whether to use the
+    disk cache. Undefined symbols are looked up in ``libraries`` first.
 
     Raises:
         CodegenError: LLVM refuses the text.
@@ -279,8 +279,8 @@ def _numbered(text: str) -> str:
 
 @cache
 def _linker() -> Any:
-    """JITLink gives all sections of an object one piece of memory. The other linker of LLVM maps them one by one; where
-    two came to lie more than 2 GiB apart, their relocations did not fit, and LLVM aborted the process."""
+    """Return a linker. JITLink allocates all sections of an object together. LLVM's other linker maps them one by one;
+    if two are more than 2 GiB apart, relocations overflow, and LLVM aborts the process."""
     return llvm().create_lljit_compiler(use_jit_link=True, suppress_errors=True)
 
 

@@ -32,7 +32,7 @@ ACCURACY: Final[Mapping[str, str]] = {
 
 _OF_TWO: Final = frozenset({"atan2", "pow", "hypot", "fmod", "nextafter"})
 _COMPOSED: Final = frozenset({"sigmoid"})
-"""Functions that are made of others."""
+"""Functions that are composed of others."""
 
 
 class UnsupportedFunction(RekindleError):

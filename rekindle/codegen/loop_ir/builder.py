@@ -12,7 +12,7 @@ from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64, I64, ScalarTyp
 
 
 class Unsupported(Exception):
-    """No kernel can be made of this; the text says why, for people."""
+    """The graph has no kernel; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

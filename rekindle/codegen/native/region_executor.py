@@ -43,7 +43,7 @@ def native_region(node: Node) -> Operation:
 
 
 def region_text(graph: Graph) -> str:
-    """Return the module that is made of a region."""
+    """Return the LLVM module of a region."""
     region = NativeWriter().function(graph, "region")
     entry = entry_text("region", kinds_of(graph.inputs), kinds_of(graph.outputs))
     return region_module(_library_text(), region + entry)

@@ -24,7 +24,7 @@ DOUBLES: Final = (0, 4)
 _RESULT: Final = int(FrameField.RESULT)
 _THREAD: Final = int(FrameField.THREAD)
 _PATIENCE: Final = 8
-"""After so many operators the GIL is released, which takes 60 ns with taking it again."""
+"""Number of operators after which the GIL is released; releasing and taking it again takes 60 ns."""
 _OFFSET: Final = 1 << 63
 """PY_VECTORCALL_ARGUMENTS_OFFSET: the word in front of the arguments may be overwritten."""
 
@@ -113,7 +113,7 @@ end:
 
 
 def aten_handler_name(stack: int, doubles: int, result: str) -> str:
-    """Return the name of the handler that passes so many words on the stack and so many floating-point numbers;
+    """Return the name of the handler that passes ``stack`` words on the stack and ``doubles`` floating-point numbers;
     ``result`` is ``i64`` or ``double``."""
     return f"aten_{stack}_{doubles}_{result}"
 

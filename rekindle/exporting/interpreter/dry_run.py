@@ -1,4 +1,4 @@
-"""Trying a way through the program without recording it, to see what it reads, writes and leaves.
+"""Dry run: follow a path of the program without recording it, to find what it reads, writes and results in.
 
 ``torch.cond`` and ``while_loop`` want to know before they trace a branch what goes into it and what comes out. So each
 way is walked twice: once on stand-ins for all tensors, with the tracer looking away, and once more when the operator
@@ -57,7 +57,7 @@ class DryRun:
     memory: set[int] = field(default_factory=set)
     """The memory that it wrote to, stand-ins included."""
     asserts: bool = False
-    """Whether it checks something, so that it must run though nothing comes of it."""
+    """Whether it has an assertion, so that it must run even if its results are unused."""
 
 
 @contextmanager
@@ -163,7 +163,7 @@ class Operands:
         return found
 
     def write_back(self, results: Sequence[Tensor]) -> None:
-        """Write to the leaves what an operator says that they hold now."""
+        """Write the results of an operator back to the leaves that it changed."""
         for (key, tensor), new in zip(self.written.items(), results, strict=True):
             tensor.copy_(new if key in self.differentiable_writes else new.detach())
 

@@ -26,7 +26,7 @@ from rekindle.ir.graph import Node
 from rekindle.ir.graph_function import GraphFunction
 
 MAX_NODES: Final = 200_000
-"""So many nodes of a run are looked at, and no more."""
+"""Maximum number of nodes of a run that are recorded."""
 
 _SILENT: Final = frozenset({"prim::Print", "archive::Print", "aten::warn", "aten::save"})
 

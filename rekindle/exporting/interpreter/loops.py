@@ -361,7 +361,7 @@ def _shape(tensor: Tensor) -> str:
 
 
 def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: _Loop) -> None:
-    """Refuse a body that writes to what others can see in a way that cannot be carried."""
+    """Reject a body that writes to escaping memory in a way that cannot be carried."""
     shared = loop.operands.shared_memory() is not None
     seen = {
         leaf.untyped_storage()._cdata for leaf in machine.leaves_of(machine.frames).values() if isinstance(leaf, Tensor)

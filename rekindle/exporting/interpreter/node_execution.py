@@ -56,8 +56,8 @@ class ExportInterpreter(SymbolicInterpreter):
     """A machine that knows every kind of node."""
 
     def execute(self, frame: Frame, node: Node) -> None:
-        """Run ``node``; where it has no form, note that, and continue as
-        :mod:`rekindle.exporting.interpreter.example_fallback` says."""
+        """Run ``node``; if it is unsupported, record that, and continue by
+        :mod:`rekindle.exporting.interpreter.example_fallback`."""
         depth = len(self.frames)
         try:
             self.step(frame, node)

@@ -63,7 +63,7 @@ class AbstractState:
 
 @dataclass(slots=True, frozen=True)
 class Unchanged:
-    """One value in both, as it is called in the world before."""
+    """A value that is equal in both states, by its name in the earlier state."""
 
     value: Any
 
@@ -159,8 +159,8 @@ class JoinedState:
         return found
 
     def built(self, leaves: Sequence[Any], copier: StateCopier | None = None) -> list[Any]:
-        """Return the values, with ``leaves`` in the slots. The containers of before are changed to what they hold now:
-        those of the world before, or the copies that ``copier`` has made of them."""
+        """Return the values, with ``leaves`` in the slots. Earlier containers are updated to their new contents: those
+        of the earlier state, or the copies that ``copier`` has made of them."""
         made_before: dict[int, Any] = {}
         inside: Callable[[Any], Any] = (lambda value: value) if copier is None else copier.copy
 

@@ -57,8 +57,8 @@ class Activation:
 
 @dataclass(slots=True)
 class Frame:
-    """A block that runs. ``node`` comes next; ``owner`` is the node that the block belongs to, or that called it, and
-    None for the outermost. ``iteration`` counts those of a loop that is unrolled."""
+    """A block in execution. ``node`` is next; ``owner`` is the node that the block belongs to, or that called it, and
+    None for the outermost. ``iteration`` counts the iterations of an unrolled loop."""
 
     activation: Activation
     block: Block
@@ -117,7 +117,7 @@ class ExportSession:
     external_storages: set[int] = field(default_factory=set)
     """The memory of arguments, parameters and buffers."""
     asks_dtype: bool = False
-    """Whether the program has asked for a dtype."""
+    """Whether the program has queried a dtype."""
     dry_run_depth: int = 0
     """Number of nested dry runs in progress; these record nothing."""
     subgraph_depth: int = 0
@@ -125,7 +125,7 @@ class ExportSession:
 
     @property
     def is_unconditional(self) -> bool:
-        """Whether the exported program is sure to come to where the machine is."""
+        """Whether the exported program certainly reaches the current execution point."""
         return not self.dry_run_depth and not self.subgraph_depth
 
     @contextmanager
@@ -148,7 +148,7 @@ class ExportSession:
 
 
 class SymbolicInterpreter:
-    """A run of a program, or of a part of it: ``frames`` says where it is."""
+    """A symbolic execution of a program, or of a part of it, at the execution point ``frames``."""
 
     def __init__(
         self, session: ExportSession, frames: list[Frame], constants: dict[int, Tensor], kept: list[Any]
@@ -191,11 +191,11 @@ class SymbolicInterpreter:
         return self.result
 
     def execute(self, frame: Frame, node: Node) -> None:
-        """Run ``node``; :mod:`rekindle.exporting.interpreter.node_execution` says how."""
+        """Run ``node``: see :mod:`rekindle.exporting.interpreter.node_execution`."""
         raise NotImplementedError
 
     def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """Return the outputs of a node that is neither a constant nor changes which node comes next."""
+        """Return the outputs of a node that is neither a constant nor control flow."""
         raise NotImplementedError
 
     def _leave(self, frame: Frame) -> None:
@@ -226,7 +226,7 @@ class SymbolicInterpreter:
         raise NotImplementedError
 
     def bind(self, activation: Activation, node: Node, values: Iterable[Any]) -> None:
-        """Give the outputs of ``node`` their values."""
+        """Bind the outputs of ``node`` to values."""
         activation.env.update(zip(node.outputs, values, strict=True))
 
     def enter_block(
@@ -299,7 +299,7 @@ class SymbolicInterpreter:
         return found
 
     def surviving(self, frames: Sequence[Frame]) -> list[Any]:
-        """Return the containers that ``frames``, or who looks at what the machine keeps, may still come to."""
+        """Return the containers that ``frames``, or users of the final state, may still access."""
         found: dict[int, Any] = {}
         for value in self.kept:
             _collect(value, found)

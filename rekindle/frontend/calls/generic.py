@@ -1,5 +1,5 @@
-"""Functions that take what a call gives them: parameters without annotations, ``*args`` and ``**kwargs``, functions as
-arguments.
+"""Generic functions, compiled for the arguments of each call: parameters without annotations, ``*args`` and
+``**kwargs``, functions as arguments.
 
 Such a function is compiled once for each combination of what it is given. Values of the graph become parameters of the
 compiled function; what only the compiler knows, such as a function, is known within it, too.
@@ -28,7 +28,7 @@ FlattenedArguments = Sequence["tuple[str, FlattenedValue]"]
 
 @dataclass(eq=False)
 class GenericFunction:
-    """A definition that is compiled for what its calls give it."""
+    """A definition that is compiled for the arguments of its calls."""
 
     name: str
     definition: Def

@@ -1,4 +1,4 @@
-"""Compiles a generic function for what a call gives it (:mod:`rekindle.frontend.calls.generic`)."""
+"""Monomorphization: compile a generic function for the arguments of a call (:mod:`rekindle.frontend.calls.generic`)."""
 
 from __future__ import annotations
 

@@ -150,8 +150,8 @@ def _into(
     self_value: NamedValue | None,
     out: NamedValue,
 ) -> Value | None:
-    """Return the call of an operator that writes its results to the tensors of a tuple, as the overload with so many of
-    them has it."""
+    """Return the call of an operator that writes its results to the tensors of a tuple, by the overload with as many
+    ``out`` arguments."""
     parts = unpack_tuple(graph, out.materialize(graph), range)
     for operator in REGISTRY.overloads(kind):
         names = [item.name for item in operator.schema.arguments if item.is_out]
@@ -175,7 +175,7 @@ def _fitted(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> Iterator[_Given]:
-    """Yield the arguments as they are, then as each overload wants them."""
+    """Yield the arguments unchanged, then as each overload expects them."""
     yield self_value, list(args), list(kwargs)
     for operator in REGISTRY.overloads(kind):
         declared = list(operator.schema.arguments)

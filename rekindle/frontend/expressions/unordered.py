@@ -1,4 +1,4 @@
-"""Iterate where the order in which elements come does not show: over a set, too."""
+"""Iteration whose order is unobservable: over a set, too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPREHENSIONS: Final = {view.KIND: view for view in (GeneratorExpr, ListComp, S
 
 
 def elements_in_any_order(emitter: Emitter, expr: Expr) -> Value:
-    """Return the elements of what ``expr`` gives, as a list whose order is not to count."""
+    """Return the elements of ``expr``, as a list in arbitrary order."""
     if expr.tree.kind in COMPREHENSIONS:
         emitter.order_free.update(iterables_of(expr))
     return elements_of_value(emitter, emitter.emit_sugared(expr), expr.range)

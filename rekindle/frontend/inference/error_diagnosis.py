@@ -183,7 +183,7 @@ def _blame_assumption(emitter: Emitter, error: CompileError, names: list[str], t
 
 
 def _asks_for_types(tree: Tree) -> bool:
-    """Return whether other types would decide what is looked at, so that what is wrong may not be seen."""
+    """Return whether a compile-time condition depends on types, so that an error may be hidden."""
     return asks_compiler(Expr(tree)) or any(each.kind in ("is", "is_not") for each in tree.walk())
 
 

@@ -93,7 +93,7 @@ class FirstAssignment:
     """How other branches begin the same variable: what its uses show holds of those, too."""
 
     def joined(self, other: FirstAssignment) -> FirstAssignment:
-        """Return the origin of a variable that one branch begins as this one says, and another branch as ``other``."""
+        """Return the origin of a variable that one branch begins as this one, and another branch as ``other``."""
         known = {id(origin) for origin in self.all}
         return replace(self, others=(*self.others, *(origin for origin in other.all if id(origin) not in known)))
 
@@ -149,7 +149,7 @@ class TypeEvidence:
         raise RestartEmission
 
     def learn_widened(self, loop: tuple[int, int], variable: str, type: Type) -> None:
-        """Take note that a variable is of ``type`` when the body of a loop is entered.
+        """Record that a variable is of ``type`` at the entry of a loop body.
 
         Raises:
             RestartEmission: this was not known.
@@ -183,7 +183,7 @@ class TypeEvidence:
         return value
 
     def learn_contents(self, origin: FirstAssignment, container: Type, wanted: Type) -> None:
-        """Take note that a list or dict of the type ``container`` is to hold what a ``wanted`` holds.
+        """Record that a list or dict of the type ``container`` must hold the elements of ``wanted``.
 
         Raises:
             RestartEmission: its elements are to have a wider type.
@@ -218,7 +218,7 @@ class TypeEvidence:
         return True
 
     def record(self, origin: FirstAssignment, **parts: Type) -> None:
-        """Take note of what a use shows.
+        """Record evidence from a use.
 
         Raises:
             RestartEmission: the variable is to have another type than it has.
@@ -298,7 +298,7 @@ def _is_number(value: Expr) -> bool:
 
 
 def sides_of(choice: TernaryIf) -> tuple[Expr, Expr]:
-    """Return the two values of which ``choice`` gives one."""
+    """Return the two alternatives of ``choice``."""
     return choice.true_expr, choice.false_expr
 
 
@@ -312,7 +312,7 @@ def literal_of_dict(call: Apply) -> DictLiteral:
 
 
 def _as_literal(value: Expr) -> Expr:
-    """Return the literal that ``dict(loss=0.0)`` is; other expressions as they are."""
+    """Return the literal equivalent to ``dict(loss=0.0)``; other expressions unchanged."""
     call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
     is_dict = call is not None and call.callee_name == "dict" and not call.inputs
     return literal_of_dict(call) if call is not None and is_dict else value

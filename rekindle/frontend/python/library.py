@@ -1,4 +1,4 @@
-"""Functions of Python's library, written as programs: each is compiled for what its calls give it.
+"""The prelude of Python's library, written as programs: each function is compiled for the arguments of its calls.
 
 They are what Python's are but for the classes of their errors where the operators that they use raise others.
 """
@@ -50,7 +50,7 @@ _OPERATORS: Final = {
 
 @lru_cache(maxsize=1)
 def _sources() -> dict[str, str]:
-    """Return the text of each function. It is read when it is first asked for."""
+    """Return the source of each function, read when first needed."""
     found: dict[str, str] = {}
     for file in _FILES:
         text = PRELUDE.joinpath(f"{file}.py").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Calls of ``itertools``, ``heapq``, ``bisect``, ``functools`` and ``operator`` whose arguments the compiler looks at.
+"""Calls of ``itertools``, ``heapq``, ``bisect``, ``functools`` and ``operator`` whose arguments the compiler inspects.
 
 What they make lists of is a list here at once; what has no end is gone over where a loop stops it.
 """
@@ -37,7 +37,7 @@ _WITH_A_KEY: Final = {
     **{name: f"{name}_by" for name in ("nlargest", "nsmallest")},
     **{name: f"{name}_by" for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")},
 }
-"""Functions that take a key, and those that look at it."""
+"""Functions that take a key, and their implementations with one."""
 
 _LAZY: Final = (MappedValue, IterableTree, RangeValue, InfiniteIterator, IsliceValue)
 

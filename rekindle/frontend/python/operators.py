@@ -47,7 +47,7 @@ from rekindle.syntax.views import (
 )
 
 _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
-"""Whether the operands change places, and what two equal lists give."""
+"""Whether the operands are exchanged, and the result for two equal lists."""
 
 
 _CHANGED_PLACES: Final = {"+": "+", "*": "*", "==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}

@@ -50,7 +50,7 @@ def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> N
 
 
 def _differs_from_library(node: Node) -> bool:
-    """Return whether ``torch.name`` of an archive means something else than this operator of ``aten``."""
+    """Return whether ``torch.name`` of an archive has other semantics than this operator of ``aten``."""
     return "math" in node.attributes or (node.operator is not None and differs_in_archives(node.operator))
 
 
@@ -398,5 +398,5 @@ _AS_PYTHON_MEANS: Final = {
     "aten::percentFormat": "ops.aten.percentFormat",
     "prim::Print": "ops.prim.Print",
 }
-"""Text to be read back says by these names that it means what Python means: ``str(x)`` of an archive is
-``archive::str``. ``torch.jit`` takes both for the same."""
+"""Names of operators with Python's semantics in text to be read back: ``str(x)`` of an archive is ``archive::str``.
+``torch.jit`` does not distinguish them."""

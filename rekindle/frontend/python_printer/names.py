@@ -103,7 +103,7 @@ def named_types_in(type: Type) -> Iterator[NamedType]:
 
 
 def spell(type: Type, name_of: TypeNames) -> str:
-    """Return ``type`` as it is written in source: ``Optional[List[__torch__.m.Net]]``."""
+    """Return ``type`` as source: ``Optional[List[__torch__.m.Net]]``."""
     named = as_named(type)
     if named is not None:
         return name_of(named)

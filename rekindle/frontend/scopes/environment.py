@@ -79,7 +79,7 @@ class Environment:
         self.narrowed: dict[str, Type] = {}
         """The types that variables had before a check showed that they are not None."""
         self.own_names: Callable[[], set[str]] = set
-        """The names that the function assigns anywhere: to it they never mean what is around it."""
+        """Names that the function assigns anywhere: they never refer to enclosing variables."""
         self.private_names: Callable[[], frozenset[str]] = frozenset
         """The variables that alone hold their containers."""
         self.guarded: set[str] = set()
@@ -109,7 +109,7 @@ class Environment:
         return frame
 
     def hidden_variable(self, name: str) -> str:
-        """Return a variable that no name of the program means."""
+        """Return a variable that no name of the program refers to."""
         self._hidden_count += 1
         return f"${self._hidden_count}.{name}"
 
@@ -162,7 +162,7 @@ class Environment:
         return found
 
     def is_builtin(self, name: str, range: SourceRange) -> bool:
-        """Return whether ``name`` means here what Python itself has under it."""
+        """Return whether ``name`` refers to Python's builtin here."""
         if self.is_own(name):
             return False
         return self.find_local(name) is None and self.resolver.resolve_value(name, range, self.graph) is None
@@ -174,7 +174,7 @@ class Environment:
         return variable in self.private_names()
 
     def is_own(self, name: str) -> bool:
-        """Return whether ``name`` means a variable of the function, whatever it means around it."""
+        """Return whether ``name`` refers to a variable of the function, whatever it refers to around it."""
         return self.graph.follows_python and (self.frame.variable(name) != name or name in self.own_names())
 
     def may_be_unassigned(self, name: str, variable: str) -> bool:
@@ -299,7 +299,7 @@ class Environment:
                 self.frame.types[name] = type
 
     def set_flag(self, variable: str, assigned: Value, range: SourceRange) -> None:
-        """Say whether the variable has been assigned, after it was stored."""
+        """Set the flag of whether the variable has been assigned, after it was stored."""
         self._insert_store(FLAG + variable, range, assigned)
         self.has_flags = True
 
@@ -357,7 +357,7 @@ class Environment:
     # --------------------------------------------------------------------------------------- assigning
 
     def assign(self, name: str, range: SourceRange, value: SugaredValue, annotated: Type | None = None) -> None:
-        """Let ``name`` mean ``value`` from here on. ``annotated`` is the type that the assignment declares.
+        """Bind ``name`` to ``value`` from here on. ``annotated`` is the type that the assignment declares.
 
         Raises:
             TypeMismatchError: the variable has another type.
@@ -498,7 +498,7 @@ class Environment:
                 self.evidence.learn_widened(outermost.loop, variable, wider)
 
     def widen_carried(self, loop: SourceRange) -> None:
-        """Give the variables that the loop carries the types that its body has been found to need."""
+        """Widen the variables that the loop carries to the types that its body requires."""
         for variable, type in self.evidence.widened.get((loop.start, loop.end), {}).items():
             known = self.frame.find_type(variable)
             if known is not None and known != type:
@@ -625,7 +625,7 @@ class Environment:
         self.frame.sugared[name] = ERROR_VALUE
 
     def define_static(self, name: str, value: SugaredValue) -> None:
-        """Let ``name`` mean ``value`` in this block, whatever it means around it."""
+        """Bind ``name`` to ``value`` in this block, whatever it refers to around it."""
         name = self.frame.variable(name)
         self.frame.types.pop(name, None)
         self.frame.sugared[name] = value
@@ -700,8 +700,7 @@ def _is_assumed_list(expected: Type, actual: Type) -> bool:
 
 
 def is_meaningful(name: str) -> bool:
-    """Return whether a value may be named so: not a temporary of the compiler, not ``_`` or ``_1``, which mean nothing
-    to a reader."""
+    """Return whether a value may have this name: not a temporary of the compiler, nor ``_`` or ``_1``."""
     if not name or name[0] == "$":
         return False
     if name == "_":

@@ -9,7 +9,7 @@ from rekindle.ir.graph import Value
 from rekindle.ir.types import NONE, OptionalType, Type, unify, union
 
 KNOWN_NONE: Final[Type] = OptionalType(NONE)
-"""Said of a variable that is None: its type stays what it is, and nothing is to be taken out of it."""
+"""Refinement of a variable that is None: its type is unchanged, and it is not unwrapped."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
 
 @dataclass(slots=True)
 class CondValue:
-    """A condition: its bool value, what it says of types, and whether the compiler knows it (``static``).
+    """A condition: its bool value, its type refinements, and whether the compiler knows it (``static``).
 
     Of an ``if`` whose condition is static only the branch that is taken is compiled, which is how programs adapt to
     their configuration.

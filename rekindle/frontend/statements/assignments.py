@@ -139,7 +139,7 @@ def _assign_to_each(emitter: Emitter, targets: Sequence[Expr], value: Expr) -> N
 
 
 def _declared(emitter: Emitter, annotation: Expr) -> Type | None:
-    """Return the type that the annotation of a variable means; None where it means what only Python has."""
+    """Return the type of a variable's annotation; None if it is a type that only Python has."""
     try:
         return parse_type_expression(annotation, emitter.resolver)
     except UndefinedNameError:
@@ -345,7 +345,7 @@ def assign_targets(
 
 
 def assign(emitter: Emitter, target: Expr, value: SugaredValue, range: SourceRange) -> None:
-    """Assign what ``value`` means to one target; ``range`` is the place of the value."""
+    """Assign the sugared value ``value`` to one target; ``range`` is the location of the value."""
     kind = target.tree.kind
     if kind == Var.KIND:
         name = Var(target.tree).name.name
@@ -391,7 +391,7 @@ def _unpack(emitter: Emitter, targets: Sequence[Expr], value: SugaredValue, rang
 
 
 def _unpack_list(emitter: Emitter, targets: Sequence[Expr], star: int, xs: SimpleValue, range: SourceRange) -> None:
-    """``a, *b, c = xs`` of a list: its length is asked, and what is left between becomes a list."""
+    """Emit ``a, *b, c = xs`` of a list: check its length, and collect the middle in a list."""
     graph, least = emitter.graph, len(targets) - 1
     length = emitter.insert("aten::len", range, xs.value)
     least_value, star_value = emitter.literal(least, range), emitter.literal(star, range)

@@ -82,8 +82,8 @@ class TryBody:
         range: SourceRange,
         assigned: Value | None = None,
     ) -> None:
-        """``value`` is assigned to the variable ``name``, which may be one from around the body. ``assigned`` says at
-        run time whether it really is; None: it is."""
+        """Record the assignment of ``value`` to the variable ``name``, which may be a captured one. ``assigned`` is
+        whether it is assigned at run time; None: it is."""
         known = self.outer.find_type(name)
         if known is None:
             if name in self.observed:

@@ -1,4 +1,4 @@
-"""Loops over what their bodies change.
+"""Loops over containers that their bodies change.
 
 Of a list that the body may make longer or shorter, under whatever name, the length is asked before each iteration:
 
@@ -203,7 +203,7 @@ def _is_made(node: Node) -> bool:
 
 
 def _is_made_within(value: Value, body: Block) -> bool:
-    """Return whether ``value`` is a container that the same iteration has made, so that it is not the one gone over."""
+    """Return whether ``value`` is a container made in the same iteration, so that it is not the iterated one."""
     node: Node | None = _source(value).node
     if node is None or node.kind != "prim::Load":
         return node is not None and body.contains(node) and _is_made(node)

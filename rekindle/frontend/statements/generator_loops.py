@@ -28,7 +28,7 @@ _CONSTANT: Final = frozenset({Const.KIND, "true", "false", "none", "string_liter
 
 
 class GeneratedValue(DerivedIterable):
-    """``(element for target in iterable)``: each element is computed where a loop comes to it."""
+    """``(element for target in iterable)``: each element is computed when a loop reaches it."""
 
     description = "a generator"
 
@@ -158,8 +158,8 @@ def among_generated(emitter: Emitter, expr: BinOp, generator: GeneratorExpr) -> 
 
 
 def has_effects(node: Node, result: Value) -> bool:
-    """Return whether a node does more than compute values, as far as is known. Writing to ``result`` does not count,
-    and a warning may come early."""
+    """Return whether a node may have effects beyond computing values. Writing to ``result`` does not count, and
+    warnings may be moved."""
     operator = node.operator
     if node.kind == "prim::CallMethod" or (operator and operator.has_side_effects and node.kind != "aten::warn"):
         return True

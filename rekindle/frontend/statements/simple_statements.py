@@ -1,4 +1,4 @@
-"""Emit statements: each is tried, and what is wrong with one does not keep the others from being looked at."""
+"""Emit statements, with error recovery: an error in one does not prevent the emission of the others."""
 
 from __future__ import annotations
 

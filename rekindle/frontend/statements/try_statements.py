@@ -1,4 +1,4 @@
-"""``try``: what is tried runs in a graph of its own, and says how it was left.
+"""``try`` statements: the body runs in a graph of its own, which returns how it was left.
 
 .. code-block:: text
 
@@ -353,7 +353,7 @@ def _restore_partial(emitter: Emitter, attempt: TryBody, range: SourceRange) -> 
 
 
 def _define(emitter: Emitter, attempt: TryBody, range: SourceRange, but: set[str] | None = None) -> None:
-    """Control came to the end of the body: all variables hold what they did there, ``but`` those."""
+    """Define the variables at the end of the body, which was reached: all hold its values, ``but`` those."""
     for name, type in attempt.new.items():
         if but is not None and name in but:
             continue

@@ -81,7 +81,7 @@ class SugaredValue:
         return None
 
     def may_widen_attribute(self, name: str) -> bool:
-        """Return whether an assignment may give the slot ``name`` a wider type."""
+        """Return whether an assignment may widen the type of the slot ``name``."""
         return False
 
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
@@ -205,7 +205,7 @@ class Resolver(Protocol):
         """Return the sugared value of ``name``, or None."""
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
-        """Return the type that ``name`` (it may be dotted) means, or None."""
+        """Return the type that ``name`` (it may be dotted) refers to, or None."""
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue | None:
         """Return the sugared value of an import within a function; None if imports are unsupported."""
@@ -215,7 +215,7 @@ class Resolver(Protocol):
 
 
 class EmptyResolver:
-    """Knows no names, and refuses imports and classes."""
+    """Resolves no names, and rejects imports and classes."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         return None
@@ -231,7 +231,7 @@ class EmptyResolver:
 
 
 class ChainResolver:
-    """Asks several resolvers in turn."""
+    """Tries several resolvers in turn."""
 
     def __init__(self, *resolvers: Resolver) -> None:
         self.resolvers = resolvers

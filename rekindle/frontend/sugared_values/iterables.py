@@ -19,7 +19,7 @@ class IterableValue(SugaredValue):
 
 
 class DerivedIterable(IterableValue):
-    """Elements that are computed from those of ``source``, each where a loop comes to it."""
+    """Elements computed from those of ``source``, each when a loop reaches it."""
 
     source: SugaredValue
 

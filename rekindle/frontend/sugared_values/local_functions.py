@@ -36,7 +36,7 @@ def local_names(definition: Def) -> set[str]:
 
 
 def nonlocal_names(definition: Def) -> set[str]:
-    """Return the variables around the function that it says it assigns."""
+    """Return the enclosing variables that the function declares nonlocal."""
     return _nonlocal_names(_trees_of(definition))
 
 
@@ -190,7 +190,7 @@ class LocalFunction(SugaredFunction):
 
 
 class PassedFunction(SugaredValue):
-    """A local function on its way into another one, with what the variables around it mean there."""
+    """A local function that is passed to another one, with its captured variables as values there."""
 
     def __init__(
         self, function: GenericFunction, around: Mapping[str, SugaredValue], defaults: Mapping[str, SugaredValue]

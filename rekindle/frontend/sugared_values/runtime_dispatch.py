@@ -93,7 +93,7 @@ class RuntimeDispatch(SugaredFunction):
         return node.add_output(result)
 
     def _is(self, index: int, range: SourceRange, graph: Graph) -> Value:
-        """Return whether the item at ``index`` is meant, which a negative number can mean, too."""
+        """Return whether the item at ``index`` is selected, possibly by a negative number."""
         if self.key.type == STRING:
             return graph.insert("aten::eq", [self.key, self.names[index]], range=range)
         assert self.key.type == INT

@@ -14,7 +14,7 @@ from rekindle.ir.graph import Value
 
 
 class Unreadable(Exception):
-    """An expression holds what is not read here; the message says what."""
+    """An expression is unsupported; the message is the reason."""
 
 
 _OF_TWO: Final = {

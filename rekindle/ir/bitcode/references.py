@@ -13,7 +13,7 @@ Encoded: TypeAlias = Any
 """Values that ``marshal`` supports: None, numbers, strings, bytes, and tuples of these."""
 
 PLAIN: Final = frozenset({type(None), bool, int, float, complex, str})
-"""The classes of values that are encoded as they are."""
+"""Classes of values that are encoded directly."""
 
 MARSHAL_VERSION: Final = 2
 """The version of ``marshal``'s format in which equal values have equal bytes: later ones refer to equal objects."""
@@ -25,7 +25,7 @@ SIMPLE_TYPES: Final[Mapping[str, Type]] = {
 
 
 class NotEncodable(Exception):
-    """A graph holds something that can be neither written nor referred to; the message says what."""
+    """A graph contains something that can be neither encoded nor referred to; the message names it."""
 
 
 class References:

@@ -36,7 +36,7 @@ class AliasAnalysisKind(Enum):
     """Effects of a call beyond computing its results that its schema does not declare."""
 
     FROM_SCHEMA = "from_schema"
-    """It reads, writes and aliases what its alias annotations say."""
+    """It reads, writes and aliases as its alias annotations declare."""
     PURE = "pure"
     """It does nothing but compute fresh results."""
     CONSERVATIVE = "conservative"
@@ -61,7 +61,7 @@ class Invocation:
     """Inputs that are numbers, and the objects that are passed for these: by index, dtypes by their numbers."""
     spreads: bool = False
     """Whether the last of the inputs that are passed by position, a list of ints that is not empty, may be passed as
-    so many arguments."""
+    separate arguments."""
 
 
 @dataclass(slots=True, eq=False)
@@ -135,7 +135,7 @@ class Operator:
         return True
 
     def gives_outputs_of(self, node: Node) -> bool:
-        """Return whether the outputs of ``node`` are of types that the schema returns, as far as it says:
+        """Return whether the outputs of ``node`` have types that the schema returns, as far as it declares them:
         ``prim::EnumValue`` has overloads that only differ in this."""
         returns = self.schema.returns
         if len(returns) != len(node.outputs):

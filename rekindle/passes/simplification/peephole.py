@@ -108,7 +108,7 @@ def _same_scalar(at: RewriteSite) -> bool:
 
 
 def _plus_nothing(at: RewriteSite) -> bool:
-    """The sum of a gradient and one that does not exist."""
+    """Remove the sum of a gradient and one that does not exist."""
     gradient, other = at.node.inputs
     return is_constant(other) and value_of(other.node) is None and at.replace_uses(gradient)
 

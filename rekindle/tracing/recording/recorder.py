@@ -263,7 +263,7 @@ class Recorder:
         return None
 
     def _library_object(self, item: torch.ScriptObject) -> Value:
-        """An object in C++, as the packed weights of a quantized layer: an attribute of the traced module.
+        """Return a C++ object, such as the packed weights of a quantized layer: an attribute of the traced module.
 
         Raises:
             TracingError: the module does not hold it.

@@ -58,7 +58,7 @@ _shows_ranges: Final[ContextVar[bool]] = ContextVar("shows_ranges", default=True
 
 @contextmanager
 def hide_source_ranges() -> Iterator[None]:
-    """Let ``str()`` of graphs and nodes leave out where in the source each node comes from."""
+    """Omit source locations from ``str()`` of graphs and nodes."""
     token = _shows_ranges.set(False)
     try:
         yield
