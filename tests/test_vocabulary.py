@@ -124,7 +124,10 @@ PROSE: Final = {
 """What prose may not say, and what to write instead. Code in backticks is not prose."""
 
 PAGES: Final = sorted(
-    [PACKAGE.parent / "README.md", PACKAGE.parent / "CONTRIBUTING.md", *(PACKAGE.parent / "docs").rglob("*.md")]
+    [
+        *(PACKAGE.parent / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
+        *(PACKAGE.parent / "docs").rglob("*.md"),
+    ]
 )
 
 _FENCED: Final = re.compile(r"^(\s*```+).*?^\1\s*$", re.MULTILINE | re.DOTALL)
