@@ -71,7 +71,7 @@ class PassManager:
     changes: ChangeCounter = field(default_factory=ChangeCounter)
 
     def run(self, graph: Graph, passes: Iterable[Pass]) -> bool:
-        """Run ``passes`` in order; returns whether anything changed.
+        """Run ``passes`` in order, and return whether the graph has changed.
 
         Raises:
             VerificationError: a pass broke the graph; the message says which one.

@@ -1,4 +1,4 @@
-"""Change counting: a pass asks for permission before each change, so that changes can be logged, counted and limited
+"""Change counting: a pass requests permission before each change, so that changes can be logged, counted and limited
 (LLVM: DebugCounter).
 
 A pass calls :func:`may_change` before every single change. Each change leaves the graph valid, whether or not another

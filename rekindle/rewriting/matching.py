@@ -37,7 +37,7 @@ class Match:
 
     @property
     def node(self) -> Node:
-        """The node that gives the first result."""
+        """Return the node of the first result."""
         return self.nodes[self.pattern.roots[0].node]
 
     @property
@@ -80,7 +80,7 @@ class PatternMismatch:
 
 
 class Matcher:
-    """Looks for one pattern, and keeps the mismatch that came closest."""
+    """Searches for one pattern, and keeps the mismatch of the best partial match."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
@@ -110,7 +110,8 @@ class Matcher:
                 yield from self._rest_of_roots(found.copy(), [(root, candidate.outputs[root.offset])], index + 1)
 
     def _candidates(self, match: Match, root: Value) -> list[Node]:
-        """Nodes that may give a further result: of its kind, in the same block, and not taken."""
+        """Return the nodes that may produce a further result: of the right kind, in the same block, and not matched
+        yet."""
         block = match.node.owning_block
         taken = set(match.nodes.values())
         assert block is not None

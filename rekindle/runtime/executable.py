@@ -67,7 +67,7 @@ def forget_strategies() -> None:
 
 
 def code_of(record: GraphFunction) -> Code:
-    """Return the code of a function as it was compiled, made when it is first asked for.
+    """Return the code of a function before optimisation, generated on first use.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.

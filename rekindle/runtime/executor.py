@@ -107,7 +107,8 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
 
 
 def _traceback(error: BaseException) -> TracebackType | None:
-    """Return the places in the program that an error from a plan has come through, then what Python called beyond."""
+    """Return the traceback of an error from a plan: the positions in the program that it passed, then the Python frames
+    below."""
     tail = foreign_frames(error.__traceback__)
     found = running_plan(error.__traceback__)
     if found is None:

@@ -1,4 +1,4 @@
-"""Pipelines: which passes run, in which order.
+"""Pipelines: the passes that run, in order.
 
 A function goes through :data:`CLEANUP_AFTER_EMISSION` when it is compiled. The first call of a function with the
 strategy ``native``, the default, runs

@@ -151,8 +151,8 @@ def function_value(function: types.FunctionType, resolver: PythonResolver) -> Su
 
 
 class CompiledFunctionValue(FunctionValue):
-    """A Python function that is compiled when it is called; for what it is given, where it does not say itself what it
-    takes."""
+    """A Python function that is compiled when it is called, for the types of the arguments if its signature does not
+    specify them."""
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
@@ -340,7 +340,7 @@ def _is_exception_class(obj: object) -> bool:
 
 
 class TypingAlias(StaticValue):
-    """``typing.List`` and its like, of which ``isinstance`` asks as of the class itself."""
+    """``typing.List`` and similar aliases, which ``isinstance`` treats as the class itself."""
 
     def __init__(self, alias: Any) -> None:
         self.alias = alias

@@ -63,7 +63,7 @@ class PythonResolver:
         self.qualname = ""
         self.scopes = scopes
         self.forms = forms or {}
-        """Names that mean a sugared value here: ``super`` within a method."""
+        """Names bound to sugared values in this scope: ``super`` within a method."""
         self.observer: NameObserver | None = None
 
     @classmethod
@@ -130,7 +130,7 @@ class PythonResolver:
         return __debug__ if name == "__debug__" else _MISSING
 
     def knows(self, name: str) -> bool:
-        """Return whether ``name`` means something here."""
+        """Return whether ``name`` is bound in this scope."""
         return self.find(name) is not _MISSING
 
     def sugared(self, obj: Any, range: SourceRange, graph: Graph, name: str | None = None) -> SugaredValue:

@@ -1,4 +1,4 @@
-"""Text -> tokens.
+"""Lexer: splits text into tokens.
 
 The lexer knows spelling, not meaning. A :class:`Dialect` says what it yields: :data:`PYTHON` for programs, with
 NEWLINE, INDENT and DEDENT injected where no bracket is open, so that a parser can treat them like ``;``, ``{`` and

@@ -146,7 +146,7 @@ class _Patterns:
         self.case.conditions.append(condition)
 
     def _either(self, pattern: ast.MatchOr, subject: Expr, range: SourceRange) -> None:
-        """``[x, 0] | [0, x]``: a name is what the first alternative that fits gives it."""
+        """Return the condition of ``[x, 0] | [0, x]``: a name is bound by the first alternative that matches."""
         found: Expr | None = None
         alternatives: list[tuple[Expr, dict[str, Expr]]] = []
         for part in pattern.patterns:

@@ -1,4 +1,4 @@
-"""String literals: where they end, what they say, and the fields of f-strings.
+"""String literals: their end, their value, and the fields of f-strings.
 
 Nothing here is executed or handed to Python: literals come from archives too.
 """
@@ -74,8 +74,7 @@ _SIMPLE = {
 
 
 def _resolve(source: Source, start: int, end: int) -> str:
-    """Return the text of ``[start, end)`` with its escapes resolved; one that means nothing stays as it is, as in
-    Python."""
+    """Return the text of ``[start, end)`` with its escapes resolved; invalid escapes are kept, as in Python."""
 
     def replace(found: re.Match[str]) -> str:
         kind = found.lastgroup

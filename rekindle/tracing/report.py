@@ -21,7 +21,7 @@ class Baked(Enum):
     LOOP = "loop"
     """The trip count of a loop over a tensor."""
     SIZE = "size"
-    """Sizes that code of PyTorch's gave to an operator, where the trace cannot see what they are computed from."""
+    """Sizes that PyTorch's own code passed to an operator, whose computation the trace cannot observe."""
     CONSTANT = "constant"
     """A tensor that is neither an input nor computed from one, nor part of the module."""
     DTYPE = "dtype"

@@ -53,7 +53,7 @@ def trace(
     *,
     example_kwarg_inputs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Run ``func`` on example inputs, and compile what it did to tensors.
+    """Run ``func`` on example inputs, and compile the operators that it applied to tensors.
 
     Sizes of tensors, and what is computed from them, stay computations. Other values that Python code takes from
     tensors are constants of the trace: ``report`` of the result lists them, and a :class:`TracerWarning` reports most

@@ -1,4 +1,4 @@
-"""The operators that are known: an open set, empty here, which :mod:`rekindle.ops` and users fill.
+"""The registry of operators: extensible, empty here, filled by :mod:`rekindle.ops` and by users.
 
 An operator is a schema with what runs it. Those of PyTorch's dispatcher number thousands, so a provider looks them up
 by name when a kind is first asked for.
@@ -52,7 +52,7 @@ class Invocation:
     function: Operation
     positional: tuple[int, ...]
     named: tuple[tuple[str, int], ...] = ()
-    """The name of a parameter, and the index of the input that goes there."""
+    """The names of parameters, each with the index of the input bound to it."""
     constants: tuple[int, ...] = ()
     """Numbers that follow the inputs that are passed by position."""
     objects: tuple[tuple[int, object], ...] = ()
@@ -191,8 +191,8 @@ class OperatorRegistry:
         return operator
 
     def add_provider(self, provider: Provider) -> None:
-        """Ask ``provider`` for the operators of a kind when it is first looked up. What it gives comes before what is
-        registered.
+        """Register ``provider``, which is called for the operators of a kind at the first lookup of the kind. Its
+        operators precede the registered ones.
         """
         self._providers.append(provider)
         self._resolved.clear()

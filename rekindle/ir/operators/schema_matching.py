@@ -1,4 +1,4 @@
-"""Which overload a call means, and the nodes that make its arguments fit.
+"""Overload resolution: selects the overload of a call, and creates the nodes that convert its arguments.
 
 Overloads are tried in order: first as the arguments are, then with implicit conversions, and last, in programs from
 Python, with checks that what may be None is not (:mod:`rekindle.ir.none_checks`). Matching is done in two
@@ -112,7 +112,8 @@ def is_empty_list_literal(argument: NamedValue) -> bool:
 
 
 def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputBuilder, Type]:
-    """Return how ``argument`` becomes a ``type``, and the type that this gives, which may still not fit."""
+    """Return the converted ``argument`` and its type after conversion towards ``type``, which may still not be a
+    subtype of ``type``."""
     actual = argument.type
     if actual is type and not type.contained:
         return argument_builder(argument), actual
@@ -199,7 +200,7 @@ def _passes_numbers(argument: NamedValue) -> bool:
 
 
 def _is_assumed(value: Value) -> bool:
-    """Return whether nothing is known of what gives the value, so that it was taken for a Tensor."""
+    """Return whether the type of the value is the default, Tensor, because the type of its producer is unknown."""
     node = value.node
     if not isinstance(value.type, (TensorType, TupleType)):
         return False  # its position determines its type
@@ -270,8 +271,8 @@ def _from_open_number(kind: str, argument: NamedValue, type: Type) -> InputBuild
 
 
 def _cast(argument: NamedValue, type: Type) -> InputBuilder:
-    """Return the value as it is, under another type: where a number is wanted, operators take a bool for what it is in
-    Python, and ``torch.full([2], True)`` is a tensor of bools."""
+    """Return a builder that emits the value unconverted under another static type: where a number is expected,
+    operators accept a bool with its Python value, and ``torch.full([2], True)`` is a tensor of bools."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
         value = argument.materialize(graph)
@@ -570,7 +571,8 @@ def _becomes(actual: NamedValue, known: Type, conversions: bool) -> bool:
 
 
 def _default_fits(value: object, type: Type) -> bool:
-    """Return whether a constant is an empty list, or a list for a list: its own type says too little."""
+    """Return whether a constant is an empty list, or a list passed for a list parameter: its inferred type is not
+    specific enough to decide."""
     return isinstance(value, list) and isinstance(without_none(type), ListType)
 
 
@@ -592,7 +594,7 @@ def match_schemas(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None = None,
 ) -> tuple[int, MatchedSchema]:
-    """Return the first of ``schemas`` that the call fits, by index, and how.
+    """Return the index of the first of ``schemas`` that matches the call, with the match.
 
     Raises:
         SchemaError: none does; the message says of each why.

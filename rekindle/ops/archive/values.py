@@ -25,7 +25,7 @@ def operators_of_archives(kind: str) -> list[Operator]:
 
 
 def differs_in_archives(operator: Operator) -> bool:
-    """Return whether archives mean something else by this operator of ``aten`` than Python does."""
+    """Return whether this operator of ``aten`` has other semantics in archives than in Python."""
     overload = operator.schema.overload
     return any(twin.schema.overload == overload for twin in operators_of_archives(operator.name))
 
@@ -34,7 +34,7 @@ def differs_in_archives(operator: Operator) -> bool:
 
 
 def _as_in_c(of_python: Callable[[float], float], of_c: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., float]:
-    """``of_python``; what ``of_c`` gives where it raises."""
+    """Return a function that calls ``of_python``, and ``of_c`` where that raises."""
 
     def apply(a: float) -> float:
         try:

@@ -1,4 +1,4 @@
-"""Results that come later: futures, awaits, and references to objects of other processes."""
+"""Operators on asynchronous results: futures, awaits, and references to objects of other processes."""
 
 from __future__ import annotations
 

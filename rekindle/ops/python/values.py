@@ -70,8 +70,8 @@ class ScriptObject:
 
 
 def script_class(value: object) -> ClassType | None:
-    """Return the class that an object says it is of: a :class:`ScriptObject`, a module of a program, an object of a
-    class that a library wrote in C++. None for others."""
+    """Return the script class of an object: a :class:`ScriptObject`, a module of a program, or an object of a class
+    that a library defines in C++. Return None for others."""
     if isinstance(value, torch.ScriptObject):
         return class_of_library_object(value)
     found = getattr(value, "script_type", None) or kept_type(type(value))

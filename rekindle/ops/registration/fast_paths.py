@@ -112,7 +112,7 @@ ALWAYS_PASSED: Final = frozenset({"reduction"})
 """Arguments whose default is another one in functions."""
 
 SPREADS: Final = frozenset({"aten::expand", "aten::repeat", "aten::view"})
-"""Methods whose last argument, a list of ints that is not empty, may be given as so many arguments: that is read
+"""Methods whose last argument, a non-empty list of ints, may be passed as separate int arguments: PyTorch parses these
 faster."""
 
 _OBJECTS: Final[dict[str, Mapping[int, object]]] = {

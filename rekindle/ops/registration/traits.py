@@ -32,7 +32,7 @@ def traits_of_kind(kind: str) -> frozenset[Trait]:
 
 @cache
 def kinds_with(trait: Trait) -> frozenset[str]:
-    """Return the kinds to which the table gives ``trait``."""
+    """Return the kinds that have ``trait`` in the table."""
     return frozenset(kind for kind, traits in trait_table().items() if trait in traits)
 
 

@@ -1,4 +1,4 @@
-"""Result types: rules that say what is known of the results of operators, given what is known of their arguments.
+"""Result types: rules that infer facts about the results of operators from facts about their arguments.
 
 .. code-block:: text
 

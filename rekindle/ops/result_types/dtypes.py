@@ -279,17 +279,18 @@ def summed(rule: DtypeRule) -> DtypeRule:
 
 
 def real(rule: DtypeRule) -> DtypeRule:
-    """Return the dtype of the real part of what ``rule`` says."""
+    """Return a rule for the real counterpart of the dtype inferred by ``rule``."""
     return lambda call: real_of(rule(call))
 
 
 def to_complex(rule: DtypeRule) -> DtypeRule:
-    """Return the complex dtype of what ``rule`` says."""
+    """Return a rule for the complex counterpart of the dtype inferred by ``rule``."""
     return lambda call: complex_of(rule(call))
 
 
 def named(otherwise: DtypeRule, name: str = "dtype") -> DtypeRule:
-    """Return the dtype that the argument ``name`` names; what ``otherwise`` says if it is None."""
+    """Return a rule for the dtype passed as the argument ``name``, or the dtype inferred by ``otherwise`` if that is
+    None."""
 
     def rule(call: Call) -> torch.dtype | None:
         if call.is_none(name):

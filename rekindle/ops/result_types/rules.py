@@ -52,7 +52,8 @@ def first_device(call: Call) -> torch.device | None:
 
 
 def made_on(otherwise: DeviceRule) -> DeviceRule:
-    """Return the device that the argument ``device`` names; what ``otherwise`` says if it is None."""
+    """Return a rule for the device passed as the argument ``device``, or the device inferred by ``otherwise`` if that
+    is None."""
 
     def rule(call: Call) -> torch.device | None:
         if call.is_none("device"):

@@ -43,7 +43,7 @@ _KNOWN: Final[dict[str, dict[str, str]]] = {
         "__getstate__": "() -> ((int, Tensor[], float[], int[]))",
     },
 }
-"""The methods of PyTorch's own classes, without the receiver, which comes first."""
+"""The methods of PyTorch's own classes. The types exclude the receiver, which is the first argument."""
 
 
 def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:

@@ -126,7 +126,7 @@ def call_arguments(call: Node) -> list[Value]:
 
 
 def _note_call(before: Node, call: Node, record: GraphFunction) -> None:
-    """Write into the nodes between ``before`` and ``call`` that they came through it."""
+    """Record in the nodes between ``before`` and ``call`` that they were inlined from it."""
     prefix = (*call.callstack, (record.basename, call.range))
     node = before.next
     while node is not call:

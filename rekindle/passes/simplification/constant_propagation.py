@@ -208,8 +208,8 @@ _LONGEST_TEXT = 1000
 
 
 def _may_be_huge(node: Node, values: list[Any]) -> bool:
-    """Return whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 <<
-    10**9``, ``"".ljust(10**9)``. The program may never come here."""
+    """Return whether the result may be so large that computing it would stall the compiler: ``9 ** 9 ** 9``, ``1 <<
+    10**9``, ``"".ljust(10**9)``. The program may never execute the node."""
     if any(isinstance(value, str) for value in values):
         return node.kind in _GROWING or any(
             len(value) > _LONGEST_TEXT if isinstance(value, str) else isinstance(value, int) and value > _LONGEST_TEXT
@@ -370,7 +370,7 @@ def remove_invariants(node: Node) -> bool:
 
 
 def inline_branch(node: Node, block: Block) -> None:
-    """Move the nodes of ``block`` in front of the ``if`` that owns it, which goes away."""
+    """Move the nodes of ``block`` in front of the ``if`` that owns it, and erase the ``if``."""
     results = list(block.outputs)
     for moved in list(block.nodes):
         moved.move_before(node)

@@ -225,7 +225,7 @@ def _bytes(tensors: list[torch.Tensor]) -> int:
 
 
 _REPEATING: Final = frozenset({"aten::repeat", "aten::repeat_interleave", "aten::tile", "aten::mul", "aten::pad"})
-"""Kinds whose results may have any size, whatever goes in: a list is repeated by ``mul``."""
+"""Kinds whose results may have any size whatever the sizes of their inputs: ``mul`` repeats a list."""
 
 
 def _type(value: Any, declared: Type) -> Type | None:

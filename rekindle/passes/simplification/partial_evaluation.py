@@ -307,8 +307,8 @@ def _only_reads(node: Node) -> bool:
 
 
 def keeps_types(graphs: Iterable[Graph]) -> bool:
-    """Return whether tensors keep dtype, rank and device as long as they live, and autocast stays as it is, while a
-    program of ``graphs`` runs."""
+    """Return whether tensors keep dtype, rank and device, and the autocast mode is unchanged, while a program of
+    ``graphs`` runs."""
     for graph in graphs:
         for node in nodes_within(graph):
             changes_mode = writes_modes(node) and node.kind != "aten::set_grad_enabled"
@@ -418,7 +418,7 @@ class _Walk:
         return value if isinstance(value, TensorType) else None
 
     def _known_of_attribute(self, query: Node, attribute: Node) -> object:
-        """Return the answer to a query of a parameter or a buffer, and note that it is assumed."""
+        """Return the result of a query of a parameter or a buffer, and record it as an assumption."""
         found = self._read_of(attribute)
         type = None if found is None else self._type_of_attribute(attribute, *found)
         if found is None or type is None:
@@ -480,7 +480,8 @@ class _Walk:
         return True
 
     def _call(self, call: Node) -> tuple[bool, Node]:
-        """Inline a call: a small callee as it is, to be visited here; another one after it has been evaluated."""
+        """Inline a call: a small callee before it is evaluated, so that the caller visits its nodes; a larger one after
+        it has been evaluated."""
         following = call.next
         record = called_function(call)
         if record is None or record.is_recursive or not may_change("inline", call):

@@ -347,7 +347,7 @@ def _shape(at: RewriteSite) -> bool:
 
 
 def _same_dtype(at: RewriteSite) -> bool:
-    """``x.to(dtype)`` gives ``x`` itself where it is of that dtype."""
+    """Replace ``x.to(dtype)`` by ``x`` where ``x`` already has that dtype."""
     node = at.node
     tensor, *options = node.inputs
     schema, type = node.schema, tensor.type

@@ -63,7 +63,7 @@ _OF_FORWARD = frozenset(
         "measure",
     }
 )
-"""Names that a module answers for its ``forward``, unless it has attributes of these names."""
+"""Names that a module forwards to its ``forward``, unless it has attributes with these names."""
 
 
 _FORWARD, _FORWARD_PRE, _BACKWARD, _BACKWARD_PRE = (

@@ -43,7 +43,7 @@ def has_overrides(python_class: type | None) -> bool:
 
 @contextmanager
 def as_written(module: torch.nn.Module, python_class: type, constants: dict[str, object]) -> Iterator[torch.nn.Module]:
-    """Give an object of ``python_class`` that holds what the compiled ``module`` holds.
+    """Return an object of ``python_class`` with the state of the compiled ``module``.
 
     Raises:
         AttributeError: the class asks for an attribute that the compiled module does not have.

@@ -1,4 +1,4 @@
-"""The definitions in a text of an archive, and what the bodies of its classes say: read, not compiled."""
+"""The definitions in a text of an archive, and the bodies of its classes: parsed, not compiled."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def define_function(
     known: Mapping[str, Known] | None = None,
     diagnostics: Diagnostics | None = None,
 ) -> None:
-    """Compile ``definition`` and give ``record`` the graph and the schema.
+    """Compile ``definition`` and store the graph and the schema in ``record``.
 
     ``defaults`` are the values of default arguments; ``parameter_types`` and ``return_type`` override the annotations
     of the definition. ``known`` maps names other than parameters to their values at the start of the body.

@@ -1,4 +1,4 @@
-"""Calls from Python: arguments checked against a schema and converted, results handed back.
+"""Calls from Python: arguments are checked against a schema and converted, results are returned.
 
 A value that equals one of the declared type is converted to it: an int to a float, a tuple to a list, a dtype to its
 number, a string to a device, NumPy's scalars to numbers (:mod:`rekindle.runtime.calls.number_conversion`). A list or a
@@ -281,8 +281,9 @@ def _copied(given: object, taken: object) -> tuple[object, object] | None:
 def _binding(
     schema: FunctionSchema, parameters: str, use: str, names: dict[str, Any], are_arranged: bool
 ) -> Iterator[str]:
-    """Yield the lines of what binds the arguments of ``schema`` and makes ``use`` of them; what they call goes into
-    ``names``. Arguments that ``are_arranged`` have been put into the order of the schema."""
+    """Yield the lines of a function that converts the arguments of ``schema`` and returns ``use`` of them; the objects
+    that it references are added to ``names``. If ``are_arranged``, the arguments are already in the order of the
+    schema."""
     count = len(schema.arguments)
     everything = "".join(f"a{index}, " for index in range(count))
     yield f"def bind({parameters}):"

@@ -355,8 +355,9 @@ NOT_ASSIGNED = object()
 
 
 def _class(type: ClassType, numbers: NumberRules) -> Converter:
-    """Modules and what programs make are what they say. Of an object of a Python class, and of all that it leads to,
-    the attributes are looked at: Python may have put anything there. An object of a derived class may do anything."""
+    """Return the converter for a class. Modules and objects made by programs already have the declared types. Of an
+    object of a Python class, and of all objects reachable from it, the attributes are checked, since Python may have
+    assigned any value. An object of a derived class is rejected, since it may behave differently."""
     if numbers is DROP_IN_RULES:
         numbers = PYTHON_RULES  # what is converted there is converted for good: the object stays the user's
     slots: dict[ClassType, list[tuple[str, Any, Converter]]] = {}

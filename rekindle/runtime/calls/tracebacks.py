@@ -32,7 +32,7 @@ KEEP_INTERNAL_FRAMES = bool(os.environ.get("REKINDLE_INTERNAL_FRAMES"))
 
 @dataclass(slots=True)
 class SourceFrame:
-    """A function of a program that is running, and the place in its source that it has come to."""
+    """A running function of a program, and its current position in the source."""
 
     function: str
     range: SourceRange

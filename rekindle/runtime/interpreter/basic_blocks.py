@@ -1,4 +1,4 @@
-"""Instructions in the form that the interpreter runs.
+"""Instructions in the form that the interpreter executes.
 
 A segment is a run of instructions without jumps into or out of its middle. Each instruction of its body is a function
 of the registers, made for its number of inputs and outputs, so that running it decides nothing. What ends a segment
@@ -19,7 +19,7 @@ Registers = list[Any]
 BoundInstruction = Callable[[Registers], object]
 """Runs one instruction."""
 Jump = Callable[[Registers], "BasicBlock"]
-"""Runs an instruction that ends a segment; gives the next segment."""
+"""Runs the instruction that ends a segment; returns the next segment."""
 
 
 @dataclass(slots=True, eq=False)

@@ -185,7 +185,7 @@ _this_thread: Final = _ThisThread()
 
 
 class TaskPool:
-    """Up to ``threads`` threads that run tasks in the order in which they come, started when they are needed."""
+    """Up to ``threads`` threads that run tasks in order of submission, started on demand."""
 
     def __init__(self, threads: int) -> None:
         if threads < 1:

@@ -25,7 +25,7 @@ class Opcode(enum.Enum):
     JUMP = "Jump"
     JUMP_IF_TRUE = "JumpIfTrue"
     JUMP_IF_FALSE = "JumpIfFalse"
-    """Go to ``target`` if the input says so, else on."""
+    """Jumps to ``target`` if the input is false, else continues with the next instruction."""
     LOOP_START = "LoopStart"
     """Set the counter (the output) to 0; go to ``target`` if the input, the number of iterations, allows none,
     else on."""

@@ -114,8 +114,8 @@ class InterpreterState:
         return result
 
     def resume(self) -> Any:
-        """Run until the program is finished, or waits for an unfinished future (:attr:`awaited`); return its result
-        once it is finished.
+        """Run until the program finishes, or waits for an unfinished future (:attr:`awaited`); return its result once
+        it has finished.
 
         An error leaves as it is, with the interpreter's frames in its traceback; :meth:`traceback` has a better one.
         """
@@ -372,7 +372,7 @@ class InterpreterState:
 
 
 def _run(function: GraphFunction, *arguments: object) -> Any:
-    """Run a function for Python, which asks for the result of an Await of a program."""
+    """Run a function for Python code that waits for the result of an Await of a program."""
     return InterpreterState(code_of(function)).run(arguments)
 
 

@@ -28,7 +28,7 @@ class Resumable(Protocol):
 
 
 _AUTOCAST: Final = ("cpu", "cuda")
-"""The devices whose autocasting goes along."""
+"""The devices whose autocast state is carried over to tasks."""
 
 
 class ThreadMode(NamedTuple):
@@ -62,7 +62,7 @@ class ThreadMode(NamedTuple):
 _WITHOUT_AUTOCAST: Final = tuple(
     tuple(ThreadMode(inference, grad, None) for grad in (False, True)) for inference in (False, True)
 )
-"""The modes of nearly every thread, made once: every task asks for its own three times."""
+"""The modes of almost every thread, created once: every task reads its own three times."""
 
 
 class _Task:
@@ -74,7 +74,7 @@ class _Task:
         self.mode = ThreadMode.current()
 
     def __call__(self) -> None:
-        """Run on this thread as far as it goes, under the modes that the task left off with."""
+        """Run on this thread until the task finishes or waits, under the modes in effect when it was suspended."""
         before = ThreadMode.current()
         value: Any = None
         error: BaseException | None = None

@@ -65,7 +65,7 @@ class NotCompilable(Exception):
 
 
 class PythonWriter:
-    """Writes instructions as lines of Python; how registers are read and written is for subclasses to say.
+    """Writes instructions as lines of Python; subclasses define how registers are read and written.
 
     ``lines`` are the lines, ``indices`` has for each the instruction that it runs, and ``names`` are the globals that
     the code needs.
@@ -203,8 +203,8 @@ class PythonWriter:
         return start.target
 
     def _range_of(self, index: int, start: Instruction) -> str:
-        """Return the range that a loop walks over, if the body begins with its numbers and asks for the count no
-        more."""
+        """Return the range that a loop iterates over, if the body starts by computing its element and does not use the
+        iteration count otherwise."""
         first = self.instructions[index + 1]
         length = self.uses.writer_of(start.input)
         if first.operation is not derive_index or length is None or length.operation is not range_length:

@@ -88,7 +88,7 @@ class ArgumentPath:
 
 @dataclass(slots=True)
 class ArgumentSpecCreator:
-    """Makes the specs of the calls of ``graph``.
+    """Computes the specs of the calls of ``graph``.
 
     ``key``, called with all arguments, gives the spec; it is None where the graph asks nothing. It is Python, written
     for the graph: it runs at every call. Where ``allowed`` is given, nothing else is part of a spec.
@@ -316,8 +316,8 @@ def _elements_of(whole: Value, index: int) -> Iterator[Value]:
 
 
 def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -> bool:
-    """Write into ``graph``, a copy of the creator's, what ``spec`` says of its arguments: refined types, and casts
-    where something is known to be None, or not to be. Returns whether there is anything."""
+    """Specialise ``graph``, a copy of the creator's, to the arguments described by ``spec``: refined types, and casts
+    where a value is known to be None, or not None. Returns whether the graph has changed."""
     values = {place: value for value, place in _arguments(graph).items()}
     facts: dict[ArgumentPath, dict[ArgumentProperty, Any]] = {}
     for (place, fact), answer in zip(creator.queried_properties, spec, strict=True):

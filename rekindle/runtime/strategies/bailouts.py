@@ -20,7 +20,7 @@ from rekindle.passes.speculation.insert_bailouts import AT_ENTRY, template_of
 
 
 class FaultInjector:
-    """Makes guards fail that hold: the one that is asked when ``at`` others have been."""
+    """Fault injection: makes a guard fail that holds, the one evaluated after ``at`` others."""
 
     def __init__(self) -> None:
         self.at = -1
@@ -31,7 +31,7 @@ class FaultInjector:
         self.at, self.queries = at, 0
 
     def should_fail(self) -> bool:
-        """Return whether the guard that is asked now is to fail."""
+        """Return whether the guard being evaluated is to fail."""
         self.queries += 1
         return self.queries - 1 == self.at
 
@@ -102,7 +102,7 @@ class Bailout:
         return self._graph
 
     def record_taken(self) -> None:
-        """Count that the program goes this way."""
+        """Count one execution of this path."""
         self.taken += 1
         if self.notice is not None:
             self.notice()

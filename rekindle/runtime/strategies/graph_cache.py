@@ -105,7 +105,7 @@ class GraphCache:
         return graph, DerivedGraphs(self, (key, answers))
 
     def derived(self) -> DerivedGraphs:
-        """Return the cache of what is made of the function's graph as it is."""
+        """Return the cache of graphs derived from the unoptimised graph of the function."""
         return DerivedGraphs(self, self._key())
 
     def _key(self) -> Encoded:
@@ -213,8 +213,8 @@ def _encoded_answer(value: object) -> Encoded:
 
 
 def _nodes(graph: Graph, limit: int) -> int:
-    """Return how many nodes ``graph`` has with the functions that it calls, each as often as it is called; at least
-    ``limit`` if there are more, or if one of them is not compiled."""
+    """Return the number of nodes of ``graph`` and of the functions that it calls, each counted once per call; a number
+    of at least ``limit`` if there are more, or if one of them is not compiled."""
     found = 0
     for node in graph.all_nodes():
         if node.kind in CALLS:

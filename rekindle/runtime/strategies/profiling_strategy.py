@@ -156,7 +156,7 @@ class ProfilingStrategy:
 
     @property
     def graph(self) -> Graph:
-        """The function as it is optimised for any arguments."""
+        """Return the graph optimised for any arguments."""
         if self._graph is None:
             with COMPILING, room_to_recurse(UNKNOWN_RANGE):
                 graph = self.record.graph.copy()

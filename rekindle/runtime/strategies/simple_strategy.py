@@ -45,7 +45,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SpecializeArguments:
-    """Writes into a graph what is known of its arguments.
+    """Writes the known facts about its arguments into a graph.
 
     .. code-block:: text
 
@@ -120,8 +120,8 @@ class GraphVersions:
         general: Callable[[], Version] | None = None,
         stored: GraphCache | None = None,
     ) -> None:
-        """``general`` gives the version for any calls, which runs when the budget is spent; where nothing is assumed,
-        it is one of these. ``stored`` has graphs from earlier processes."""
+        """``general`` returns the version for any arguments, which runs when the budget is exhausted; without
+        assumptions, the version is one of these. ``stored`` has graphs from earlier processes."""
         self._record = record
         self._budget = budget
         self._table = VersionTable()
@@ -147,8 +147,8 @@ class GraphVersions:
         return (PartialEvaluation(facts.inputs, types, assumed, self._with_types), *OPTIMIZATION)
 
     def specialization_for(self, arguments: Sequence[object]) -> SpecializeArguments:
-        """Return the pass that follows :meth:`passes_for`. Optimised graphs may ask more of arguments than what chooses
-        among versions."""
+        """Return the pass that follows :meth:`passes_for`. Optimised graphs may assume more about arguments than the
+        key that selects versions."""
         return SpecializeArguments(arguments, self._creator.queried_properties)
 
     def find(self, arguments: Sequence[object]) -> Version | None:

@@ -120,8 +120,8 @@ def _python_object(item: SugaredValue) -> object:
 
 
 def _dtype_places(cls: type[torch.autograd.Function]) -> list[int]:
-    """Return the positions of the arguments of ``apply`` that are dtypes, as the names and annotations of ``forward``
-    say."""
+    """Return the positions of the arguments of ``apply`` that are dtypes, according to the names and annotations of
+    ``forward``."""
     names = list(inspect.signature(cls.forward).parameters.values())
     if cls.setup_context is torch.autograd.Function.setup_context:
         names = names[1:]  # ctx comes first

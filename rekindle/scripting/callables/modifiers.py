@@ -1,4 +1,4 @@
-"""Marks on Python functions that say what is to become of them when a program is compiled.
+"""Markers on Python functions that determine how they are compiled.
 
 ``torch.jit``'s decorators leave their mark on the function itself, in an attribute; ours leave the same one, so that
 both spellings mean the same to either compiler.
@@ -102,7 +102,7 @@ def ignore(drop: F) -> F: ...
 @overload
 def ignore(drop: bool = ..., **kwargs: Any) -> Callable[[F], F]: ...
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Mark a function that compiled code calls in Python. ``@ignore(drop=True)`` means :func:`unused`.
+    """Mark a function that compiled code calls in Python. ``@ignore(drop=True)`` is :func:`unused`.
 
     A program that calls such a function runs, but cannot be saved.
 

@@ -33,7 +33,7 @@ from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name
 
 Declaration: TypeAlias = "types.FunctionType | Mapping[str, Type] | None"
-"""How an overload differs from what the function itself says: a declaration to take the signature from, or types of
+"""The difference between an overload and the function itself: a declaration with the signature, or types of
 parameters."""
 
 _declared: dict[str, list[Any]] = {}

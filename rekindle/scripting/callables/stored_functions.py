@@ -1,4 +1,4 @@
-"""Compiled Python functions on disk, so that a new process need not compile what another one has.
+"""Compiled Python functions on disk, so that a new process need not compile them again.
 
 Kept are functions of modules' files that mean the same in every process that finds the same objects under the names
 that they use: no methods, closures, decorators or overloads. A file holds the graph, the schema, and what was found
@@ -67,7 +67,7 @@ class Owner(Protocol):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether it is still as the key says."""
+        """Return whether its current state equals the one in the key."""
 
     def method(self, number: int, name: str) -> GraphFunction | None:
         """Return a method of one of the types; None where there is none."""
@@ -91,8 +91,8 @@ Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
 
 @dataclass(slots=True)
 class StoredFunction:
-    """A Python function as it is, or may be, on disk. ``records`` gives those of another one, ``owner`` is what it is a
-    method of."""
+    """A Python function that is, or may be, on disk. ``records`` returns those of another function, ``owner`` is the
+    class of which it is a method."""
 
     disk: Storage
     key: bytes

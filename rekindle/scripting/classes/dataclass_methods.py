@@ -154,7 +154,7 @@ _LITERALS: Final[dict[Any, str]] = {list: "[]", dict: "{}"}
 
 
 def _assignment(item: Any) -> list[str]:
-    """Return how ``__init__`` gives a field its value."""
+    """Return the statements with which ``__init__`` assigns a field."""
     name, made = item.name, _LITERALS.get(item.default_factory, f"_factory_of_{item.name}()")
     if not item.init:
         if not _has_default(item):
@@ -166,8 +166,8 @@ def _assignment(item: Any) -> list[str]:
 
 
 def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
-    """Field after field, as Python compares tuples of them. None equals None alone, which no operator says. An object
-    is equal to itself, whatever it holds."""
+    """Return the text of a comparison, field by field, as Python compares tuples of them. None equals only None, for
+    which there is no operator. An object equals itself whatever its fields are."""
     lines = [f"if self is other: return {name in _OF_EQUALS}"]
     for item in dataclasses.fields(cls):
         if not item.compare:

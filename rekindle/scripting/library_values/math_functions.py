@@ -1,4 +1,4 @@
-"""The functions of ``math`` and ``cmath``: they convert what they are given to floats or complex numbers.
+"""The functions of ``math`` and ``cmath``: they convert their arguments to floats or complex numbers.
 
 The operators that compute them take Tensors, too, and then give Tensors; Python's functions never do::
 
@@ -101,7 +101,7 @@ _REFUSED: Final = {
 
 _OF_FLOATS: Final = frozenset({"rect"})
 _OF_PYTHON: Final = frozenset({"log2", "exp2", "cbrt", "nextafter"})
-"""Those that Python itself computes. Some came with Python 3.11."""
+"""Those that are computed by Python itself. Some were added in Python 3.11."""
 
 
 def math_functions() -> dict[int, SugaredValue]:

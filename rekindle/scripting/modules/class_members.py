@@ -29,7 +29,7 @@ class ScriptMethod:
         self.owner, self.name = owner, name
 
     def __get__(self, module: ScriptModule | None, owner: type | None = None) -> Any:
-        """Return the compiled method of a module: of the class that defines it, if ``super()`` asks.
+        """Return the compiled method of a module, for ``super()`` that of the class that defines it.
 
         Raises:
             RuntimeError: the ``__init__`` of the module still runs.

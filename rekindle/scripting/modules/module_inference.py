@@ -332,7 +332,7 @@ def _items(module: torch.nn.Module, container: Container) -> tuple[str, ...]:
 
 
 def _frozen(value: Any) -> object:
-    """Return a constant as it is kept: a list becomes a tuple, since nothing may change it."""
+    """Return an immutable form of a constant: a list becomes a tuple."""
     return tuple(map(_frozen, value)) if type(value) in (list, tuple, torch.Size) else value
 
 

@@ -112,7 +112,8 @@ class ConcreteModuleType:
         self.assumed: dict[str, CompileError] = {}
         """The attributes that were left empty and are used, with how they are refused unless a method fills them."""
         self.queried: dict[str, Graph] = {}
-        """The attributes that were read or asked for before any method had made them, and in which method."""
+        """The attributes that were read or tested with ``hasattr`` before any method had assigned them, and the graph
+        of the method."""
 
     @property
     def python_class(self) -> type:

@@ -272,7 +272,7 @@ class _ClassMembers:
 
 @dataclass(slots=True)
 class _FailedPart:
-    """A part whose ``forward`` does not say enough to be compiled for itself; calls of it may say more."""
+    """A submodule whose ``forward`` lacks the types to be compiled by itself; calls of it may supply them."""
 
     concrete: ConcreteModuleType
     forward: types.FunctionType
@@ -315,7 +315,7 @@ def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, 
 
 
 def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
-    """Report the submodules that no call gives argument types to."""
+    """Report the submodules for which no call supplies argument types."""
     for part in failed:
         if part.concrete.was_specialized(part.forward):
             part.concrete.type.methods.pop("forward", None)  # there is none that could be called from outside
@@ -340,8 +340,8 @@ def _members(cls: type) -> list[tuple[str, object]]:
 
 
 def _find_properties(concrete: ConcreteModuleType) -> None:
-    """Make the properties of the class known, so that what Python assigns to one goes to its setter. They are compiled
-    when they are used."""
+    """Declare the properties of the class, so that assignments from Python call their setters. They are compiled on
+    first use."""
     _make_properties(concrete, _ClassMembers.of(concrete.python_class).properties)
 
 

@@ -71,7 +71,7 @@ class GradMode:
             self._entered.append((region, enter_mode(graph, region.enabled, region.place)))
 
     def _wanted_now(self) -> list[_Region]:
-        """Return the regions around what comes now, with one more where the mode was set by other means."""
+        """Return the regions that enclose the next operator, with one more if the mode was set by other means."""
         outer = [region for region, _ in self._entered[: self._outer]]
         wanted = self._wanted if self._wanted[: len(outer)] == outer else outer
         known = wanted[-1].enabled if wanted else self._initial

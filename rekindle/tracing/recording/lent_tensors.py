@@ -1,4 +1,4 @@
-"""Lend the caller's tensors to a run, and take them back as they were.
+"""Lends the caller's tensors to a run, and restores them afterwards.
 
 Code may ask whether an argument is a tensor that it knows (``x is self.cached``, a parameter in a registry), so a run
 gets the caller's own tensors. While they are lent they have a storage of their own: what the code writes to them is
@@ -34,7 +34,8 @@ class _Lent:
 
 @dataclass(slots=True)
 class LentTensors:
-    """The tensors of one run. Within ``with``, :meth:`lend` gives what the run gets; at the end all is given back."""
+    """The tensors of one run. Within ``with``, :meth:`lend` returns the tensors that the run receives; at the end all
+    are restored."""
 
     is_kept: Callable[[torch.Tensor], bool] = lambda tensor: False
     """Whether a tensor is not to be lent, but copied: it has another meaning in the run."""

@@ -145,8 +145,8 @@ def _writes(kind: str) -> bool:
 
 
 def _unaliased(recorder: Recorder, given: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    """``x.to(torch.float32)`` gives ``x`` itself if there is nothing to do, which may be otherwise in another run. So
-    that the two are two, the result is a view here."""
+    """Return ``result``, or a view of it where ``x.to(torch.float32)`` returned ``x`` itself: in another run it may be
+    a copy, so the graph has two values, and the run needs two tensors."""
     if result is not given or result.layout is not torch.strided or recorder.is_of_module(result):
         return result
     enabled = torch.is_grad_enabled()
@@ -311,7 +311,7 @@ def _nonzero(recorder: Recorder, function: Callable[..., Any], args: Arguments, 
 
 
 def _scalar_type(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.type(torch.float64)``; without an argument, it asks for a name."""
+    """Record ``x.type(torch.float64)``; without an argument, the call returns the name of the type."""
     wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
     if wanted is None:
         return function(*args, **kwargs)

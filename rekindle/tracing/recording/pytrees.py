@@ -1,4 +1,4 @@
-"""Tuples, lists and dicts of tensors: what a trace takes and gives."""
+"""Nested tuples, lists and dicts of tensors: the inputs and outputs of a trace."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ class Recorder:
         return value_of_number(item, self) is not None
 
     def remember_device(self, device: torch.device, tensor: torch.Tensor) -> None:
-        """``device``, an object of its own, was asked of ``tensor``."""
+        """Record that ``device``, an object unique to this query, is the device of ``tensor``."""
         self._devices[id(device)] = (device, tensor)
 
     # ------------------------------------------------------------------------------------------------ arguments
@@ -362,7 +362,7 @@ class Recorder:
         return self.graph.insert_node(self.graph.create(kind, inputs, types=types, range=current_place()))
 
     def bind_result(self, result: object, value: Value) -> Any:
-        """Tie what a call gave to its value in the graph: tensors, also within lists and tuples, and numbers.
+        """Bind the result of a call to its value in the graph: tensors, also within lists and tuples, and numbers.
 
         Returns the result, in which numbers remember their values.
         """

@@ -52,7 +52,8 @@ class DimTree:
 
 
 def dim_tree_of(type: Type, dims: Dims, option: str, what: str) -> DimTree:
-    """Return the form of ``what`` of ``type``, of which ``option``, ``"in_dims"`` or ``"out_dims"``, says ``dims``.
+    """Return the batch dimensions of ``what``, of type ``type``, as a tree, given ``dims`` passed as ``option``:
+    ``"in_dims"`` or ``"out_dims"``.
 
     Raises:
         BatchingError: these do not fit.

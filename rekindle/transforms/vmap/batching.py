@@ -1,4 +1,4 @@
-"""A graph for one example becomes a graph for a batch of them.
+"""Transforms a graph for one example into a graph for a batch.
 
 .. code-block:: text
 
@@ -75,7 +75,7 @@ class Batch:
     values: dict[Value, Value]
     outer: Batch | None = None
     choose: Callable[[Value, Value], Value] | None = None
-    """Takes a value of the program and what stands for it in ``outer``, and gives what stands for it here."""
+    """Maps a value of the program and its counterpart in ``outer`` to its counterpart in this graph."""
 
 
 @dataclass(slots=True)

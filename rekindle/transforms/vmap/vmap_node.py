@@ -1,4 +1,4 @@
-"""``prim::vmap``: a part of a graph that is meant for one example, and gets a batch of them.
+"""``prim::vmap``: a region written for one example and applied to a batch.
 
 .. code-block:: text
 
