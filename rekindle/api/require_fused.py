@@ -125,7 +125,7 @@ def _blocker(of: UnfusedNode) -> FusionBlocker:
     known = _way_out(of.reason)
     if of.reason == _UNKNOWN and kind.endswith("_"):
         known = f"use the operator that does not work in place, {kind.removesuffix('_')}"
-    let = f'let it be: require_fused(allow=["{kind}"])'
+    let = f'allow it: require_fused(allow=["{kind}"])'
     return FusionBlocker(kind, of.reason, f"{known}, or {let}" if known else let, of.node.range)
 
 

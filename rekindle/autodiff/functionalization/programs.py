@@ -373,6 +373,6 @@ def _ambiguous(writer: Node, user: Node) -> DifferentiationError:
     where = f"in line {user.range.original.line}" if user.range.is_known else "later"
     return _refusal(
         writer,
-        f"what is used {where} may be what is written to here, or something else",
-        hint="write to a clone that nothing else knows",
+        f"the value used {where} may or may not alias the tensor that is written to",
+        hint="write to a clone without other references",
     )
