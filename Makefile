@@ -12,7 +12,7 @@ TESTS ?= tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix dist test-wheel test-browser lint lint-code lint-format lint-types lint-order format bench bench-start bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages site site-check clean
+.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix dist test-wheel test-browser lint lint-code lint-format lint-types lint-order lint-prose format bench bench-start bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages site site-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -101,7 +101,7 @@ test-wheel: dist ## run README's examples and a share of the tests with the whee
 test-browser: setup ## test the page of rekindle.show in headless Chromium, which must be on the path; screenshots in build/
 	$(BIN)/python -m pytest -p no:xdist tests/viz/browser_tests.py
 
-lint: lint-code lint-format lint-types lint-order ## run ruff, mypy and import-linter
+lint: lint-code lint-format lint-types lint-order lint-prose ## run ruff, mypy, import-linter and the lint of prose
 
 lint-code: setup
 	$(BIN)/ruff check .
@@ -114,6 +114,9 @@ lint-types: setup
 
 lint-order: setup
 	$(BIN)/lint-imports
+
+lint-prose: setup
+	$(BIN)/python -m pytest -q -p no:xdist tests/test_vocabulary.py tests/test_sentences.py
 
 format: setup ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix .

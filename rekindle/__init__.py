@@ -219,7 +219,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _save(program: Any, f: Any, extra_files: Any) -> None:
-    """``rekindle.save``, for programs that are asked to save themselves: most are not, and archives take time to
+    """Implement ``rekindle.save`` for programs' own ``save`` methods: most are not called, and archives take time to
     import."""
     importlib.import_module("rekindle.archive.save").save(program, f, extra_files)
 

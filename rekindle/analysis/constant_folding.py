@@ -9,7 +9,7 @@ from rekindle.ir.operators.registry import Operator
 from rekindle.ir.scalar_types import DTYPES, LAYOUTS, MEMORY_FORMATS
 
 _NAMED: Final = {"ScalarType": DTYPES, "Layout": LAYOUTS, "MemoryFormat": MEMORY_FORMATS}
-"""Types whose values are numbers here, of which few mean something: PyTorch may crash on another."""
+"""Types whose values are numbers here, of which few are valid: PyTorch may crash on others."""
 
 _READS_DEFAULTS: Final = frozenset({"aten::result_type"})
 """Operators on numbers whose result depends on the default dtype, which may be another when the program runs."""

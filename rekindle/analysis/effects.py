@@ -55,7 +55,7 @@ INLINE_SUBGRAPH_KINDS = frozenset(
 CONTROL_FLOW = frozenset({"prim::If", "prim::Loop", "prim::With", "prim::GradOf"})
 
 CALLS: Final = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::IgnoredPythonOp"})
-"""Kinds that run a function, of which the node says nothing."""
+"""Kinds that run a function, whose effects the node does not determine."""
 
 
 _SIMPLE: Final = FORWARDING_KINDS | FRESH_VALUE_KINDS | CONTROL_FLOW | DEFERRED_SUBGRAPH_KINDS
@@ -79,7 +79,7 @@ def has_side_effects(node: Node) -> bool:
 
 
 def is_nondeterministic(node: Node) -> bool:
-    """Return whether the node may answer differently each time. What is not known may."""
+    """Return whether equal inputs may yield different results. Unknown operators may."""
     if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
         return False
     if node.kind in INLINE_SUBGRAPH_KINDS:
@@ -108,7 +108,7 @@ def _may_write(operator: Operator) -> bool:
 
 
 def is_write(info: AliasInfo | None) -> bool:
-    """Return whether an annotation says that the value, or something in it, is written to."""
+    """Return whether an annotation marks the value, or something in it, as written to."""
     return info is not None and (info.is_write or any(is_write(part) for part in info.contained))
 
 
@@ -137,8 +137,7 @@ def writes_modes(node: Node) -> bool:
 
 
 def reads_modes(node: Node) -> bool:
-    """Return whether what the node computes may depend on such a mode: it takes or makes something that can be written
-    to, or asks for the mode."""
+    """Return whether the node may depend on such a mode: it takes or makes something mutable, or queries the mode."""
     if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
         return False
     return is_nondeterministic(node) or any(may_contain_tensor(value.type) for value in (*node.inputs, *node.outputs))

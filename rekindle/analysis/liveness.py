@@ -23,14 +23,13 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 
 @dataclass(slots=True)
 class Liveness:
-    """The last uses in a graph. Describes the graph as it was when :func:`liveness` walked it."""
+    """The last uses in a graph, as it was when :func:`liveness` walked it."""
 
     dies_at: dict[Node, set[Value]] = field(default_factory=dict)
     """The values whose last use is a node, or lies within the blocks of one. For a block's return node: the values
     whose last use is to be returned."""
     dies_at_entry: dict[Block, list[Value]] = field(default_factory=dict)
-    """What is not used any more once control has come to a block: unused parameters, and what only another branch
-    uses."""
+    """Values that die at the entry of a block: unused parameters, and values that only another branch uses."""
     dies_after: dict[Node, list[Value]] = field(default_factory=dict)
     """Values that the body of a loop captures, and that are not used after the loop."""
     last_use: dict[Block, dict[Value, Node]] = field(default_factory=dict)

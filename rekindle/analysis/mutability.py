@@ -135,7 +135,7 @@ def part_type(type: Type, key: Key) -> Type:
 
 @dataclass(slots=True, frozen=True)
 class MemoryTraits:
-    """What the analysis of aliases has to know of a type.
+    """The properties of a type that alias analysis needs.
 
     ``holds`` are the types of the parts that can be written to. ``has_memory`` says whether the value itself can be:
     a tuple has no memory of its own.
@@ -155,7 +155,7 @@ _NOTHING: Final = MemoryTraits(is_mutable=False, has_memory=False, holds=(), fam
 
 
 def traits_of(type: Type) -> MemoryTraits:
-    """Return the traits of a type; worth keeping, as it walks the type."""
+    """Return the traits of a type. Cache the result: the function walks the type."""
     if isinstance(type, TensorType):
         return _FLAT
     if is_immutable(type):

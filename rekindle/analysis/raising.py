@@ -129,7 +129,8 @@ def _of_numbers_only(node: Node) -> bool:
 
 
 def _of_other_than_floats(node: Node) -> bool:
-    """Functions of ``math`` that are defined for every float: an int may be too large, a complex number is refused."""
+    """Return whether a function of ``math`` may raise that is defined for every float: an int may be too large, a
+    complex number is rejected."""
     return _of_numbers_only(node) and not all(each.type.is_subtype_of(FLOAT) for each in node.inputs)
 
 
@@ -283,4 +284,4 @@ _RAISING: Final[dict[str, Callable[[Node], bool]]] = {
     **dict.fromkeys(("aten::rindex", "aten::ord", "aten::chr", "prim::StringIndex"), _always),
     **dict.fromkeys(("aten::device", "aten::get_autocast_dtype", "aten::broadcast_shapes"), _always),
 }
-"""What asks, for each kind, and for Python's own operator of the same name."""
+"""Predicates by kind, and by Python's own operator of the same name."""

@@ -158,7 +158,7 @@ def _learn_from(check: Node, ranks: Ranks) -> None:
 
 
 def _narrowed(found: Range, value: Value) -> Range:
-    """Return what the node that made ``value`` asks of its argument besides."""
+    """Return the range narrowed by what the node that made ``value`` requires of its argument."""
     fewest, most = found
     if value.node.kind == "aten::batch_norm":
         return max(fewest, 2), most

@@ -35,17 +35,17 @@ from rekindle.ops.result_types import result_facts
 from rekindle.ops.result_types.facts import Constant, Every, Fact, Unknown
 
 _IDENTITY_TESTS: Final = {"aten::__is__": False, "aten::__isnot__": True}
-"""What tests of identity return for two values that differ."""
+"""Results of identity tests of two values that differ."""
 
 _VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
-"""Kinds of which the alias analysis has rules of its own, and that only give views of their input."""
+"""Kinds with alias rules of their own, whose results are views of their input only."""
 
 
 @dataclass(slots=True)
 class TransferFunctions:
-    """``grad_enabled`` says whether gradients are recorded when the node runs; None where that is not known. With
-    ``any_modes`` facts hold under autocast too, and whatever the default dtype and device are when the node runs.
-    ``is_steady`` says that nothing in the graph turns on autocast, or may."""
+    """``grad_enabled``: whether gradients are recorded when the node runs; None if unknown. With ``any_modes`` facts
+    also hold under autocast, and for any default dtype and device. ``is_steady``: nothing in the graph turns on
+    autocast, or may."""
 
     grad_enabled: bool | None = None
     any_modes: bool = False
@@ -59,7 +59,7 @@ class TransferFunctions:
             self.default_device = torch.get_default_device()
 
     def results(self, node: Node, inputs: Sequence[Fact]) -> Sequence[Fact]:
-        """Return what is known of the outputs of a node without blocks; nothing where nothing is."""
+        """Return the facts about the outputs of a node without blocks; none if nothing is known."""
         kind = node.kind
         if kind == "prim::Constant":
             return [_constant(node)]
@@ -102,8 +102,8 @@ class TransferFunctions:
         return [self.adjust(result, is_new, may_be_cast) for result in found]
 
     def adjust(self, result: Fact, is_new: bool, may_be_cast: bool) -> Fact:
-        """``result`` of an operator, less what depends on the recording of gradients, and on autocast. ``is_new`` says
-        that it is not one of the arguments, which would require a gradient all the same."""
+        """Return ``result`` of an operator without the properties that depend on the recording of gradients and on
+        autocast. ``is_new``: it is not one of the arguments, which would keep ``requires_grad``."""
         if isinstance(result, TensorType):
             if may_be_cast and result.dtype is not None and result.dtype.is_floating_point:
                 result = replace(result, dtype=None)
@@ -203,7 +203,7 @@ def _fact_of_value(value: Any) -> Fact:
 
 
 def _annotated_fact(value: Value) -> Fact:
-    """Return what the graph itself says of a tensor."""
+    """Return the fact that the graph's own annotation states about a tensor."""
     return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
 
 

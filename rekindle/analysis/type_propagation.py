@@ -93,8 +93,8 @@ def _of_parts(value: Value) -> Type:
 
 
 def _refined(declared: Type, found: Type) -> Type:
-    """Return ``declared`` with what was found of tensors. That an optional one is there, or is not, is left to its
-    value: a tuple is of the types of what it is made of."""
+    """Return ``declared`` refined by the facts about tensors. Whether an Optional is None is not refined. The type of a
+    tuple follows from its elements."""
     if isinstance(declared, TensorType) and isinstance(found, TensorType):
         return found
     if isinstance(declared, TupleType) and isinstance(found, TupleType):
@@ -119,15 +119,15 @@ def may_reshape(node: Node) -> bool:
 
 
 class InvariantTypeFacts:
-    """What of the type of a tensor stays as it is while the graph runs: neither the sizes of what is resized, nor
-    whether what is written to requires a gradient. Strides and the like are left out."""
+    """The properties of tensor types that cannot change while the graph runs: not the sizes of tensors that are
+    resized, nor ``requires_grad`` of tensors that are written to. Strides and the like are omitted."""
 
     def __init__(self, graph: Graph) -> None:
         self.aliases = AliasDb(graph)
         self._reshaped = self._find_reshaped(graph)
 
     def of(self, value: Value, type: TensorType) -> TensorType:
-        """Return what stays true of ``value``, if ``type`` is true of it when it is made."""
+        """Return the properties of ``type`` that hold for the lifetime of ``value``, if all hold when it is created."""
         if self.aliases.memory(value) & self._reshaped:
             return TENSOR
         writable = type.requires_grad is not None and self.aliases.has_writers(value)
@@ -241,7 +241,7 @@ class _Propagation:
 
 
 _MAX_ITERATIONS: Final = 6
-"""How often the body of a loop is gone over before all that it carries is given up."""
+"""Number of iterations to a fixed point after which all carried facts of a loop are dropped."""
 
 
 def _type_of(declared: Type, fact: Fact) -> Type:

@@ -45,7 +45,7 @@ def may_be_uninitialized(graph: Graph) -> set[Value]:
 
 
 def _passed_on(user: Node, offset: int) -> list[Value]:
-    """Return what holds the value that a node uses, as it is, in branches and loops."""
+    """Return the outputs or block inputs that the value used by a node becomes, unchanged, in branches and loops."""
     block = user.owning_block
     if user.kind == "prim::Loop" and offset >= 2:
         return [user.outputs[offset - 2], LoopView(user).parameters[offset - 2]]

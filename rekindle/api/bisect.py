@@ -1,4 +1,4 @@
-"""``rekindle.bisect``: the one change of one pass that makes an answer wrong, or the plan that does."""
+"""``rekindle.bisect``: find the one change of one pass, or the plan, that makes a result wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLAN: Final = "plan"
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """The first change that makes an answer another, and what it made of the graph."""
+    """The first change that changes the result, and the graph before and after it."""
 
     pass_name: str
     """``plan`` where the graph is right, and the Python that calls run in its place is not."""
@@ -35,14 +35,14 @@ class Culprit:
     """Index of the change among those of this pass to this graph, from 1; 0 if the pass changed something without
     asking for permission, so that its changes cannot be distinguished."""
     change: str
-    """What was done, and to which node: ``fold %3 : int = aten::add(%1, %2)``."""
+    """The change, and the node that was changed: ``fold %3 : int = aten::add(%1, %2)``."""
     before: str
     after: str
     """The graph on both sides of the change, as text."""
     right: Outcome
     wrong: Outcome
     limit: str
-    """What ``PYTORCH_JIT_OPT_LIMIT`` has to be for this to be the last change to the graph."""
+    """The value of ``PYTORCH_JIT_OPT_LIMIT`` with which this is the last change to the graph."""
     script: str | None = field(default=None, repr=False)
     """A program that runs both graphs; None if the graphs or the arguments, such as objects, have no text form."""
 
@@ -122,7 +122,7 @@ class _Stopping(ChangeCounter):
 
 @dataclass(slots=True)
 class _Trial:
-    """A graph that some passes have changed so many times, and its answer."""
+    """A graph after a number of changes by passes, and its result."""
 
     graph: Graph
     log: _Stopping
@@ -181,8 +181,7 @@ class _Search:
         return self._culprit(full, wrong, PLAN, full.log.counts, "the graph as Python")
 
     def _unasked(self, right: _Trial) -> Culprit:
-        """Return the first pass after which the answer is another, where it does not ask before it changes
-        something."""
+        """Return the first pass that changes the result without asking for permission."""
         low = right
         for index, each in enumerate(self.passes):
             high = self._try(self.passes[: index + 1], 0)

@@ -1,4 +1,4 @@
-"""Programs that show what a change to a graph does to its answer."""
+"""Standalone programs that reproduce the effect of a change to a graph on its result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ print("after: ", repr(answer(AFTER, {run})))
 
 
 def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
-    """Return what runs ``graph`` in the interpreter, on a list of its inputs; groups in it by their kernels."""
+    """Return a function that runs ``graph`` in the interpreter, on a list of its inputs, with kernels for its
+    groups."""
 
     def run(arguments: Sequence[Any]) -> Any:
         with compile_immediately():
@@ -60,7 +61,7 @@ def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
 
 
 def planned(graph: Graph) -> Callable[[Sequence[Any]], Any]:
-    """Return what runs ``graph`` as calls do, on a list of its inputs."""
+    """Return a function that runs ``graph`` as calls do, on a list of its inputs."""
 
     def run(arguments: Sequence[Any]) -> Any:
         with compile_immediately():

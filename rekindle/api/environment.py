@@ -1,4 +1,4 @@
-"""``rekindle.collect_env``: what a bug report needs to say of the machine and the versions, without private paths."""
+"""``rekindle.collect_env``: the machine and the versions for a bug report, without private paths."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Environment:
 
 
 def collect_env() -> Environment:
-    """Return what a bug report needs to say of this process.
+    """Return the environment of this process for a bug report.
 
     It has no paths and no names of people or machines: values of environment variables that may be such are left out.
 

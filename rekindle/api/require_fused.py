@@ -1,4 +1,4 @@
-"""``with rekindle.require_fused():`` the programs that are called within run in kernels, or an error says why not."""
+"""``with rekindle.require_fused():`` raise an error unless the called programs run in kernels."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ class _Watch:
         self._allow = allow
         self._inner = inner
         self._called: dict[Code, str] = {}
-        """What has been run, with its name."""
+        """The codes that have run, with their names."""
         self._fell: dict[FusionExecutor, dict[str, int]] = {}
-        """How often groups had run operator by operator before."""
+        """Number of fallbacks of each group before."""
 
     def call(self, record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return what runs in place of a call of ``record``."""
+        """Run a call of ``record``, and note its code."""
         run, name = self._inner or runner_of(record), record.name.rsplit(".", 1)[-1]
         if not is_optimizing():
             unfused = [UnfusedNode(each.node, _NOT_OPTIMIZED) for each in unfused_nodes(record.graph)]
@@ -125,7 +125,7 @@ def _blocker(of: UnfusedNode) -> FusionBlocker:
     known = _way_out(of.reason)
     if of.reason == _UNKNOWN and kind.endswith("_"):
         known = f"use the operator that does not work in place, {kind.removesuffix('_')}"
-    let = f'let it be: require_fused(allow=["{kind}"])'
+    let = f'allow it: require_fused(allow=["{kind}"])'
     return FusionBlocker(kind, of.reason, f"{known}, or {let}" if known else let, of.node.range)
 
 

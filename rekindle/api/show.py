@@ -24,7 +24,7 @@ from rekindle.viz import Page, PageStage as Shown, page
 from rekindle.viz.boxes import MAX_BOXES_IN_VIEW, Picture, picture_of
 
 MAX_NODES: Final = 2_000
-"""A graph that is larger is shown as it was compiled and as it is optimised, with no pass in between and no aliases."""
+"""Larger graphs are shown as compiled and as optimized only, without the passes in between and without aliases."""
 
 
 def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
@@ -86,7 +86,7 @@ def _picture(graph: Graph, files: list[Source], **options: Any) -> Picture:
 
 
 def _of_compiled(graphs: Sequence[CompiledGraph], files: list[Source], kernels: list[str]) -> Iterator[Shown]:
-    """Yield the functions that a result of ``torch.compile`` consists of: as they were captured, and what calls run."""
+    """Yield the functions of a result of ``torch.compile``: the captured graph, and the versions that calls run."""
     for graph in graphs:
         for function in graph.functions:
             for name, each in ((COMPILED, function._record.graph), *_versions(function._record)):
@@ -114,7 +114,7 @@ def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Gra
 
 
 def _versions(record: GraphFunction) -> Iterator[tuple[str, Graph]]:
-    """Yield what calls run."""
+    """Yield the versions that calls run."""
     executable = record.executable
     if isinstance(executable, Executable) and executable.strategy is not None:
         for number, version in enumerate(executable.strategy.versions, start=1):

@@ -41,13 +41,12 @@ class Stage:
     diff: str
     """The difference from the text of the stage before, as ``diff -u`` prints it; empty if there is none."""
     changes: int
-    """How many changes were made, those of passes that the pass itself called among them."""
+    """Number of changes, including those of nested passes."""
 
     @property
     def python(self) -> str | None:
-        """The graph as Python that runs by itself and defines ``plan``; None where only the interpreter can run it, as
-        with forks. Where a comment says so, a function has no name that Python could import: it is
-        :attr:`function`'s alone."""
+        """The graph as self-contained Python that defines ``plan``; None if only the interpreter can run it, as with
+        forks. A comment marks functions that Python cannot import by name: these are only in :attr:`function`."""
         plan = self._plan()
         return None if plan is None else plan_text(plan)
 

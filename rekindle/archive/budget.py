@@ -20,7 +20,7 @@ from rekindle.ops.registration.traits import traits_of_kind
 
 
 class Budget:
-    """What is left."""
+    """The remaining budget."""
 
     def __init__(self, steps: int, bytes: int) -> None:
         self._steps = steps
@@ -173,7 +173,7 @@ class TensorCosts(TorchDispatchMode):
     def _results(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[torch.Tensor]
     ) -> tuple[int, int]:
-        """Return the elements of what ``func`` would give, and the bytes of what of it would be new."""
+        """Return the number of elements of the results of ``func``, and the bytes of new ones."""
         name = func._schema.name
         if Trait.ABOUT_AS_LARGE in traits_of_kind(name) or name.startswith(("quantized::", "sparse::", "rnn::")):
             return sum(tensor.numel() for tensor in given), 2 * sum(_bytes(tensor) for tensor in given)
@@ -199,7 +199,7 @@ _NEVER: Final = frozenset({"aten::from_file", "aten::_pin_memory", "aten::record
 
 
 def _work(func: Any, read: Sequence[int], written: int) -> int:
-    """Return the elements or products that ``func`` looks at, at most."""
+    """Return an upper bound of the elements or products that ``func`` computes with."""
     traits = traits_of_kind(func._schema.name)
     linear = sum(read) + written
     is_linear = torch.Tag.pointwise in func.tags or Trait.LINEAR_COST in traits

@@ -1,4 +1,4 @@
-"""What an archive holds, without making any of it: its records and texts are read, nothing is compiled or run."""
+"""Inspection of archives without loading them: their records and texts are read, and nothing is compiled or run."""
 
 from __future__ import annotations
 

@@ -54,13 +54,13 @@ _HEAD: Final = ("op_version_set", "import ")
 
 @dataclass(slots=True)
 class LegacyProgram:
-    """What ``data.pkl``, ``constants.pkl`` and ``code/`` of later archives hold."""
+    """The contents of ``data.pkl``, ``constants.pkl`` and ``code/`` of later archives."""
 
     root: PickledObject
     texts: dict[str, str] = field(default_factory=dict)
     """By qualifier: of ``__torch__.a``, the classes of the modules ``__torch__.a.b``, ``__torch__.a.c``."""
     constants: list[TensorRecord] = field(default_factory=list)
-    """What texts call ``CONSTANTS.c0``: the whole table of tensors."""
+    """The table of tensors, which texts refer to as ``CONSTANTS.c0``."""
 
 
 def read_legacy(reader: ArchiveReader) -> LegacyProgram:
@@ -149,8 +149,8 @@ class _Reader:
         return found
 
     def _with_tensors(self, value: object, done: dict[int, object]) -> object:
-        """Return ``value`` with tensors for their numbers. ``done`` has by its identity what has been gone through: a
-        part of many wholes is gone through once."""
+        """Return ``value`` with tensors in place of their numbers. ``done`` holds visited objects by id, so that shared
+        ones are converted once."""
         if isinstance(value, TensorNumber):
             return self._tensors[value.number] if value.number >= 0 else None
         if not isinstance(value, (tuple, list, dict, PickledTyped)):
@@ -198,7 +198,7 @@ class _Reader:
 
 
 _INTERNAL: Final = frozenset({"__constants__"})
-"""Attributes that say something to the compiler of the release."""
+"""Attributes that only the compiler of the release used."""
 
 
 def _number(text: object) -> int:

@@ -1,4 +1,4 @@
-"""How much an archive may ask for."""
+"""Resource limits of archives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ArchiveLimits:
     decompressed: int = 4 << 30
     """Bytes that all compressed members may have together once decompressed. Stored members have what the file has."""
     ratio: int = 200
-    """How many times larger than in the file a member may become, if it becomes larger than a mebibyte."""
+    """Maximum compression ratio of a member of more than a mebibyte."""
     pickle_bytes: int = 256 << 20
     """The length of a pickle."""
     pickle_opcodes: int = 5_000_000
@@ -43,13 +43,13 @@ class ArchiveLimits:
     code_tokens: int = 2_000_000
     """The tokens (names, numbers, operators, ends of lines) of one program text."""
     empty_tensor_bytes: int = 1 << 40
-    """What the storage of a tensor on the device ``meta``, which has no bytes in the archive, may claim to have."""
+    """Maximum size of the storage of a tensor on the device ``meta``, which has no bytes in the archive."""
     steps: int = 1_000_000
     """The steps, of about two microseconds each, that ``__setstate__`` of all objects together may take. An archive
     has another one for each 500 of its bytes."""
     setstate_bytes: int = 256 << 20
-    """The bytes that ``__setstate__`` of all objects together may ask for, freed ones included; an archive may ask for
-    four times its own size on top."""
+    """Maximum number of bytes that ``__setstate__`` of all objects together may allocate, including freed ones; an
+    archive may use four times its own size in addition."""
 
 
 DEFAULT_LIMITS: Final = ArchiveLimits()

@@ -104,8 +104,8 @@ def irfft(self: Tensor, signal_ndim: int, normalized: bool = False, onesided: bo
         signal_sizes[-1] = 2 * signal_sizes[-1] - 1
     return torch.fft_irfftn(x, signal_sizes, dims, norm)
 """
-"""Complex numbers were pairs, and the transforms those of the last dimensions before the pairs. Sizes that were not
-given to the inverse of a half were odd."""
+"""Fourier transforms of the releases before 1.8: complex numbers were pairs, and the transforms applied to the last
+dimensions before the pairs. Omitted sizes of an inverse real transform were odd."""
 
 _EXTREMES: Final = """
 def max_values(self: Tensor, dim: List[int], keepdim: bool = False) -> Tensor:

@@ -105,7 +105,7 @@ def _module_of(function: Function) -> ScriptModule:
 
 
 def _check_no_sets(type: ClassType) -> None:
-    """Refuse methods that are given sets or give them: without Python they are dicts of bools."""
+    """Reject methods that take or return sets: without Python they are dicts of bools."""
     for name, method in type.methods.items():
         if any(holds_set(item.type) for item in (*method.schema.arguments, *method.schema.returns)):
             raise SaveError(
@@ -115,7 +115,7 @@ def _check_no_sets(type: ClassType) -> None:
 
 
 class _Saver:
-    """Gathers what one archive is made of."""
+    """Collects the contents of one archive."""
 
     def __init__(self, function: str = "") -> None:
         self.function = function
@@ -246,7 +246,7 @@ saving.save_program.provide(save)
 
 
 LOWEST: Final = 3
-"""What PyTorch has written since 1.6 for programs that need no more."""
+"""The format version that PyTorch has written since 1.6 for programs that need no later one."""
 
 _CHANGED: Final = {
     "aten::div": 4,

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(slots=True, frozen=True)
 class MethodSummary:
-    """A method of the module, and its schema as ``str(module.method.schema)`` gives it."""
+    """A method of the module, and its schema as in ``str(module.method.schema)``."""
 
     name: str
     schema: str

@@ -86,7 +86,7 @@ def full(size: List[int], fill_value: number, *, names: Optional[List[str]], {_O
         return torch.full(size, float(fill_value), {_PASSED_ON})
     return torch.full(size, fill_value, {_PASSED_ON})
 """
-"""What fills was a float, whatever the number."""
+"""Up to version 4, ``full`` returned floats, whatever the number."""
 
 _LINSPACE: Final = f"""
 def linspace(start: number, end: number, steps: Optional[int] = None, *, {_OPTIONS}) -> Tensor:

@@ -1,4 +1,4 @@
-"""Writing the container: the same members give the same bytes, and a file is there as a whole or not at all.
+"""Writer of the container: equal members result in equal bytes, and a file is written completely or not at all.
 
 Members are stored at multiples of 64 bytes, so that a reader can map their tensors; as PyTorch does it, an extra field
 ``FB`` in front of them fills the gap. Texts are compressed. All members carry the same time.

@@ -13,7 +13,7 @@ from rekindle.ir.types import COMPLEX, TensorType
 
 
 class ComplexValues:
-    """The values that may be complex, of the nodes that were looked at, in order."""
+    """The values that may be complex, among the nodes visited so far, in order."""
 
     def __init__(self) -> None:
         self._known: set[Value] = set()

@@ -259,8 +259,7 @@ class _SubgraphPartitioner:
         return all(self.aliases.can_swap(other, node) for other in group.pending)
 
     def _run_again_alike(self, group: _Partition, node: Node) -> bool:
-        """Return whether all would give the same again, where there is a loop: gradients of gradients come by running
-        it."""
+        """Return whether all nodes are recomputable, if there is a loop: gradients of gradients run it again."""
         nodes = [*group.nodes, node]
         return not any(each.blocks for each in nodes) or all(each.blocks or is_recomputable(each) for each in nodes)
 
@@ -394,7 +393,7 @@ def _lists_views(node: Node) -> bool:
 
 
 def _makes_views(node: Node) -> bool:
-    """Return whether the outputs of ``node`` may share memory with its inputs, and can be made of these again."""
+    """Return whether the outputs of ``node`` may share memory with its inputs, and can be recomputed from these."""
     if _is_structure(node) or _lists_views(node):
         return True
     if node.blocks:
@@ -437,7 +436,7 @@ class _Outliner:
             node.destroy()
 
     def _inputs(self) -> list[Value]:
-        """Return what the group takes, in the order in which it is used from the last node to the first."""
+        """Return the inputs of the group, in the order of their uses from the last node to the first."""
         found: dict[Value, None] = {}
 
         def look_at(node: Node) -> None:
@@ -461,11 +460,11 @@ class _Outliner:
         return found
 
     def _outputs(self, group: Node, place: Node) -> None:
-        """Let the users outside use what the group gives, or views that are made of it again."""
+        """Replace uses outside of the group by the group's outputs, or by views recomputed from these."""
         outside: dict[Value, Value] = {}
 
         def given(value: Value) -> Value:
-            """Return what stands for ``value`` outside."""
+            """Return the value outside of the group for ``value``."""
             if value.node not in self.members:
                 return value
             found = outside.get(value)

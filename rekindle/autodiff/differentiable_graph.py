@@ -62,7 +62,7 @@ class CompiledPart:
 
 
 class DifferentiableOperation:
-    """What runs such a node."""
+    """Executor of a ``prim::DifferentiableGraph`` node."""
 
     __slots__ = ("__weakref__", "_derivatives", "_plain", "graph")
 
@@ -85,14 +85,14 @@ class DifferentiableOperation:
         return self._plain(*inputs)
 
     def derivative(self, wanted: tuple[bool, ...]) -> DerivativeExecutor:
-        """Return the derivative by the inputs that are ``wanted``, made when it is first asked for."""
+        """Return the derivative with respect to the inputs that are ``wanted``, created when first needed."""
         found = self._derivatives.get(wanted)
         if found is None:
             found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
         return found
 
     def pieces(self) -> Iterator[CompiledPart]:
-        """Yield what has been made to run the node so far."""
+        """Yield the functions compiled for the node so far."""
         if self._plain is not None:
             yield CompiledPart("without gradients", self._plain)
         for derivative in list(self._derivatives.values()):
@@ -131,7 +131,7 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
 
 
 _MAX_PROVISIONAL_RUNS: Final = 2
-"""How often graphs for any sizes run before they are optimized, where those for the sizes that are met take over."""
+"""Number of runs of unoptimized graphs for any sizes, unless specializations replace them before."""
 _MAX_PLANS: Final = 16
 """For how many sizes of inputs there are plans of their own; more than these share one."""
 _MAX_KEYS: Final = 1024
@@ -301,11 +301,11 @@ class _SizeSpecialization:
 
     @property
     def backwards(self) -> Sequence[Callable[..., Any]]:
-        """What runs backward graphs, as far as they were needed."""
+        """The executors of backward graphs that were needed so far."""
         return [each.run for each in list(self._backward.values())]
 
     def backward(self, defined: tuple[bool, ...]) -> _Backward:
-        """Return what runs the backward graph where the gradients of those roots exist that are ``defined``."""
+        """Return the executor of the backward graph for the case that the gradients of the roots ``defined`` exist."""
         found = self._backward.get(defined)
         if found is None:
             made = self.gradient.backward_for(defined)
@@ -418,8 +418,8 @@ def _passed_through(results: Sequence[Any], inputs: Sequence[Any]) -> dict[int, 
 
 
 def _restored(results: Sequence[Any], inputs: Sequence[Any], passed: Mapping[int, int]) -> Sequence[Any]:
-    """Put the tensors that were passed through in the place of what autograd made of them: writes to these have to be
-    seen, and gradients need not go through the graph."""
+    """Replace autograd's copies of tensors that are passed through by the tensors themselves: writes to these must be
+    visible, and gradients need not pass through the graph."""
     found = list(results)
     for index, source in passed.items():
         found[index] = inputs[~source] if source < 0 else found[source]
@@ -446,7 +446,7 @@ _TreeSpec = tuple[Any] | int | list[Any] | None
 
 
 def _flatten(value: Any, tensors: list[Tensor]) -> _TreeSpec:
-    """Return what stands for ``value``, whose tensors are added to ``tensors``."""
+    """Return the tree structure of ``value``, and append its tensors to ``tensors``."""
     if isinstance(value, Tensor):
         tensors.append(value)
         return None

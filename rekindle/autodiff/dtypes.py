@@ -84,7 +84,7 @@ def _every(steps: Sequence[TapeEntry]) -> Iterator[TapeEntry]:
 
 
 def _promotes(step: TapeEntry) -> bool:
-    """Return whether tensors that ``step`` takes may be of other dtypes than what it gives."""
+    """Return whether the tensor inputs of ``step`` may have other dtypes than its results."""
     if step.formula is None:
         return step.node is not None and step.node.kind == "prim::ListConstruct"
     if traits_of_kind(step.formula.schema.name) & {Trait.ONE_DTYPE, Trait.CONVERTS}:

@@ -74,7 +74,7 @@ def _depends(node: Node, output: Value, found: set[Value]) -> bool:
 
 
 def _is_size(type: Type) -> bool:
-    """Return whether values of this type may say a size: ints, and lists of numbers, of factors too."""
+    """Return whether values of this type may be sizes: ints, and lists of numbers, including factors."""
     if isinstance(type, UnionBase):
         return any(_is_size(member) for member in type.contained)
     return type in (INT, BOOL) or bool(type.contained)

@@ -75,7 +75,7 @@ class Formula:
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """What the backward uses."""
+        """The names of the values that the backward uses."""
         backward = self._definitions.get("backward")
         return () if backward is None else backward.parameters
 
@@ -96,7 +96,7 @@ class Formula:
 
     @property
     def result_names(self) -> tuple[str, ...]:
-        """What the results are called."""
+        """The names of the results."""
         results = self.schema.returns
         if len(results) == 1:
             return ("result",)
@@ -144,7 +144,7 @@ class Formula:
 
 
 _PARAMETER: Final[dict[str, str]] = {"from": "from_"}
-"""What stands for the names of arguments that are words of the language."""
+"""Replacements for argument names that are keywords of the language."""
 
 
 def _types_of_returns(part: FormulaFunction) -> dict[str, Type]:
@@ -254,5 +254,5 @@ def operators_recorded(node: Node) -> list[Node]:
 
 
 def is_constant_operator(node: Node) -> bool:
-    """Return whether the texts say that the results of ``node`` have no gradient."""
+    """Return whether the results of ``node`` are declared to have no gradient."""
     return _key(node) in _index().constants

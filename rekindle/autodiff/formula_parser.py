@@ -33,8 +33,8 @@ FORMULAS: Final = ("backward", "forward", "composite")
 
 @dataclass(slots=True, frozen=True)
 class Definition:
-    """One definition of a text. ``targets`` are the arguments that a ``backward`` gives the gradients of; ``body`` is
-    source text, of a ``def`` and of a ``constant`` all of it."""
+    """One definition of a text. ``targets`` are the arguments whose gradients a ``backward`` returns; ``body`` is
+    source text, for a ``def`` and a ``constant`` all of it."""
 
     word: str
     operators: tuple[str, ...]

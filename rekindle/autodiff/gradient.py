@@ -28,13 +28,14 @@ from rekindle.ir.types import NONE, OptionalType
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
 
 _MAX_CLEANUPS: Final = 8
-"""How often a backward graph is cleaned up: one round for each gradient that another depends on in an iteration."""
+"""Maximum number of cleanup rounds of a backward graph: one for each gradient that depends on another in an
+iteration."""
 
 
 @dataclass(slots=True, frozen=True)
 class BackwardGraph:
-    """``graph`` takes the gradients that exist, in the order of the roots, and the captures with the numbers
-    ``captures``; it returns the gradients of the inputs that were asked for, None where there is none."""
+    """``graph`` takes the gradients that exist, in the order of the roots, and the residuals with the indices
+    ``captures``; it returns the requested gradients of the inputs, None where there is none."""
 
     graph: Graph
     captures: tuple[int, ...]
@@ -75,7 +76,7 @@ class Gradient:
         return self.backward_for([root < self.results for root in self.roots]).graph
 
     def backward_for(self, defined: Sequence[bool]) -> BackwardGraph:
-        """Return the backward graph where the gradients of those ``roots`` exist that ``defined`` says."""
+        """Return the backward graph for the case that the gradients of the ``roots`` marked in ``defined`` exist."""
         key = tuple(defined)
         found = self._backward.get(key)
         if found is None:
@@ -87,7 +88,7 @@ class Gradient:
 
 
 class _Analysis(Protocol):
-    """What backward graphs are made from."""
+    """The analysis of a forward graph that backward graphs are built from."""
 
     lock: threading.Lock
 

@@ -98,7 +98,7 @@ def backward_of_call(operator: str, given: Sequence[int], wanted: Sequence[int],
 
 @cache
 def _called(name: str) -> tuple[Callable[..., Any], bool]:
-    """Return what runs an operator, and whether it has several results."""
+    """Return the function that runs an operator, and whether it has several results."""
     operator = REGISTRY.find(name)
     if operator is None:
         raise InternalError(f"there is no operator {name}")
@@ -135,7 +135,7 @@ def _numbers(node: Node, name: str) -> list[int]:
 
 
 def _fresh(value: Any, again: bool) -> Any:
-    """``value``, so that a gradient of it can be asked for; still connected to where it came from if ``again``."""
+    """Return ``value`` so that its gradient can be requested; still connected to its history if ``again``."""
     if isinstance(value, list):
         return [_fresh(item, again) for item in value]
     if not isinstance(value, Tensor):
@@ -283,7 +283,7 @@ def as_second(values: Sequence[Tensor | None]) -> list[list[Tensor | None] | Non
 
 @implements("autodiff::fitted(Tensor self, Tensor(a) value) -> Tensor(a)")
 def fitted(self: Tensor, value: Tensor) -> Tensor:
-    """Return what ``self`` is when ``value`` is written to it.
+    """Return ``value`` converted and expanded as by a write to ``self``.
 
     Raises:
         RuntimeError: it has other sizes.
@@ -297,8 +297,8 @@ def fitted(self: Tensor, value: Tensor) -> Tensor:
 
 @implements("autodiff::dtype_of(Tensor value) -> int")
 def dtype_of(value: Tensor) -> int:
-    """Return the number of the dtype of ``value``. It is no ``prim::dtype``, for which plans guard the dtypes of
-    tensors."""
+    """Return the number of the dtype of ``value``. It differs from ``prim::dtype``, for which plans
+    guard the dtypes of tensors."""
     return DTYPE_NUMBERS[value.dtype]
 
 
@@ -311,8 +311,7 @@ def in_dtype(gradient: Tensor, dtype: int) -> Tensor:
 
 @implements("autodiff::with_value(Tensor self, Tensor value) -> Tensor")
 def with_value(self: Tensor, value: Tensor) -> Tensor:
-    """Return what ``self`` is when ``value`` was written to it where gradients are not recorded: its gradient is that
-    of ``self``."""
+    """Return ``self`` after a write of ``value`` without recorded gradients: its gradient is that of ``self``."""
     return value.to(self.dtype, copy=True).expand_as(self)
 
 

@@ -11,8 +11,7 @@ from rekindle.ir.types import TensorType
 
 
 def may_require_grad(graph: Graph) -> set[Value]:
-    """Return the values of ``graph`` that may require a gradient. An input may unless its type says that it does
-    not."""
+    """Return the values of ``graph`` that may require a gradient. An input may unless its type excludes it."""
     found: set[Value] = set()
     _inputs(graph.block, found)
     while True:

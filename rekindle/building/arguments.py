@@ -1,4 +1,4 @@
-"""Find out how a program uses its arguments: whether a tensor of the caller can be used as it is, or is copied.
+"""Find out how a program uses its arguments: whether a tensor of the caller can be used directly, or is copied.
 
 An argument is a tensor of the caller: none of the attributes of the module is the same tensor. So this follows what may
 be an argument, or a view of it, or hold one, from the input on.
@@ -16,8 +16,8 @@ LAYOUT_QUERIES = frozenset({"aten::stride", "aten::is_contiguous", "aten::as_str
 
 
 def may_be_copied(graph: Graph, argument: Value) -> bool:
-    """Return whether the program does the same with a contiguous copy of an argument: it neither writes to it nor asks
-    for its strides."""
+    """Return whether a contiguous copy of an argument is equivalent: the program neither writes to it nor queries its
+    strides."""
     reached = _reached(graph, argument)
     return not any(
         _writes(node, reached) or _asks(node, reached) or _passes_on(node, reached) for node in graph.all_nodes()

@@ -1,7 +1,6 @@
-"""Record which tensors fused groups are called with.
+"""Record the layouts of the tensors that fused groups are called with.
 
-The graph runs on examples, operator by operator. Before each group stands a node that records the layouts of its
-inputs.
+The graph runs on examples, operator by operator. A node before each group records the layouts of its inputs.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _recorded: Final = ContextVar[Recorded]("rekindle.recorded_layouts")
 
 
 class RecordedRuns:
-    """Runs ``graph``, which must not change meanwhile, and records what its fused groups are called with."""
+    """Runs ``graph``, which must not change afterwards, and records the calls of its fused groups."""
 
     def __init__(self, graph: Graph, name: str) -> None:
         self._groups = [node.get_graph("Subgraph") for node in graph.all_nodes() if node.kind == KIND]
@@ -43,7 +42,7 @@ class RecordedRuns:
 
     @contextmanager
     def recording(self) -> Iterator[Callable[..., Any]]:
-        """Within, calls of the function that this yields are recorded."""
+        """Record calls, within the ``with`` block, of the function that this yields."""
         token = _recorded.set(self._recorded)
         try:
             yield self._function

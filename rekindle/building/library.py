@@ -167,7 +167,7 @@ _RESERVED: Final = frozenset(
         *("int", "float", "bool", "tensor", "string", "list", "none"),
     }
 )
-"""What follows the name of a library in its header."""
+"""Suffixes of a library's name that its header uses itself."""
 
 _KEYWORDS: Final = frozenset(
     {
@@ -213,7 +213,7 @@ def _check_dynamic(dynamic: Mapping[str, Sequence[int]], records: Sequence[Graph
 
 
 def _own(program: Program) -> list[Any]:
-    """Return what a method takes before its arguments."""
+    """Return the leading parameters of a method."""
     return [program] if isinstance(program, ScriptModule) else []
 
 

@@ -235,7 +235,7 @@ def inline_forks(graph: Graph) -> bool:
 
 
 def _resolve_interfaces(graph: Graph, own: Arguments) -> bool:
-    """Give values of interfaces the class of the module that they are; return whether there were any."""
+    """Refine values of interface types to the class of their module; return whether there were any."""
     modules: dict[Value, torch.nn.Module] = dict(zip(graph.inputs, own, strict=False))
     changed = False
     for node in graph.all_nodes():

@@ -34,7 +34,7 @@ define i32 @omp_in_parallel() {
 
 
 def object_of(text: str, target: Target) -> bytes:
-    """Return the object that LLVM makes of a module.
+    """Return the object that LLVM compiles from a module.
 
     Raises:
         CodegenError: LLVM refuses the text.

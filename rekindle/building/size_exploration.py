@@ -1,8 +1,8 @@
 """Find kernels for all sizes that a fused group can have.
 
-The recipe of a kernel says for which sizes it holds. The search takes sizes for which no recipe holds yet, makes a
-recipe for these, and goes on until it finds no more: as symbolic execution does, where each recipe is a path. Sizes
-vary as :mod:`~rekindle.building.size_relations` says. Nothing is run or allocated.
+The recipe of a kernel has guards on the sizes for which it is valid. The search takes sizes that no recipe covers yet,
+lowers a recipe for these, and repeats until there are none: as in symbolic execution, where each recipe is a path.
+:mod:`~rekindle.building.size_relations` determines how sizes vary. Nothing is run or allocated.
 """
 
 from __future__ import annotations

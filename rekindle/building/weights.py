@@ -58,7 +58,7 @@ class Weights:
 
 
 def checksum(data: bytes) -> int:
-    """Return what :func:`rekindle.building.runtime.instances.checksum` returns."""
+    """Return the same checksum as :func:`rekindle.building.runtime.instances.checksum`."""
     if not data:
         return 0
     words = torch.frombuffer(bytearray(data), dtype=torch.int64)

@@ -22,9 +22,9 @@ from rekindle.errors import RekindleError
 from rekindle.program.function import Method
 
 _CALLS: Final = 50
-"""How many calls are timed, with --check; the fastest counts."""
+"""Number of timed calls with --check; the fastest counts."""
 _VARIED: Final = ((1, 0), (2, 1), (0, 1))
-"""What the named sizes of the example are multiplied by, and what is added, for each call that is compared."""
+"""Factor and summand of the named sizes of the example, for each compared call."""
 
 
 @click.command(

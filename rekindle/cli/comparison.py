@@ -132,7 +132,7 @@ def _kind(value: Any) -> str:
 
 
 def _parts(value: Any) -> dict[Any, Any] | None:
-    """Return what a value is made of; None of those that are equal or not, without more."""
+    """Return the parts of a container; None for a value that is compared as a whole."""
     if isinstance(value, (list, tuple)):
         return {f"[{index}]": item for index, item in enumerate(value)}
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What commands write: colours for people at a terminal, plain text for files, JSON for programs."""
+"""Output of commands: colours for terminals, plain text for files, JSON for programs."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import click
 
 OK: Final = 0
 NO: Final = 1
-"""The command did its work, and the answer is no: the archives differ, the program raised an error."""
+"""The command succeeded, with a negative result: the archives differ, the program raised an error."""
 TROUBLE: Final = 2
 """The command could not do its work: it was called wrongly, a file cannot be read or written."""
 INTERRUPTED: Final = 130
@@ -22,13 +22,13 @@ class Trouble(click.ClickException):
 
 
 class ProgramFailed(click.ClickException):
-    """What was run raised an error. The message is one line."""
+    """The program that was run raised an error. The message is one line."""
 
     exit_code = NO
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error says, in one line; its class, if it says nothing."""
+    """Return the message of an error, in one line; its class, if the message is empty."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error).strip().partition("\n")[0] or type(error).__name__

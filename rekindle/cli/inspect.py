@@ -91,7 +91,7 @@ def counted(number: int, name: str) -> str:
 
 
 def size_of(nbytes: int) -> str:
-    """Return a number of bytes as people say it: ``412 bytes``, ``1.5 MiB``."""
+    """Return a readable number of bytes: ``412 bytes``, ``1.5 MiB``."""
     size, unit = float(nbytes), 0
     while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1

@@ -28,7 +28,7 @@ def read_ranges(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
 
 
 def size_names(text: str) -> list[str]:
-    """Return the sizes of a shape as they are written; nothing for other inputs."""
+    """Return the sizes of a shape as text; nothing for other inputs."""
     match = _NAMED.fullmatch(text)
     return [] if match is None else [size.strip() for size in match[2].split(",") if size.strip()]
 

@@ -51,8 +51,8 @@ def example_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def program_errors(schema: object) -> Iterator[None]:
-    """Within, the program of an archive or of a native library runs. What it raises ends the command, with the exit
-    code for that; arguments that do not fit ``schema`` are an error of whoever typed them."""
+    """End the command if the program of an archive or of a native library raises within the ``with`` block, with the
+    exit code for that. Arguments that do not fit ``schema`` are an error of the user."""
     try:
         yield
     except ArgumentError as error:

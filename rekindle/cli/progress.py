@@ -1,4 +1,4 @@
-"""How far a command is: shown on stderr, if that is a terminal, when the work takes its time."""
+"""Progress of a command: shown on stderr, if that is a terminal, once the work takes long."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PATIENCE: Final = 1.0
 
 
 class _Steps(ProgressColumn):
-    """How many steps of how many; nothing where that is not known."""
+    """Progress as steps of a total; empty if the total is unknown."""
 
     def render(self, task: Task) -> Text:
         return Text("" if task.total is None else f"{task.completed:.0f}/{task.total:.0f}")
 
 
 class Working:
-    """One piece of work. Its bar moves to and fro until :meth:`of` says how long the way is."""
+    """One piece of work. Its bar oscillates until :meth:`of` sets the number of steps."""
 
     def __init__(self, progress: Progress, what: str) -> None:
         self._progress = progress

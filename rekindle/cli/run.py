@@ -93,7 +93,7 @@ def _call_library(folder: str, method: str, in_order: list[Any], by_name: dict[s
 
 
 def summary(value: Any, name: str) -> list[dict[str, Any]]:
-    """Return a row for each tensor and each other value in what a call gave."""
+    """Return a row for each tensor and each other value in the result of a call."""
     if isinstance(value, torch.Tensor):
         return [_of_tensor(value, name)]
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -44,7 +44,7 @@ from rekindle.passes.simplification.subgraph_sharing import computation_key
 
 
 class KernelStatus(IntEnum):
-    """What a kernel returns. Unless it is done, the operators have to run."""
+    """Return codes of a kernel. Unless it is done, the operators have to run."""
 
     DONE = 0
     FAILED = 1
@@ -68,7 +68,7 @@ class CompiledKernel:
 CPU: Final = torch.device("cpu")
 
 CodeOrigin = Literal["memory", "disk", "compiled"]
-"""Where machine code comes from: another group of this process has it, an earlier process left it, or it is new."""
+"""Origin of machine code: another group of this process, an earlier process, or a compilation."""
 
 _KERNELS: Final[dict[Hashable, CompiledKernel]] = {}
 _LOCK: Final = threading.Lock()
@@ -162,9 +162,8 @@ class KernelLaunch:
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> KernelStatus:
-        """Call the kernel on ``inputs``, and on tensors of the layouts ``outputs``, which it writes. It fails if an
-        index is out of bounds, or a number: an int beyond 64 bits, a float that PyTorch may refuse to convert to a
-        dtype."""
+        """Call the kernel on ``inputs``, and on result tensors of the layouts ``outputs``. It fails if an index is out
+        of bounds, or a number: an int beyond 64 bits, a float that PyTorch may not convert to a dtype."""
         if any(_is_out_of_range(each) for each in inputs if not isinstance(each, Tensor)):
             return KernelStatus.FAILED
         pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])

@@ -21,10 +21,10 @@ from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import TensorType
 
 LARGE: Final = 1 << 14
-"""A tensor of so many elements takes longer to read and write than an operator takes to launch."""
+"""Number of elements of a tensor from which reading and writing it takes longer than launching an operator."""
 _MIN_SAVED: Final = 2
 _SAVED_FOR_INPUT: Final = 0.5
-"""How many launches have to be saved for each tensor that the graph takes beyond the first."""
+"""Number of launches to save for each tensor that the graph takes beyond the first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def is_lookup(node: Node) -> bool:
 
 
 def computes(node: Node) -> bool:
-    """Return whether it is an operator that kernels are for: elementwise, along rows or made of such; no view, no
+    """Return whether kernels compute the operator: elementwise, along rows, or composed of such; not a view or a
     product."""
     rule = rule_of(node)
     return is_row_operator(node) or is_composite(node) or (rule is not None and not rule.may_be_self)
@@ -295,7 +295,7 @@ def _takes_lists_as_they_are(node: Node) -> bool:
 
 
 def literal(value: Value) -> object:
-    """Return what :func:`is_literal` holds of, as Python has it."""
+    """Return the Python value of a literal: see :func:`is_literal`."""
     if value.node.kind == "prim::ListConstruct":
         return [literal(item) for item in value.node.inputs]
     return value_of(value.node)

@@ -1,4 +1,5 @@
-"""Operators that work on elements become one kernel: a ``prim::FusionGroup`` with a graph of its own.
+"""Operator fusion: outline adjacent elementwise operators into a ``prim::FusionGroup`` with a graph of its own, which
+becomes one kernel.
 
 .. code-block:: text
 
@@ -45,7 +46,7 @@ from rekindle.rewriting.changes import may_change
 
 KIND: Final = "prim::FusionGroup"
 MAX_PRODUCTS: Final = 4
-"""How many products of matrices a group has at most: each has loops of its own, which have to be compiled."""
+"""Maximum number of matrix products in a group: each has loops of its own, which have to be compiled."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,7 +62,7 @@ _BLOCKERS: Final[WeakKeyDictionary[Graph, Sequence[Blocker]]] = WeakKeyDictionar
 
 
 def blockers_of(graph: Graph) -> Sequence[Blocker]:
-    """Return what the pass left out of groups when it last ran on ``graph``, in the order of the graph."""
+    """Return the nodes that the pass did not fuse when it last ran on ``graph``, with the reasons, in graph order."""
     return _BLOCKERS.get(graph, ())
 
 

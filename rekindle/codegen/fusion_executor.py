@@ -1,4 +1,4 @@
-"""What runs a ``prim::FusionGroup``.
+"""Executor of ``prim::FusionGroup``.
 
 A group looks at what it is called with. For dtypes and layouts like those that it has met it calls a kernel; for new
 ones it makes one first, or takes one of the same text that another group made; and what no kernel can do, its operators
@@ -37,9 +37,9 @@ from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 MAX_LAUNCHES: Final = 64
-"""How many combinations of layouts a group remembers."""
+"""Maximum number of layout combinations that a group caches."""
 MAX_KERNELS: Final = 32
-"""How often a group tries to make a kernel."""
+"""Maximum number of attempts of a group to compile a kernel."""
 _REFUSED: Final = 4
 """Number of attempts that a failed compilation counts for."""
 
@@ -94,12 +94,12 @@ class FusionExecutor(PatchableOperation):
         self._has_products = any(map(is_product, graph.nodes))
         self._has_optional = any(isinstance(value.type, OptionalType) for value in graph.inputs)
         self.without_products: Callable[..., Any] | None = None
-        """What runs the graph where its products are too large, once that has been needed."""
+        """Executor of the graph with its products left to BLAS, once that has been needed."""
         _GROUPS[graph] = ref(self)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no kernel has been asked for yet: there were too few calls."""
+        """Whether no kernel has been requested yet: there were too few calls."""
         return self._tries == MAX_KERNELS
 
     @property
@@ -157,8 +157,7 @@ class FusionExecutor(PatchableOperation):
         return self._operators(*inputs)
 
     def _fallback(self) -> Callable[..., Any]:
-        """Return what runs what there can be no kernel for: with the products left to BLAS there may be some for the
-        rest."""
+        """Return the executor for inputs without a kernel: with the products left to BLAS the rest may have one."""
         if not self._has_products:
             return self._operators
         if self.without_products is None:
@@ -168,7 +167,8 @@ class FusionExecutor(PatchableOperation):
         return self.without_products
 
     def _unless_recorded(self) -> Callable[..., Any]:
-        """Return what runs the operators while gradients may be recorded, and comes back here when none are."""
+        """Return a function that runs the operators while gradients may be recorded, and returns to this executor
+        otherwise."""
         operators, is_recording = self._operators, torch.is_grad_enabled
 
         def run(*inputs: Any) -> Any:
@@ -182,12 +182,12 @@ class FusionExecutor(PatchableOperation):
 
     @cached_property
     def _operators(self) -> Callable[..., Any]:
-        """What runs the operators one by one."""
+        """The function that runs the operators one by one."""
         return callable_of(self.graph, self.name)
 
     @staticmethod
     def _key(inputs: Sequence[Any]) -> tuple[Any, ...] | str:
-        """Return what a launch depends on; why no kernel may run, where none may."""
+        """Return the key of a launch; the reason, if no kernel may run."""
         records = torch.is_grad_enabled()
         key: list[Any] = [torch.get_default_dtype()]
         device: torch.device | None = None
@@ -233,8 +233,8 @@ class FusionExecutor(PatchableOperation):
         return launch
 
     def _pays(self, inputs: Sequence[Any]) -> bool:
-        """Return whether the operators have taken so long by now that a kernel would have been worth its while. That is
-        foreseen, not measured, so that a program does the same whenever it runs."""
+        """Return whether the operators have taken long enough for a kernel to have paid. The time is estimated, not
+        measured, so that runs of a program are deterministic."""
         elements = max([each.numel() for each in inputs if isinstance(each, Tensor)], default=0)
         self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements)
         self._patience -= self._each_call / max(1, self.places)
@@ -274,7 +274,7 @@ _GROUPS: Final[WeakKeyDictionary[Graph, ref[FusionExecutor]]] = WeakKeyDictionar
 
 
 def group_of(graph: Graph) -> FusionExecutor | None:
-    """Return what runs a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
+    """Return the executor of a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
     found = _GROUPS.get(graph)
     return None if found is None else found()
 

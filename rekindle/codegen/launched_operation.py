@@ -61,7 +61,7 @@ class LaunchedOperation(PatchableOperation):
         self._kept: list[object] = []
         self._kinds: list[str | Fixed] = []
         self._seen: dict[tuple[object, ...], int] = {}
-        """How often Python has run each combination of sizes and strides."""
+        """Number of runs by Python of each combination of sizes and strides."""
         self._adding = threading.Lock()
         """Held while a launch is added. It is never waited for: a forked process may inherit it locked."""
 

@@ -28,7 +28,7 @@ class Layout:
 
 
 class NoBroadcast(Exception):
-    """Sizes do not fit together: the operator says so better."""
+    """Sizes do not broadcast: the operator has a better message."""
 
 
 def are_equal(a: Ints, b: Ints) -> bool:
@@ -204,7 +204,8 @@ def result_dtype(operands: Sequence[Layout | type]) -> torch.dtype:
 
 @cache
 def _result_dtype(operands: tuple[tuple[torch.dtype, bool] | type, ...], default: torch.dtype) -> torch.dtype:
-    """``torch.result_type`` of many: tensors with dimensions come before those without, numbers last."""
+    """Return ``torch.result_type`` of several operands: tensors with dimensions precede those without, numbers are
+    last."""
     groups: list[torch.dtype | None] = [None, None, None]
     for each in operands:
         if isinstance(each, type):

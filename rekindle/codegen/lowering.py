@@ -154,7 +154,7 @@ class _NestSequence:
             self.parameters += numbers
 
     def _retried(self, targets: Sequence[StoreTarget], make: Callable[[], Made]) -> Made:
-        """Return what ``make`` makes, once all is in memory that it needs there."""
+        """Return the result of ``make``, after materializing the values that it requires in memory."""
         while True:
             try:
                 return make()
@@ -213,7 +213,7 @@ class _Lowering:
         return LoweredKernel(kernel, layouts, (*plan.parameters, *sizes), self.depends_on_default_dtype)
 
     def leave_to_onednn(self) -> None:
-        """Refuse what oneDNN computes faster.
+        """Reject what oneDNN computes faster.
 
         Raises:
             Unsupported: it does.
@@ -363,7 +363,7 @@ class _Lowering:
         return RowOpResult(result, rule, tuple(arguments), layout.sizes, dims, arithmetic_type(scalar_of(computed)))
 
     def _of_channels(self, names: list[str], rule: RowOp, arguments: list[Any]) -> RowOpResult | MergedGroups:
-        """Return what is normalised by channels, or by groups of them."""
+        """Return the result of a normalization by channels, or by groups of them."""
         layout: Layout = arguments[0].layout
         arguments = _with_channels(names, rule.channels, arguments)
         given = dict(zip(names, arguments, strict=True))
@@ -426,7 +426,7 @@ class _Lowering:
 
     @staticmethod
     def _row_dtype(rule: RowOp, own: torch.dtype, given: dict[str, Any]) -> torch.dtype:
-        """Return what rows are computed with."""
+        """Return the dtype of computations on rows."""
         wanted = given.get("dtype")
         if wanted is not None:
             return _dtype(wanted)
@@ -691,8 +691,8 @@ def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
 
 
 def _is_scattered(layout: Layout) -> bool:
-    """Return whether neighbours in a contiguous tensor of these sizes are far apart in memory here, and there are so
-    many that they fall out of the cache: strides that are powers of two share a set of it."""
+    """Return whether neighbors in a contiguous tensor of these sizes are far apart in memory here, and numerous enough
+    to fall out of the cache: strides that are powers of two share a cache set."""
     wide = [dim for dim, size in enumerate(layout.sizes) if size > 1]
     if not wide or layout.strides[wide[-1]] == 1 or math.prod(layout.sizes) <= _CACHED:
         return False

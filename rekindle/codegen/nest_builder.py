@@ -127,7 +127,7 @@ def nest_of(
 
 
 def _with_rows(builder: NestBuilder, targets: Sequence[StoreTarget]) -> NestBuilder:
-    """Return what writes ``targets``, with vectors along rows or across them, as suits how they lie in memory."""
+    """Return the builder of ``targets``, with vectors along rows or across them, depending on the memory layout."""
     written = builder.written(targets)
     if not written.prefers_outer_vectorization():
         return written
@@ -135,8 +135,7 @@ def _with_rows(builder: NestBuilder, targets: Sequence[StoreTarget]) -> NestBuil
 
 
 class ReductionRows:
-    """What nests know of the rows that they fold: those of ``main``. Their loops go in the order of memory, if they may
-    be in any order."""
+    """The reduction rows of nests: those of ``main``. Their loops are in memory order, if the order is free."""
 
     def __init__(self, main: RowOpResult, may_be_ordered: bool) -> None:
         self.main = main
@@ -162,7 +161,7 @@ class NestBuilder:
     arithmetic: Arithmetic = CPU_ARITHMETIC
     loops: int = field(init=False, default=0)
     inner: int = field(init=False, default=0)
-    """How many of the loops go along a row."""
+    """Number of loops along a row."""
     outputs: int = field(init=False, default=0)
     """The first buffer that is written."""
     sizes: list[int] = field(init=False, default_factory=list)
@@ -343,7 +342,7 @@ class NestBuilder:
         return math.prod(self.rows.lengths) > (LONG_COLUMN if self.across else LONG)
 
     def reduce(self, kind: str, value: Expression) -> Expression:
-        """Return what comes out where ``value`` is folded along the rows."""
+        """Return the reduction of ``value`` along the rows."""
         for known in self.reductions:
             if known.kind == kind and known.value is value:
                 return known.result
@@ -355,7 +354,7 @@ class NestBuilder:
     # ----------------------------------------------------------------------------------------------------------- loops
 
     def scan(self, kind: str, value: Expression) -> Expression:
-        """Return what comes out where ``value`` is folded along the rows up to each element."""
+        """Return the scan of ``value`` along the rows."""
         self.scans = True
         return self.b.make(f"scan_{kind}", value.scalar, value)
 

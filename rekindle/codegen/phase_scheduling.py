@@ -14,7 +14,7 @@ CHEAP = frozenset(
         *("sqrt", "copysign", "given", "lookup"),
     }
 )
-"""Kinds that cost less than a look at the memory; the others are functions."""
+"""Kinds that cost less than a memory access; the others are functions."""
 
 
 SCANS = frozenset({"scan_sum", "scan_product"})
@@ -22,7 +22,8 @@ SCANS = frozenset({"scan_sum", "scan_product"})
 
 
 class Dependence:
-    """What expressions depend on: the folded loops (without such, the innermost), and what is folded along them."""
+    """Dependences of expressions: on the reduction loops (without such, the innermost), and on the reductions along
+    them."""
 
     def __init__(self, accesses: Sequence[Access], depths: dict[Expression, int]) -> None:
         self.accesses = accesses
@@ -93,7 +94,7 @@ def _worth_materializing(store: Store, dependence: Dependence, reductions: Seque
 
 
 def subexpressions(expression: Expression) -> list[Expression]:
-    """Return an expression and all that it is made of, operands first."""
+    """Return an expression and all its subexpressions, operands first."""
     seen: dict[Expression, None] = {}
 
     def visit(each: Expression) -> None:

@@ -21,11 +21,11 @@ from rekindle.codegen.llvm.target import host_target
 _REVISION: Final = 2
 """Part of the key of choices on disk: raise it when candidates of the same name become others."""
 _ROUNDS: Final = 3
-"""How often the candidates are measured, one after the other."""
+"""Number of measurement rounds of the candidates."""
 _MEASURED_SECONDS: Final = 1e-4
 """The least time that a candidate is measured for in a round."""
 _HOPELESS: Final = 2.0
-"""A candidate that takes so many times the least time is not measured again."""
+"""A candidate that takes this multiple of the minimum time is not measured again."""
 _WORTH_IT: Final = 0.9
 """A later candidate replaces an earlier one if it takes less than this fraction of its time: earlier ones are launched
 without Python afterwards, which the measurement includes."""

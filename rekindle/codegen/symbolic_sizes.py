@@ -1,4 +1,5 @@
-"""Sizes that remember what was asked of them, so that what is worked out for some sizes holds for others.
+"""Symbolic sizes: record comparisons as guards, so that a kernel lowered for some sizes is valid for all that pass
+them.
 
 A :class:`SymbolicSize` is a number that knows how it follows from the sizes and strides of a kernel's inputs. Sums,
 products and whole quotients of such numbers are such numbers. Comparing two gives the plain answer, and writes down
@@ -23,7 +24,7 @@ from typing import Any, Final, TypeGuard
 
 
 class ShapeOp(IntEnum):
-    """What a step does with two words. The first four make a new one, the others check."""
+    """Operations of a step on two words. The first four compute a new word, the others check."""
 
     ADD = 0
     SUBTRACT = 1
@@ -45,8 +46,8 @@ _OPPOSITE: Final = {ShapeOp.EQUAL: ShapeOp.DIFFERENT, ShapeOp.LESS: ShapeOp.NOT_
 
 @dataclass(slots=True, frozen=True)
 class ShapeProgram:
-    """How numbers follow from others. Words are counted: ``given`` that are passed, then ``constants``, then one for
-    each step that makes one. ``results`` says which of them come out."""
+    """A program that computes numbers from others. Words are numbered: ``given`` that are passed, then ``constants``,
+    then one for each step that makes one. ``results`` lists the output words."""
 
     given: int
     constants: tuple[int, ...]
@@ -55,7 +56,7 @@ class ShapeProgram:
 
     @property
     def words(self) -> int:
-        """How many there are in all."""
+        """Total number of words."""
         return self.given + len(self.constants) + sum(step < ShapeOp.EQUAL for step, _, _ in self.steps)
 
     def __call__(self, given: Sequence[int]) -> list[int] | None:
@@ -71,7 +72,7 @@ class ShapeProgram:
 
 
 class ShapeEnv:
-    """Where sizes write down what they are asked."""
+    """Environment in which symbolic sizes record their guards."""
 
     def __init__(self) -> None:
         self._given: list[SymbolicSize] = []

@@ -1,4 +1,4 @@
-"""What the values of a fused graph are, once the layouts of its inputs are known."""
+"""Descriptors of the values of a fused graph, for known layouts of its inputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ScalarValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pointwise:
-    """What an elementwise operator gives; ``scalar`` is the type that it computes with."""
+    """Result of an elementwise operator; ``scalar`` is the type that it computes with."""
 
     layout: Layout
     rule: PointwiseOp
@@ -58,8 +58,8 @@ class ViewValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowOpResult:
-    """What an operator on rows gives. The rows lie along the dimensions ``dims``, in order, of a tensor of ``sizes``;
-    where ``is_folded``, ``layout`` has one element for each row."""
+    """Result of an operator on rows. The rows lie along the dimensions ``dims``, in order, of a tensor of ``sizes``; if
+    ``is_folded``, ``layout`` has one element for each row."""
 
     layout: Layout
     rule: RowOp
@@ -70,12 +70,12 @@ class RowOpResult:
 
     @property
     def lengths(self) -> Ints:
-        """How long the rows are."""
+        """Lengths of the rows."""
         return tuple(self.sizes[dim] for dim in self.dims)
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         return math.prod(size for dim, size in enumerate(self.sizes) if dim not in self.dims)
 
 
@@ -104,7 +104,7 @@ class MergedGroups:
 
     @property
     def channels(self) -> int:
-        """How many are in a group."""
+        """Number of channels in a group."""
         return self.base.layout.sizes[2]
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong with archives: files that are broken, too large or unsafe, and programs that cannot be saved.
+"""Errors of archives: files that are broken, too large or unsafe, and programs that cannot be saved.
 
 These are RuntimeErrors for the sake of code written for ``torch.jit``, which catches that.
 """
@@ -60,7 +60,7 @@ class ArchiveLimitError(ArchiveError):
 
 
 class UnsafeArchiveError(ArchiveError):
-    """An archive that asks for what loading never does: import a module, run code, access a file.
+    """An archive requests what loading never does: import a module, run code, access a file.
 
     Example:
         >>> issubclass(rekindle.errors.UnsafeArchiveError, rekindle.errors.ArchiveError)

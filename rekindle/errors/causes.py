@@ -22,13 +22,13 @@ class Cause(Enum):
     DYNAMIC_BEHAVIOUR = "dynamic behaviour"
     """Something that only Python can know, and only when the program runs."""
     DEFAULT_TYPE_ASSUMED = "default type assumed"
-    """What has no annotation was taken for a Tensor (an empty list: of Tensors), and it is none."""
+    """A value without an annotation was assumed to be a Tensor (an empty list: of Tensors), and it is not."""
     UNSUPPORTED_CONSTRUCT = "unsupported construct"
     """Python that the language leaves out."""
     MISSING_REFINEMENT = "missing refinement"
     """An Optional, a Union or Any that was not narrowed down to what is needed."""
     INVALID_CLASS = "invalid class"
-    """A class, an enum or a module that cannot be part of a program as it is."""
+    """An unsupported class, enum or module."""
     UNDEFINED_NAME = "undefined name"
     """A name or an attribute that does not exist, or not on every path."""
     INVALID_SYNTAX = "invalid syntax"
@@ -39,7 +39,7 @@ class Cause(Enum):
 
     @property
     def advice(self) -> str:
-        """What to do where nothing better is known."""
+        """The default advice for this cause."""
         return _ADVICE[self]
 
 

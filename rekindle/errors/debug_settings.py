@@ -41,8 +41,7 @@ _Setting = TypeVar("_Setting")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the variables say; ``problems`` has a sentence for each whose value is not of the form it should
-    have."""
+    """Values of the variables; ``problems`` has a sentence for each invalid one."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
     """By the name of a pass, from which level on it logs."""
@@ -99,8 +98,8 @@ def _read_limit(item: str) -> tuple[str, int] | None:
 
 @cache
 def settings() -> Settings:
-    """Return the settings of this process, read when the first pass runs. Where they ask for a log, it goes to stderr
-    from then on."""
+    """Return the settings of this process, read when the first pass runs. If they enable a log, it goes to stderr from
+    then on."""
     found = read_settings(os.environ)
     if found.problems:
         warnings.warn("; ".join(found.problems), RuntimeWarning, stacklevel=2)
@@ -144,7 +143,7 @@ def _log_to_stderr(levels: Mapping[str, int]) -> None:
 
 
 class _Prefixed(logging.Formatter):
-    """Says in front of each line what it is and which pass it is from, so that ``grep`` finds it."""
+    """Prefixes each line with its kind and pass, for ``grep``."""
 
     def format(self, record: logging.LogRecord) -> str:
         prefix = f"[{_PREFIXES.get(record.levelno, record.levelname)} {record.name.rpartition('.')[2]}] "

@@ -67,7 +67,7 @@ def _problems(count: int) -> str:
 
 
 def _by_message(errors: Sequence[CompileError]) -> list[list[CompileError]]:
-    """Group errors that say the same of many places, as of a class that is missing."""
+    """Group errors with the same message at many places, such as a missing class."""
     found: dict[object, list[CompileError]] = {}
     for error in errors:
         found.setdefault((type(error), error.message, error.hint), []).append(error)
@@ -142,7 +142,7 @@ class Diagnostics:
         return bool(self.problems) or self._given_up is not None
 
     def add(self, error: CompileError) -> None:
-        """Take note of a problem. What merely needs something that failed before is none."""
+        """Record a problem. One that merely depends on an earlier failure is ignored."""
         if isinstance(error, CascadingError):
             self._given_up = error
         else:

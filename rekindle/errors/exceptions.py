@@ -41,7 +41,7 @@ class CompileError(RekindleError, RuntimeError):
     CAUSE: ClassVar[Cause] = Cause.UNSUPPORTED_CONSTRUCT
     """The cause where none is given."""
     HINT_IS_FOR_CALLERS: ClassVar[bool] = False
-    """Whether the hint says how to call the program, and not what to change at the place of the problem."""
+    """Whether the hint explains how to call the program, rather than what to change at the location of the problem."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class CompileError(RekindleError, RuntimeError):
 
     @property
     def suggestion(self) -> str:
-        """What to do: the hint, or what helps against most problems with this cause."""
+        """The suggestion: the hint, or the default advice for this cause."""
         return self.hint or self.cause.advice
 
     @property

@@ -44,7 +44,7 @@ class ExportProblem(RekindleError, RuntimeError):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Equal for the same reason at the same place, however the program comes there: it is mended in one way."""
+        """Key that is equal for the same reason at the same location, on any path to it: one change fixes it."""
         if not self.range.is_known:
             return self.message, ""
         return self.hint or self.message, self.range.place

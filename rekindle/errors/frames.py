@@ -1,4 +1,4 @@
-"""The chain of functions that are being compiled, kept so that an error can show how the compiler came to a place."""
+"""The chain of functions under compilation, for error messages."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from rekindle.errors.source import SourceRange
 
 @dataclass(slots=True)
 class CompilationFrame:
-    """A function or module under compilation, and how the compiler came to it: from the place of a call, or for a
-    reason in words."""
+    """A function or module under compilation, and why it is compiled: the location of a call, or a reason in words."""
 
     name: str
     called_from: SourceRange | None = None

@@ -10,7 +10,7 @@ GRAPH_DUMP: Final = logging.INFO
 GRAPH_UPDATE: Final = 15
 """Single changes to a graph."""
 GRAPH_DEBUG: Final = logging.DEBUG
-"""What helps to look for a bug in a pass."""
+"""Level of messages that help to debug a pass."""
 
 for _level, _name in ((GRAPH_UPDATE, "GRAPH_UPDATE"),):
     logging.addLevelName(_level, _name)

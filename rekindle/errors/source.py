@@ -50,7 +50,7 @@ class Source(_Referable):
     """For a text that was made from others, as those of archives: the place in the author's source that the character
     at an offset stands for, None where it stands for none."""
     limit: TextLimit | None = field(default=None, repr=False)
-    """What an untrusted text may ask for."""
+    """Limit of an untrusted text."""
     _line_starts: Sequence[int] | None = field(default=None, repr=False)
 
     @property

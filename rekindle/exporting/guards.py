@@ -1,5 +1,5 @@
-"""What an exported program checks of its arguments beyond what PyTorch has it check: that what was None still is, that
-an enum is the same member, and, where the program asked for them, dtypes.
+"""Argument checks of an exported program beyond PyTorch's: that an argument is still None, that an enum is the same
+member, and dtypes, if the program queried them.
 
 PyTorch's guards are lines of Python about ``L['argument']``. They are kept with the program, in files too.
 """
@@ -18,8 +18,8 @@ from rekindle.ir.operators.traits import Trait
 from rekindle.ops.registration.traits import kinds_with
 
 ASKS_DTYPE: Final = kinds_with(Trait.READS_DTYPE) | {"prim::tolist", "prim::isinstance"}
-"""Kinds whose answer depends on the dtype of a tensor, so that the program may have decided by it. So do the types of
-numbers that were in one."""
+"""Kinds whose results depend on the dtype of a tensor, so that the program may branch on it. The types of numbers read
+from one depend on it too."""
 
 
 def leaves_with_sources(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -97,8 +97,8 @@ class NeedsState(Exception):
 
 
 class ProgramState:
-    """What a program keeps between calls: ``shell`` for the exporter, and the way from there to the values that the
-    program sees and back. ``changing`` names the numbers that are known to change; ``numbers`` has their buffers."""
+    """State of a program between calls: ``shell`` for the exporter, and the mapping between it and the values that the
+    program sees. ``changing`` names the numbers that are known to change; ``numbers`` has their buffers."""
 
     def __init__(self, module: torch.nn.Module | None, changing: frozenset[str], numbers: dict[str, Tensor]) -> None:
         self.shell = ModuleShell()
@@ -125,7 +125,7 @@ class ProgramState:
             self._buffer(self.shell, name, tensor, False)
 
     def constants(self) -> dict[int, Tensor]:
-        """Return what stands for each of these now, by the id of the tensor in the program."""
+        """Return the current tensors for these, by the id of the tensor in the program."""
         return {key: held.tensor for key, held in self._constants.items()}
 
     def copy_tensors(self) -> None:
@@ -198,7 +198,7 @@ class ProgramState:
             shell._non_persistent_buffers_set.add(name)
 
     def _value(self, value: Any, shell: torch.nn.Module, name: str, key: str) -> Any:
-        """Return what is held for the value of an attribute, or for a part of it."""
+        """Return the slot for the value of an attribute, or for a part of it."""
         if isinstance(value, Tensor):
             home = self.homes.get(id(value))
             if home is not None:
@@ -265,7 +265,7 @@ class ProgramState:
         return new
 
     def changes(self, now: Any) -> StateChanges:
-        """Return what of the state is different in ``now``, the value of the root when the program has ended."""
+        """Return the changes of the state in ``now``, the root after the program has ended."""
         found = StateChanges()
         if self.root is not None:
             _compare(self.root, now, "self", found, set())
@@ -274,8 +274,8 @@ class ProgramState:
 
 @dataclass(slots=True)
 class StateChanges:
-    """What a call has changed: buffers with their new values; numbers that have to become buffers; what cannot be kept,
-    by the name of the attribute."""
+    """Changes of state by a call: buffers with their new values; numbers that have to become buffers; unsupported
+    changes, by the name of the attribute."""
 
     tensors: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     numbers: set[str] = field(default_factory=set)

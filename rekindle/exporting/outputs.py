@@ -1,4 +1,4 @@
-"""What an exported program returns: numbers as symbols, futures as what they come to."""
+"""Outputs of an exported program: numbers as symbols, futures as their results."""
 
 from __future__ import annotations
 

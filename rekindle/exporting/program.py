@@ -1,4 +1,4 @@
-"""From a compiled program to a :class:`torch.export.ExportedProgram`.
+"""Export of a compiled program to a :class:`torch.export.ExportedProgram`.
 
 There are two ways to make one. The graph could be written node by node: then shapes of FakeTensors, symbols and their
 ranges, functional forms of what writes to tensors, guards, the signature and the input specifications would all be
@@ -213,7 +213,7 @@ class _Exporter:
         )
 
     def judge(self, problems: Sequence[ExportProblem]) -> None:
-        """Warn of what a draft leaves out.
+        """Warn about the omissions of a draft.
 
         Raises:
             ExportError: there is something against the export, or against a draft if one was asked for.
@@ -299,7 +299,7 @@ class _Run:
     # --------------------------------------------------------------------------------------------- within the tracer
 
     def forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return what the tracer runs: the program on FakeTensors."""
+        """Run the program on FakeTensors: the function that the tracer runs."""
         saved = fx_traceback.current_meta
         try:
             with fx_traceback.preserve_node_meta():
@@ -426,7 +426,7 @@ def _unknown_arguments(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[s
 
 
 _ADVICE: Final = ("For more information", "For more debugging help", "The error above occurred", "Use tlparse", "If ")
-"""How lines begin in which PyTorch says how to look into its own."""
+"""Prefixes of lines in which PyTorch explains how to debug its own code."""
 
 
 def _of_exporter(error: Exception) -> ExportProblem:

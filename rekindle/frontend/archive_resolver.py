@@ -1,4 +1,4 @@
-"""What names mean in the text of an archive.
+"""Name resolution in the text of an archive.
 
 ``torch`` and ``ops`` hold operators, ``__torch__`` types and functions by qualified name, ``CONSTANTS`` the constants
 that have no text. Nothing of Python is known there.
@@ -67,11 +67,11 @@ _NUMBERS: Final = {
 
 
 _KINDS: Final = {"format": "archive::format", "percentFormat": "archive::percentFormat"}
-"""Text that archives make is text as C++ has it; ``ops.aten.format`` is how rekindle writes what Python means."""
+"""Kinds with TorchScript's semantics for texts of archives; ``ops.aten.format`` is how rekindle writes Python's."""
 
 
 def no_functions(kind: str) -> Sequence[GraphFunction]:
-    """No operator means anything special."""
+    """Return no functions: no operator has special semantics."""
     return ()
 
 
@@ -120,7 +120,7 @@ class ArchiveResolver(EmptyResolver):
         return _TYPES.get(name)
 
     def _global(self, name: str) -> SugaredValue | None:
-        """``str``, ``round`` … where they mean something else than today."""
+        """Return ``str``, ``round`` … if their semantics differ from today's."""
         known = GLOBALS.get(name)
         base = known.base if isinstance(known, MagicMethod) else known
         if not isinstance(base, BuiltinFunction) or not self._preferred(base.kind):
@@ -129,7 +129,8 @@ class ArchiveResolver(EmptyResolver):
         return MagicMethod(known.method, operator) if isinstance(known, MagicMethod) else operator
 
     def operator(self, kind: str, in_archives: Sequence[Operator] = ()) -> SugaredValue:
-        """Return what the operator ``kind`` means in this archive; ``in_archives`` are tried before today's."""
+        """Return the sugared value of the operator ``kind`` in this archive; ``in_archives`` take precedence over
+        today's."""
         if not self.knows(kind):
             namespace = kind.partition("::")[0]
             if namespace not in ("aten", "prim") or self._missing_operator(kind):
@@ -141,7 +142,7 @@ class ArchiveResolver(EmptyResolver):
         return bool(REGISTRY.overloads(kind) or builtin_calls.find_builtin_functions(kind) or self._preferred(kind))
 
     def named(self, name: str, range: SourceRange) -> SugaredValue:
-        """Return what ``__torch__.a.b`` means: a type, a function, or what other names begin with."""
+        """Return the sugared value of ``__torch__.a.b``: a type, a function, or a prefix of other names."""
         found = self._find_type(name)
         if found is None:
             return _Names(self, name)
@@ -324,7 +325,7 @@ class _MissingOperator(SugaredValue):
 
 
 class ForkedFunction(SugaredValue):
-    """A function within a function, without parameters: archives hold what is forked so.
+    """A function within a function, without parameters: the form of forked calls in archives.
 
     ``emit`` emits its body where it is called, and gives its result.
     """

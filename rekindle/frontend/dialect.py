@@ -1,4 +1,4 @@
-"""Choices of what programs from Python mean, which a higher layer sets."""
+"""Dialect: choices of semantics for programs from Python, which a higher layer sets."""
 
 from __future__ import annotations
 

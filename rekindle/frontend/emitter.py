@@ -53,7 +53,7 @@ _TENSOR_GIVEN: Final = "unsupported operand: a Tensor, where a number is needed"
 
 
 class SelfBinding(Protocol):
-    """How ``self`` of a method is known: its class, and what its value means."""
+    """Binding of ``self`` of a method: its class, and its sugared value."""
 
     @property
     def type(self) -> ClassType: ...
@@ -93,7 +93,7 @@ FormHandler = Callable[["Emitter", Apply, "Type | None"], SugaredValue]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What emits each construct of a language. The handlers are functions in modules by subject, and
+    """Emitters of each construct of a language. The handlers are functions in modules by subject, and
     :mod:`rekindle.frontend.language` lists them."""
 
     expressions: Mapping[str, ExpressionHandler]
@@ -104,11 +104,11 @@ class Language:
     special_forms: Mapping[str, FormHandler]
     """Calls of builtins and of what the compiler knows otherwise, by name: ``zip(xs, ys)``."""
     attributes: Sequence[Callable[[Emitter, SugaredValue, Select, str], SugaredValue | None]]
-    """What attributes of Python's classes mean; the first that is not None counts."""
+    """Handlers of attributes of Python's classes; the first result that is not None counts."""
     operators: Sequence[Callable[[Emitter, str, Value, Value, BinOp], Value | None]]
     """Binary operators of Python's classes; the first result that is not None counts."""
     questions: Sequence[Callable[[Emitter, BinOp], CondValue | None]]
-    """Comparisons that the compiler answers: ``type(x) is int``; the first answer that is not None counts."""
+    """Comparisons that the compiler evaluates: ``type(x) is int``; the first result that is not None counts."""
 
 
 class Emitter:
@@ -150,14 +150,13 @@ class Emitter:
         """Sugared values of starred items of a literal, by the identity of their trees, while the literal is
         emitted."""
         self.order_free: set[int] = set()
-        """What loops may go over in any order, by the identity of the trees."""
+        """Iterables that loops may iterate in any order, by the identity of the trees."""
         self._constants: dict[tuple[type, object], Value] = {}
 
     # ------------------------------------------------------------------------------------- the language
 
     def emit_sugared(self, expr: Expr, targets: int = 1, hint: Type | None = None) -> SugaredValue:
-        """Return what ``expr`` means, which need not be a value; ``targets`` is the number of names that it is unpacked
-        to.
+        """Return the sugared value of ``expr``; ``targets`` is the number of names that it is unpacked to.
 
         Raises:
             CompileError: it cannot be compiled.
@@ -347,7 +346,7 @@ class Emitter:
         return self.insert_node("prim::unchecked_cast", range, [either], [NUMBER]).output
 
     def split(self, value: Value, range: SourceRange, emit: Callable[[Value], Value]) -> Value:
-        """Emit what is made of a value that is a Tensor or a number, once for each.
+        """Emit the uses of a value that is a Tensor or a number, once for each.
 
         Where only one of the two can be compiled, the program raises TypeError if the value is the other.
         """

@@ -88,7 +88,7 @@ def emit_function(
 
 
 Known = Callable[[SourceRange, Graph], SugaredValue]
-"""What a name means to the compiler, made in the graph where it is used."""
+"""Function that makes the sugared value of a name in the graph that uses it."""
 
 
 def emit_body(
@@ -145,8 +145,7 @@ def _returning(schema: FunctionSchema, result: Type) -> FunctionSchema:
 def new_emitter(
     resolver: Resolver, diagnostics: Diagnostics | None = None, evidence: TypeEvidence | None = None
 ) -> Emitter:
-    """Return an emitter for one function. What an archive says means what TorchScript means; other programs mean what
-    Python means."""
+    """Return an emitter for one function. An archive has TorchScript's semantics; other programs have Python's."""
     emitter = Emitter(LANGUAGE, resolver, diagnostics, evidence)
     if not isinstance(resolver, ArchiveResolver):
         emitter.graph.none_checks = NoneCheckInserter(emitter.graph, emitter.environment)
@@ -179,8 +178,8 @@ def emit_definition(
 
 
 def emit_given(emitter: Emitter, definition: Def, declared: Type | None) -> Type:
-    """Emit the body of a definition of which the parameters have been assigned, and which is to give a ``declared``
-    where that is known; returns the type of its result.
+    """Emit the body of a definition whose parameters have been assigned, with the result type ``declared`` if it is
+    known; return the type of its result.
 
     Raises:
         CompileError: it cannot be compiled.
@@ -263,7 +262,7 @@ def _close(emitter: Emitter, definition: Def) -> None:
 
 
 def _erase_empty_list_literals(emitter: Emitter) -> None:
-    """``[]`` that nothing gave a type is a list of Tensors."""
+    """Make ``[]`` without an inferred type a list of Tensors."""
     for node in emitter.graph.find_nodes("prim::EmptyListLiteral"):
         if node.has_uses:
             made = emitter.graph.create("prim::ListConstruct", types=[ListType(TENSOR)], range=node.range)

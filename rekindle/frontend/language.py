@@ -1,4 +1,5 @@
-"""Which function emits which expression, builtin and attribute. Statements: ``statements/simple_statements.py``.
+"""Tables of the language: which function emits which expression, builtin and attribute. Statements:
+``statements/simple_statements.py``.
 
 A program from Python and the code of an archive are emitted by the same handlers. Where the two languages mean
 different things, handlers ask whether ``emitter.graph.none_checks`` is there, as it is for Python.
@@ -69,7 +70,7 @@ Emit = Callable[[Emitter, Expr, "Type | None"], Value]
 
 
 def _value(emit: Emit) -> ExpressionHandler:
-    """Return the handler of expressions that always give a value of the graph."""
+    """Return the handler of expressions that are always values of the graph."""
     return lambda emitter, expr, targets, hint: SimpleValue(emit(emitter, expr, hint))
 
 
@@ -90,7 +91,7 @@ _VALUES: Final[dict[str, Emit]] = {
     SetComp.KIND: emit_set_comprehension,
     SetLiteral.KIND: emit_set,
 }
-"""What emits expressions that always give a value of the graph."""
+"""Emitters of expressions that are always values of the graph."""
 
 _EXPRESSIONS: Final[dict[str, ExpressionHandler]] = {
     Select.KIND: emit_select,

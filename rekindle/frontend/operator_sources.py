@@ -36,7 +36,7 @@ _TORCH: Final = {"torch": "aten"}
 
 @dataclass(slots=True)
 class OperatorSourceCompiler:
-    """Compiles texts. ``helpers`` gives the functions that they may call, by name; ``namespaces`` what stands for
+    """Compiles texts. ``helpers`` returns the functions that they may call, by name; ``namespaces`` the objects for
     namespaces of operators beside ``torch``."""
 
     helpers: Callable[[], Mapping[str, GraphFunction]]

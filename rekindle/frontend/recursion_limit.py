@@ -22,7 +22,7 @@ _MAX_LIMIT: Final = 10_000
 
 
 class _Limit:
-    """Python's limit is one for all threads: it is raised with the first that asks and put back with the last."""
+    """Python's recursion limit, which all threads share: it is raised by the first user and restored by the last."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

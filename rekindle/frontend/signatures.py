@@ -1,4 +1,4 @@
-"""What the head of a definition says: its parameters and their types, their defaults, the type of the result."""
+"""Signatures: the parameters of a definition with their types and defaults, and the type of the result."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def declare_schema(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
-    """Return what the definition's signature says, before its body is looked at. Parameters without a type are Tensors;
-    the result is left out where it is not declared.
+    """Return the declared schema of the definition, before its body is compiled. Parameters without a type are Tensors;
+    an undeclared result is omitted.
 
     Raises:
         CompileError: an annotation is not a type, or a default is not a literal.

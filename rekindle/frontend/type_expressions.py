@@ -1,4 +1,4 @@
-"""Types as they are written in source: ``List[int]``, ``Optional[Tensor]``, ``int | None``, ``"Tensor"``."""
+"""Types in source code: ``List[int]``, ``Optional[Tensor]``, ``int | None``, ``"Tensor"``."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SIMPLE_TYPES: Final[dict[str, Type]] = {
     "Stream": STREAM,
     "torch.classes.cuda.Stream": STREAM,
 }
-"""Names that mean the same type in every program."""
+"""Names that refer to the same type in every program."""
 
 # Several of these are spelled as bare names by convention; a program may import them under another name, which the
 # resolver knows.

@@ -39,7 +39,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True, frozen=True)
 class BackendOptions:
-    """What ``torch.compile(…, options={…})`` may say.
+    """Options of ``torch.compile(…, options={…})``.
 
     ``optimize``: whether functions are optimised; without it each operator runs by itself, which shows whether a
     wrong answer is a fault of an optimisation. ``ahead_of_time``: whether AOTAutograd writes the graphs.
@@ -50,7 +50,7 @@ class BackendOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> BackendOptions:
-        """Return those that were given, the others as they are by default.
+        """Return the given options, with defaults for the others.
 
         Raises:
             TypeError: one is unknown, or no bool.

@@ -1,4 +1,4 @@
-"""What ``torch.compile(f, backend="rekindle")`` has made so far. Nothing here loads Dynamo."""
+"""Graphs that ``torch.compile(f, backend="rekindle")`` has compiled so far. Nothing here loads Dynamo."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CompiledGraph:
 
     compile_id: str
     places: frozenset[tuple[str, int]] = frozenset()
-    """The lines of the function that was compiled, by file and number, that the graph came from."""
+    """The source lines of the compiled function that the graph was captured from, by file and number."""
     functions: list[Function] = field(default_factory=list)
 
 
@@ -49,7 +49,7 @@ def compiled_graphs() -> list[CompiledGraph]:
 
 
 def graphs_of(f: Any) -> list[CompiledGraph] | None:
-    """Return what ``f``, a result of ``torch.compile``, has been compiled to so far; None where it is no such thing."""
+    """Return the graphs compiled so far for ``f``, a result of ``torch.compile``; None if it is not one."""
     original = getattr(f, "_torchdynamo_orig_callable", None) or getattr(f, "_orig_mod", None)
     if original is None:
         return None

@@ -36,7 +36,7 @@ _TAKEN_APART: Final = (
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return what :mod:`torch._decomp` makes of them."""
+    """Return their decompositions from :mod:`torch._decomp`."""
     found: dict[Any, Callable[..., Any]] = get_decompositions(_TAKEN_APART)
     return found
 
@@ -46,8 +46,7 @@ _OF_TRANSFORMS: Final = "torch._functorch.predispatch"
 
 
 def without_transforms(program: ExportedProgram) -> ExportedProgram:
-    """Return ``program`` with the operators that calls of ``torch.vmap`` and the like come to, in place of these
-    calls."""
+    """Return ``program`` with calls of ``torch.vmap`` and the like replaced by their operators."""
     if not any(
         node.op == "call_function" and getattr(node.target, "__module__", "") == _OF_TRANSFORMS
         for module in program.graph_module.modules()

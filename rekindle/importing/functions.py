@@ -68,12 +68,12 @@ def _type_of(node: fx.Node) -> Type:
 
 
 def type_name(value: object) -> str:
-    """Return what an error calls the class of ``value``."""
+    """Return the class name of ``value`` for error messages."""
     return type(value).__qualname__
 
 
 def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-    """Return what a module holds: a graph, or a tensor that the function keeps as a constant."""
+    """Return an attribute of a module: a graph, or a tensor that the function keeps as a constant."""
     held: object = module
     for part in name.split("."):
         held = getattr(held, part)
@@ -111,7 +111,7 @@ def _caller(
     target: Any, leaves: Sequence[Any], spec: pytree.TreeSpec, places: Sequence[int], kept: Sequence[int]
 ) -> Callable[..., Any]:
     """Return a function of the values among ``leaves`` that calls ``target`` with all of them, and returns the leaves
-    of what that gives whose numbers are ``kept``."""
+    of its result whose numbers are ``kept``."""
     constants = [None if isinstance(leaf, Value) else leaf for leaf in leaves]
 
     def call(*values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What an exported program demands of its arguments: ranks, sizes, numbers, and what holds between sizes.
+"""Guards of an exported program on its arguments: ranks, sizes, numbers, and relations between sizes.
 
 ``torch.export`` keeps the sizes that may differ as symbols, their ranges in ``range_constraints``, and what else it has
 found to be necessary as texts of Python. All of it becomes branches that raise.
@@ -26,7 +26,7 @@ from rekindle.importing.fx.pytrees import PytreeLeaf
 from rekindle.ir.graph import Value
 
 _SMALLEST: Final = 2
-"""What torch.export takes every symbolic size to be at least, and does not check."""
+"""Lower bound that torch.export assumes for every symbolic size, and does not check."""
 
 
 def check_arguments(
@@ -36,8 +36,8 @@ def check_arguments(
     placeholders: Sequence[fx.Node],
     values: Sequence[Value],
 ) -> None:
-    """Have the program raise a RuntimeError where an argument is not as it was exported for. ``leaves`` are the
-    arguments, with what the graph calls them and the values that stand for them."""
+    """Have the program raise a RuntimeError if an argument violates the export's constraints. ``leaves`` are the
+    arguments, with their names in the graph and their values."""
     guards = _Guards(reader, program)
     for leaf, node, value in zip(leaves, placeholders, values, strict=True):
         if isinstance(leaf.argument, ConstantArgument):

@@ -120,7 +120,7 @@ class _Import:
         return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names)], specs
 
     def attribute(self, reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-        """Return what the module of a graph holds: a graph; a tensor, of a graph within."""
+        """Return an attribute of a graph's module: a graph, or a tensor."""
         held: object = module
         for part in name.split("."):
             held = getattr(held, part)
@@ -174,7 +174,7 @@ class _Import:
 
 
 def _is_same(imported: ImportedValue, held: ImportedValue) -> bool:
-    """Return whether a value is ``held`` itself, or what operators gave that write to it in place."""
+    """Return whether a value is ``held`` itself, or the result of in-place operators on it."""
     while isinstance(imported, Value) and imported is not held:
         node = imported.node
         schema = node.schema

@@ -40,8 +40,8 @@ KEYWORDS: Final = "keywords"
 by name."""
 
 ConstantAttribute: TypeAlias = int | float | complex | str | torch.Tensor | ConstantObject
-"""The attribute ``value`` of a ``prim::Constant``. A bool is an int there: the type of the constant says that it is a
-bool."""
+"""The attribute ``value`` of a ``prim::Constant``. A bool is an int there: the type of the constant distinguishes
+it."""
 
 
 def infer_type(value: object) -> Type | None:
@@ -120,7 +120,7 @@ def type_name(value: object) -> str:
 
 def map_items(function: Callable[[Any], Any], value: Any) -> Any:
     """Return a list, a tuple or a dict like ``value`` with the results of ``function`` for its items; any other value
-    as it is."""
+    unchanged."""
     if isinstance(value, list):
         return [function(item) for item in value]
     if isinstance(value, tuple):

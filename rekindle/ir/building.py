@@ -1,4 +1,4 @@
-"""Building nodes as PyTorch's functions make tensors.
+"""Builders: construct nodes by calls of PyTorch's functions.
 
 ``graph.inserting_before(node)``, ``inserting_after`` and ``inserting_at_end`` yield a :class:`Builder`::
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 Arguments = Sequence[NamedValue]
 Proxies: TypeAlias = "tuple[Proxy, ...]"
 Caller = Callable[[Arguments, Arguments], Value]
-"""What calls a method of a value: with positional and with keyword arguments."""
+"""Function that calls a method of a value: with positional and with keyword arguments."""
 
 
 class BuilderFrontend(Protocol):
-    """What the frontend does for builders. New nodes go to the insertion point of the graph."""
+    """Services of the frontend for builders. New nodes are inserted at the graph's insertion point."""
 
     def operator(self, graph: Graph, kind: str, args: Arguments, kwargs: Arguments, range: SourceRange) -> Value:
         """Return a call of the operator ``kind``; several results come as a tuple."""
@@ -56,11 +56,11 @@ class BuilderFrontend(Protocol):
         """Return the result of a function: of its code, or of a call of it."""
 
     def code(self, graph: Graph, text: str, names: Mapping[str, NamedValue], range: SourceRange, up: int) -> Value:
-        """Return the value of an expression in TorchScript, for a caller ``up`` frames above the one who asks."""
+        """Return the value of an expression in TorchScript, for a caller ``up`` frames above."""
 
 
 emission: Final = LayerHook[BuilderFrontend]("rekindle.transforms.editing")
-"""What expressions mean."""
+"""Hook: the implementation of expressions."""
 
 
 class Builder:
@@ -263,7 +263,7 @@ class Builder:
     def _build(
         self, emit: Callable[[Arguments, Arguments], Value], args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Any:
-        """Return what ``emit`` makes of these arguments, as proxies."""
+        """Return the results of ``emit`` on these arguments, as proxies."""
         graph = self.graph
         start, before = graph._next_unique, graph.insert_point.prev
         with self._keeping_out():
@@ -291,7 +291,7 @@ class Builder:
 
 
 class _UndoOnError:
-    """Takes out again what was made within, where that raises."""
+    """Removes the nodes made within, if the block raises."""
 
     __slots__ = ("graph", "start")
 

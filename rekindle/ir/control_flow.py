@@ -56,7 +56,7 @@ class LoopView:
 
     @property
     def body(self) -> Block:
-        """What an iteration runs."""
+        """The block of an iteration."""
         return self.node.blocks[0]
 
     @property
@@ -115,12 +115,12 @@ class IfView:
 
     @property
     def then(self) -> Block:
-        """What runs where the condition holds."""
+        """The block that runs if the condition holds."""
         return self.node.blocks[0]
 
     @property
     def otherwise(self) -> Block:
-        """What runs where it does not."""
+        """The block that runs if it does not."""
         return self.node.blocks[1]
 
     @property

@@ -1,4 +1,4 @@
-"""Python's collector of garbage, which compiling, loading and saving keep waiting.
+"""Pausing Python's cyclic garbage collector while compiling, loading and saving.
 
 Reading or compiling a program makes some hundred thousand objects, all of which stay. The collector looks at them, and
 at whatever else the process holds, again and again, which takes more time than all the rest.

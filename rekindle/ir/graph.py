@@ -97,7 +97,7 @@ class Block:
 
     @property
     def nodes_reversed(self) -> Iterator[Node]:
-        """The nodes from last to first; the node at hand may be moved or destroyed."""
+        """The nodes from last to first; the current node may be moved or destroyed."""
         end = self.return_node
         node = end._prev
         while node is not None and node is not end:
@@ -203,7 +203,7 @@ class Block:
         return node.insert_after(self.return_node)
 
     def clone_from(self, source: Block, value_map: Callable[[Value], Value]) -> dict[Value, Value]:
-        """Append copies of all that ``source`` holds: inputs, nodes, outputs.
+        """Append copies of the contents of ``source``: inputs, nodes, outputs.
 
         ``value_map`` gives what stands for a value from outside ``source``. Returns the copies of the values within.
         """
@@ -258,7 +258,7 @@ _ROOM: Final = 1 << 20
 """Distance between the positions of renumbered neighbors: room for at least twenty nodes."""
 
 _MANY: Final = 16
-"""So many watchers of a graph are looked through, for those that are gone, before there are twice as many."""
+"""Number of watchers of a graph from which dead ones are removed, before there are twice as many."""
 
 
 class Graph:
@@ -296,7 +296,7 @@ class Graph:
         self.insert_point: Node = self.block.return_node
         """New nodes go before this node."""
         self.none_checks: NoneChecks | None = None
-        """How values are taken out of Optionals, while a program from Python is emitted; elsewhere they are not."""
+        """Unwrapping of Optionals, while a program from Python is emitted; None for other programs."""
         self.tensors_as_numbers = False
         """Whether calls of functions may pass a Tensor for a declared number, while a program is emitted."""
 
@@ -304,8 +304,7 @@ class Graph:
 
     @property
     def follows_python(self) -> bool:
-        """Whether the program that is being emitted means what Python means; one from an archive means what
-        TorchScript means."""
+        """Whether the program that is being emitted has Python's semantics; one from an archive has TorchScript's."""
         return self.none_checks is not None
 
     @property
@@ -366,7 +365,7 @@ class Graph:
         self.block.erase_input(index)
 
     def permute_inputs(self, order: Sequence[int]) -> None:
-        """Put the inputs in another order: what was input ``order[0]`` comes first.
+        """Permute the inputs: input ``order[0]`` becomes the first.
 
         Raises:
             GraphError: ``order`` does not name each input once.
@@ -443,7 +442,7 @@ class Graph:
         return node
 
     def create_clone(self, node: Node, value_map: Callable[[Value], Value]) -> Node:
-        """Return a copy of ``node``, which may come from another graph; ``value_map`` gives its inputs here."""
+        """Return a copy of ``node``, which may be from another graph; ``value_map`` returns its inputs here."""
         copy = Node(self, node.kind, node.range)
         copy.callstack = node.callstack
         copy.scope = node.scope
@@ -462,7 +461,7 @@ class Graph:
         self, node: Node, values: dict[Value, Value], value_map: Callable[[Value], Value] | None = None
     ) -> Node:
         """Insert a copy of ``node`` at the insertion point, and add its outputs to ``values``, by those of ``node``.
-        ``value_map`` gives its inputs here, which are those of ``values`` otherwise."""
+        ``value_map`` returns its inputs here; by default they are looked up in ``values``."""
         copy = self.insert_node(self.create_clone(node, value_map or values.__getitem__))
         values.update(zip(node._outputs, copy._outputs, strict=True))
         return copy
@@ -571,7 +570,7 @@ class Graph:
         value._name = name
 
     def _rename(self, owner: Value, name: str) -> None:
-        """Give ``owner`` the next free name of the form ``base.N``, so that its name is free."""
+        """Rename ``owner`` to the next free name of the form ``base.N``, so that its name is free."""
         base, dot, digits = name.rpartition(".")
         if dot and digits.isdigit():
             suffix = int(digits)

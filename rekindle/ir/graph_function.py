@@ -48,9 +48,9 @@ class GraphFunction(_Referable):
     function_creator: Callable[[GraphFunction], None] | None = field(default=None, repr=False)
     docstring: str | None = field(default=None, repr=False)
     executable: object = field(default=None, repr=False)
-    """What the runtime has made of the graph; it owns this slot."""
+    """Compiled objects of the runtime for the graph; the runtime owns this slot."""
     binder: object = field(default=None, repr=False)
-    """What the runtime has made of the schema; it owns this slot too."""
+    """Binder of the runtime for the schema; the runtime owns this slot too."""
     runner: Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
     """How Python calls it, once it has; :mod:`rekindle.program.calling` owns this slot."""
     is_from_class: bool = False
@@ -73,7 +73,7 @@ class GraphFunction(_Referable):
     """Identifies what a Python function was compiled to, with all that this depends on, where that is kept on disk."""
     _state: str = "undefined"
     _last_definer: Callable[[GraphFunction], None] | None = field(default=None, repr=False)
-    """What compiles it again, where a wider type may be needed."""
+    """Function that recompiles it, if a wider type may be needed."""
 
     @property
     def basename(self) -> str:

@@ -32,7 +32,7 @@ AttributeValue: TypeAlias = (
 
 
 class HasValue(Protocol):
-    """What stands for a value of a graph, as what a builder gives does (:mod:`rekindle.ir.building`)."""
+    """An object that represents a value of a graph, such as a builder's proxy (:mod:`rekindle.ir.building`)."""
 
     @property
     def value(self) -> Value: ...
@@ -193,7 +193,7 @@ class Node:
         self._prev: Node | None = None
         self._position = 0
         self._operator: Operator | str | None = None
-        """The operator, once it has been asked for; before that its name, where it is known from a file."""
+        """The operator, once it has been looked up; before that its name, if it is known from a file."""
 
     # ----------------------------------------------------------------------------------------- reading
 
@@ -322,7 +322,7 @@ class Node:
         return self
 
     def set_operator(self, operator: Operator | None) -> Node:
-        """Say which overload this node calls, where it is known; else it is found from the types of the inputs."""
+        """Set the overload that this node calls, if it is known; else it is resolved from the types of the inputs."""
         self._operator = operator
         return self
 
@@ -474,7 +474,7 @@ class Node:
         if self._prev is self:
             raise GraphError(f"this {self.kind} was destroyed; make another: graph.create_clone")
         if other.owning_block is None:
-            raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which is in no block")
+            raise GraphError(f"cannot insert {self.kind} after {other.kind}, which is in no block")
         if other.kind == "prim::Param":
             return self.insert_after(other.owning_block.return_node)
         if other.graph is not self.graph:
@@ -608,8 +608,8 @@ class Node:
             yield from block.all_nodes()
 
     def used_values(self) -> Iterator[Value]:
-        """Yield what this node and those in its blocks use, in the order of the text; values that the blocks define are
-        among them."""
+        """Yield the values that this node and those in its blocks use, in textual order, including values that the
+        blocks define."""
         yield from self._inputs
         for block in self._blocks:
             for node in block.nodes:

@@ -40,8 +40,8 @@ class NoneChecks(Protocol):
         """
 
     def container_in(self, value: Value, range: SourceRange, message: str) -> Value | None:
-        """The list, tuple, dict or str that a value is which may be a number instead; what is inserted raises
-        TypeError where it is one, with ``message``, whose braces stand for its class. None for other values."""
+        """Return the list, tuple, dict or str in a value that may be a number instead. The inserted check raises
+        TypeError for a number with ``message``, whose braces stand for its class. None for other values."""
 
     def tensors_in(self, values: Value, range: SourceRange) -> Value:
         """Return the list of Tensors that a list of Tensors and numbers is; what is inserted raises TypeError at a

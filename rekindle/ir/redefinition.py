@@ -38,7 +38,7 @@ class Redefinition(BaseException):
 
 
 RESULT: Final = "->"
-"""What stands for the name of an attribute where functions rely on the result of one that they call."""
+"""Key of a function's result, among names of attributes that functions rely on."""
 
 
 @dataclass(slots=True, eq=False)

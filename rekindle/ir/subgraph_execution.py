@@ -11,7 +11,7 @@ from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir.graph import Graph
 
 runner: Final = LayerHook[Callable[[Graph, str, bool], Callable[..., Any]]]("rekindle.runtime.executor")
-"""What :func:`callable_of` does."""
+"""Hook: the implementation of :func:`callable_of`."""
 
 
 def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable[..., Any]:

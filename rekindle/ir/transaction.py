@@ -24,7 +24,7 @@ def transaction(graph: Graph) -> Iterator[None]:
 
 
 class GraphState:
-    """What ``graph`` and all within it are now; :meth:`restore` makes them so again, the same objects."""
+    """A snapshot of ``graph`` and everything within it; :meth:`restore` restores it, with the same objects."""
 
     __slots__ = ("_fields", "_graph")
 

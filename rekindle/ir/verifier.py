@@ -21,7 +21,7 @@ from rekindle.ir.text.printer import print_head
 from rekindle.ir.verifier_rules import RULES, RuleBroken, block_name, check_call
 
 _CONTEXT = 3
-"""How many nodes around a faulty one are shown on either side."""
+"""Number of nodes shown on either side of a faulty one."""
 
 
 def verify(graph: Graph) -> None:

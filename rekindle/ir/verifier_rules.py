@@ -38,7 +38,7 @@ from rekindle.ir.types import (
 
 
 class RuleBroken(Exception):
-    """What is wrong with a node, without its name."""
+    """A violated rule of a node, without the node's name."""
 
 
 def _require(condition: bool, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What a node's kind means: schema, effects and implementation of every operator.
+"""Operators: schema, effects and implementation of every kind of node.
 
 Importing this package makes them known to :data:`rekindle.ir.operators.registry.REGISTRY`.
 """

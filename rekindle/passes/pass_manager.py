@@ -1,4 +1,4 @@
-"""What a pass is, and how a list of passes runs."""
+"""Passes, and the execution of lists of passes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pass(Protocol):
 
     @property
     def name(self) -> str:
-        """What the pass is called in messages, logs and limits: the name of its file."""
+        """The name of the pass in messages, logs and limits: the name of its file."""
 
     def run(self, graph: Graph) -> bool:
         """Change ``graph`` in place; returns whether anything changed.
@@ -48,7 +48,7 @@ Observer = Callable[[Pass, Graph, bool], None]
 
 
 def chosen_verifier() -> Verifier | None:
-    """Return what looks at graphs after passes: the verifier where ``REKINDLE_VERIFY`` asks for it, else nothing."""
+    """Return the function that checks graphs after passes: the verifier if ``REKINDLE_VERIFY`` is set, else None."""
     return verify if settings().verify else None
 
 
@@ -71,7 +71,7 @@ class PassManager:
     changes: ChangeCounter = field(default_factory=ChangeCounter)
 
     def run(self, graph: Graph, passes: Iterable[Pass]) -> bool:
-        """Run ``passes`` in order; returns whether anything changed.
+        """Run ``passes`` in order, and return whether the graph has changed.
 
         Raises:
             VerificationError: a pass broke the graph; the message says which one.

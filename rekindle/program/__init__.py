@@ -1,2 +1,2 @@
-"""What a user holds: compilation units, functions, methods and modules, which wrap the records of
+"""User-visible objects: compilation units, functions, methods and modules, which wrap the records of
 :mod:`rekindle.ir`."""

@@ -20,8 +20,8 @@ from rekindle.runtime.executor import execute, start
 from rekindle.runtime.interpreter.futures import Future
 
 interceptors: Final[dict[int, Runner]] = {}
-"""What threads, by their idents, do in place of calls from Python. :mod:`rekindle.tracing` enters those that record
-them."""
+"""Functions that intercept calls from Python, by thread ident. :mod:`rekindle.tracing` registers those that record
+calls."""
 
 
 late_hooks: Final[list[ref[torch.nn.Module]]] = []
@@ -52,7 +52,7 @@ def check_parts(owner: object) -> None:
 
 
 def _instead(part: torch.nn.Module) -> str:
-    """Return what to do instead of registering a hook on a part of a compiled module."""
+    """Return the alternative to registering a hook on a part of a compiled module."""
     if any(cls.__name__ == "FSDPModule" for cls in type(part).__mro__):
         return "fully_shard the compiled module as a whole, or compile its parts one by one and shard each"
     return "register it before the module is compiled, or remove it: handle.remove()"
@@ -74,7 +74,7 @@ def call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 
 def runner_of(record: GraphFunction) -> Runner:
-    """Return what calls ``record`` from Python, whatever the thread is doing; made when it is first called."""
+    """Return the function that calls ``record`` from Python in any thread, created on the first call."""
     found = record.runner
     if found is None:
         found = record.runner = binder_of(record).runner(execute)

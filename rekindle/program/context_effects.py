@@ -40,8 +40,8 @@ _MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
 
 
 def give_effect(owner: ClassType) -> None:
-    """Let ``with`` statements over objects of a class that was read from a text do what PyTorch's class of that name
-    does; any other class stays as it is."""
+    """Attach to a class read from program text the effect of PyTorch's context manager of the same name, applied by
+    ``with`` statements; other classes are unchanged."""
     make, needed = _EFFECTS.get(_MANGLED.sub("", owner.name), (None, ()))
     if make is None or owner.python_class is None or not set(needed) <= set(owner.attributes):
         return

@@ -1,4 +1,4 @@
-"""What the runtime has made of a function so far, to look at."""
+"""Debug state: the compiled objects of a function so far."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class DebugState:
     graph: Graph
     """The graph as it was compiled."""
     execution_plans: tuple[Code, ...]
-    """What calls are run by, each for arguments of another kind: none before the first call. ``str()`` of one lists
-    its instructions, its ``graph`` is what they were made from."""
+    """The codes that calls run, each for another kind of arguments: none before the first call. ``str()`` of one lists
+    its instructions; its ``graph`` is the one they were lowered from."""
 
 
 def debug_state_of(record: GraphFunction) -> DebugState:

@@ -38,7 +38,7 @@ class _Compiled:
 
     @property
     def schema(self) -> FunctionSchema:
-        """What it takes and returns."""
+        """The schema: parameters and results."""
         return self._record.schema
 
     @property
@@ -76,7 +76,7 @@ class _Compiled:
         return public_names.public.get()("measure")(self, *args, **kwargs)
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show."""
+        """Return the representation in notebooks."""
         text: str = self.show()._repr_html_()
         return text
 
@@ -88,7 +88,7 @@ class _Compiled:
 
 
 def _named(module: str, name: str) -> Any:
-    """Return what a module that is loaded has under a qualified name; None where it has nothing there."""
+    """Return the object of a qualified name in a loaded module; None if there is none."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)

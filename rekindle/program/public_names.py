@@ -1,4 +1,4 @@
-"""What programs show of themselves, by the public functions of the package."""
+"""Public functions that inspect programs."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ save_program: Final = LayerHook[Callable[[Any, Any, ExtraFiles | None], None]]("
 
 
 class Savable:
-    """What can be written to an archive."""
+    """An object that can be written to an archive."""
 
     __slots__ = ()
 

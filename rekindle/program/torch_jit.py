@@ -1,4 +1,4 @@
-"""PyTorch's own TorchScript, as far as this PyTorch has it: its objects and marks that mean something to the compiler.
+"""PyTorch's own TorchScript, as far as this PyTorch has it: the objects and markers that the compiler recognises.
 
 TorchScript is deprecated, and a later PyTorch may come without it. Therefore no other module of the package refers to
 ``torch.jit`` or ``torch._jit_internal``. What they lack is absent here too: a class that is not there has no instances,
@@ -47,7 +47,7 @@ IGNORE_CONTEXT: Final[tuple[Any, ...]] = _found(_INTERNAL, "_IgnoreContextManage
 
 
 def functions(name: str) -> tuple[Any, ...]:
-    """Return the function ``torch.jit.<name>``, of which the identity may be asked; nothing if there is none."""
+    """Return the function ``torch.jit.<name>`` for identity comparison; an empty tuple if there is none."""
     return _found(_JIT, name)
 
 
@@ -55,8 +55,8 @@ def functions(name: str) -> tuple[Any, ...]:
 
 
 def modifier_text(name: str, otherwise: str) -> str:
-    """Return what the decorators of ``torch.jit`` write on functions for the modifier ``name``: ``EXPORT``, for
-    example."""
+    """Return the marker that the decorators of ``torch.jit`` set on functions for the modifier ``name``: ``EXPORT``,
+    for example."""
     for modifiers in _found(_INTERNAL, "FunctionModifiers"):
         text = getattr(modifiers, name, otherwise)
         return text if isinstance(text, str) else otherwise

@@ -1,4 +1,4 @@
-"""Change counting: a pass asks for permission before each change, so that changes can be logged, counted and limited
+"""Change counting: a pass requests permission before each change, so that changes can be logged, counted and limited
 (LLVM: DebugCounter).
 
 A pass calls :func:`may_change` before every single change. Each change leaves the graph valid, whether or not another
@@ -28,7 +28,7 @@ from rekindle.ir.text.printer import print_head
 
 @dataclass(slots=True)
 class ChangeCounter:
-    """How many changes each pass made, by its name, and how many it may make at most; no limit where none is given."""
+    """Number of changes of each pass, by its name, and the maximum; unlimited if none is given."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)

@@ -21,7 +21,7 @@ class RewriteBlocker:
 
 
 class GraphFacts:
-    """What is known of a graph, found out when it is first asked for."""
+    """Facts about a graph, computed when first needed."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -139,7 +139,7 @@ def _is_after(value: Value, place: Node, block: Block) -> bool:
 
 
 def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFacts) -> RewriteBlocker | None:
-    """Return what lies between the nodes of the match and ``place`` and would see the difference."""
+    """Return the node between the nodes of the match and ``place`` that would observe the difference."""
     if facts.is_effect_free or len(nodes) == 1:
         return None
     effects_of = facts.aliases.effects_of

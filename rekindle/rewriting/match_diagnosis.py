@@ -1,4 +1,4 @@
-"""Why a rule did not match: the first difference, where a pattern came closest."""
+"""Diagnoses why a rule does not match: the first mismatch of the best partial match."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Match:
 
     @property
     def node(self) -> Node:
-        """The node that gives the first result."""
+        """Return the node of the first result."""
         return self.nodes[self.pattern.roots[0].node]
 
     @property
@@ -45,7 +45,7 @@ class Match:
         return self.node.graph
 
     def __getitem__(self, name: str) -> Value:
-        """Return what stands for the parameter ``name`` of the pattern."""
+        """Return the value that matches the parameter ``name`` of the pattern."""
         return self.values[self.pattern.inputs[name]]
 
     def type(self, name: str) -> Type:
@@ -80,7 +80,7 @@ class PatternMismatch:
 
 
 class Matcher:
-    """Looks for one pattern, and keeps the mismatch that came closest."""
+    """Searches for one pattern, and keeps the mismatch of the best partial match."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
@@ -110,7 +110,8 @@ class Matcher:
                 yield from self._rest_of_roots(found.copy(), [(root, candidate.outputs[root.offset])], index + 1)
 
     def _candidates(self, match: Match, root: Value) -> list[Node]:
-        """Nodes that may give a further result: of its kind, in the same block, and not taken."""
+        """Return the nodes that may produce a further result: of the right kind, in the same block, and not matched
+        yet."""
         block = match.node.owning_block
         taken = set(match.nodes.values())
         assert block is not None
@@ -203,7 +204,7 @@ def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | V
 
 
 def _difference(wanted: Node, found: Node) -> str | None:
-    """Return what keeps a node of a program from being that of a pattern, but for attributes and inputs."""
+    """Return the difference between a node of a program and that of a pattern, without attributes and inputs."""
     if found.kind != wanted.kind:
         return f"{_kind(found)} where {wanted.kind} is expected"
     if len(found.inputs) != len(wanted.inputs):

@@ -47,7 +47,7 @@ class RewriteSite:
 
     node: Node
     verb: str
-    """What the pass does with nodes, for its log: "simplify"."""
+    """Verb for the effect of the pass on nodes, for its log: "simplify"."""
     aliases: AliasFacts
 
     def replace_uses(self, new: Value, of: Value | None = None) -> bool:

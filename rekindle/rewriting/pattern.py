@@ -22,7 +22,7 @@ class Pattern:
 
     @property
     def nodes(self) -> list[Node]:
-        """What has to be found: all but the constants."""
+        """The nodes to match: all but the constants."""
         return [node for node in self.graph.nodes if node.kind != "prim::Constant" and node is not self._packing]
 
     @property

@@ -24,7 +24,7 @@ from rekindle.rewriting.matching import Match, Matcher
 from rekindle.rewriting.pattern import Pattern, named_inputs, packing_of
 
 MatchCondition = Callable[[Match], "bool | str | None"]
-"""Whether a match counts: False, or a text that says why not, refuses it."""
+"""Decides whether a match is accepted: False, or a text with the reason, rejects it."""
 
 BuildReplacement = Callable[[Match, Graph, dict[str, Value]], None]
 """Inserts a replacement into a graph, given the values there for the inputs of the pattern, and adds the outputs."""
@@ -32,7 +32,7 @@ BuildReplacement = Callable[[Match, Graph, dict[str, Value]], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replacement:
-    """What goes in the place of a match: its outputs stand for the pattern's results, in their order."""
+    """Replacement of a match: its outputs replace the pattern's results, in their order."""
 
     graph: Graph
     relations: Relations

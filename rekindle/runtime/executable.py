@@ -1,4 +1,4 @@
-"""What the runtime has made of a function, until its graph, or one that it calls, is edited."""
+"""Compiled objects of a function, valid until its graph, or one that it calls, is edited."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _ALL: Final[weakref.WeakSet[Executable]] = weakref.WeakSet()
 
 
 def executable_of(record: GraphFunction) -> Executable:
-    """Return what there is of a function so far."""
+    """Return the compiled objects of a function so far."""
     found = record.executable
     if not isinstance(found, Executable):
         found = record.executable = Executable()
@@ -67,7 +67,7 @@ def forget_strategies() -> None:
 
 
 def code_of(record: GraphFunction) -> Code:
-    """Return the code of a function as it was compiled, made when it is first asked for.
+    """Return the code of a function before optimisation, generated on first use.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.

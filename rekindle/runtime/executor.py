@@ -59,7 +59,7 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
     It applies to the thread or the asynchronous task that is in the block.
 
     Args:
-        should_optimize: False to turn optimization off.
+        should_optimize: False to disable optimization.
 
     Example:
         >>> double = rekindle.script(lambda x: x * 2)
@@ -80,8 +80,8 @@ def is_optimizing() -> bool:
 
 
 def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
-    """Return what ``record`` returns for ``arguments``, which fit its schema:
-    :func:`rekindle.runtime.calls.arguments.bind` makes such.
+    """Return the result of ``record`` for ``arguments``, which fit its schema: see
+    :func:`rekindle.runtime.calls.arguments.bind`.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
@@ -107,7 +107,8 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
 
 
 def _traceback(error: BaseException) -> TracebackType | None:
-    """Return the places in the program that an error from a plan has come through, then what Python called beyond."""
+    """Return the traceback of an error from a plan: the positions in the program that it passed, then the Python frames
+    below."""
     tail = foreign_frames(error.__traceback__)
     found = running_plan(error.__traceback__)
     if found is None:
@@ -156,7 +157,7 @@ def with_strategy(record: GraphFunction) -> Executable:
 
 
 def prepare(record: GraphFunction, arguments: Sequence[object]) -> Version:
-    """Return what runs calls with such arguments, made now.
+    """Compile and return the version for such arguments.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.

@@ -1,4 +1,4 @@
-"""What happens to a graph before a plan is made of it."""
+"""Optimization of a graph before it is compiled to a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipelines: which passes run, in which order.
+"""Pipelines: the passes that run, in order.
 
 A function goes through :data:`CLEANUP_AFTER_EMISSION` when it is compiled. The first call of a function with the
 strategy ``native``, the default, runs
@@ -81,11 +81,11 @@ NORMAL_FORM: tuple[Pass, ...] = (
     Peephole(),
     DeadCodeElimination(),
 )
-"""What makes graphs of programs that compute the same in the same way alike: rewrite rules look for their patterns in
+"""Passes to the normal form: programs that compute the same in the same way get equal graphs. Rewrite rules match in
 this form."""
 
 REQUIRED: tuple[Pass, ...] = (*NORMAL_FORM, UserPasses("start"))
-"""What every graph goes through before anything else. It assumes nothing of the arguments."""
+"""Passes that run on every graph before all others. They assume nothing about the arguments."""
 
 DERIVATIVE_PRESERVING: tuple[Pass, ...] = (
     ConstantPooling(),
@@ -102,10 +102,10 @@ DERIVATIVE_PRESERVING: tuple[Pass, ...] = (
     BatchMM(),
     DeadCodeElimination(),
 )
-"""What makes a graph faster, and leaves it one of operators that all have derivatives."""
+"""Optimizations that only create operators with derivatives."""
 
 OPTIMIZATION: tuple[Pass, ...] = (*REQUIRED, *DERIVATIVE_PRESERVING, UserPasses("end"))
-"""What runs on the graph of a function before a plan is made of it."""
+"""Passes on the graph of a function before it is compiled to a plan."""
 
 SPECIALIZATION: tuple[Pass, ...] = (
     Peephole(),
@@ -119,7 +119,7 @@ SPECIALIZATION: tuple[Pass, ...] = (
     RemoveMutation(),
     CommonSubexpressionElimination(),
 )
-"""What runs after it, where it has been written into the graph what is known of the arguments."""
+"""Passes after these, once the known facts about the arguments are written into the graph."""
 
 # --------------------------------------------------------------------------------------------------------- strategies
 
@@ -130,7 +130,7 @@ _LIBRARY: Final = frozenset(
         *("aten::einsum", "aten::tensordot"),
     }
 )
-"""What BLAS and oneDNN compute: PyTorch's own derivatives of it are as fast as can be."""
+"""Operators that BLAS and oneDNN compute: PyTorch's own derivatives of them are as fast as can be."""
 
 
 def differentiation(elements: int = 0) -> tuple[Pass, ...]:

@@ -1,4 +1,4 @@
-"""What users choose about execution, for the whole process."""
+"""Process-wide settings of execution."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BEHAVIORS: Final = ("STATIC", "DYNAMIC")
 
 @dataclass(slots=True)
 class ExecutionSettings:
-    """``strategy`` is the name of one of :data:`rekindle.runtime.executor.STRATEGIES`. ``fusion`` says how many
-    versions of a function there may be at most, besides one for any arguments. With ``in_background`` they are made on
-    another thread, and calls do not wait for them. ``native_plans`` says whether functions run without Python between
-    their operators where they can."""
+    """``strategy`` is the name of one of :data:`rekindle.runtime.executor.STRATEGIES`. ``fusion`` is the maximum number
+    of specialised versions of a function, in addition to the one for any arguments. With ``in_background`` they are
+    compiled on another thread, and calls do not wait for them. With ``native_plans`` functions run without Python
+    between their operators where they can."""
 
     strategy: str = "native"
     fusion: FusionStrategy = (("STATIC", 2), ("DYNAMIC", 5))

@@ -56,7 +56,7 @@ class Version:
 
     @property
     def runs_as(self) -> RunsAs:
-        """What runs it."""
+        """The form in which it runs."""
         return runs_as(self.function)
 
     @property
@@ -100,7 +100,7 @@ class _Interpreted:
 
 
 def underlying_code(function: Callable[..., Any] | None) -> Code | None:
-    """Return what :attr:`Version.function` runs; None for functions from elsewhere."""
+    """Return the code that :attr:`Version.function` runs; None for other functions."""
     if isinstance(function, _Interpreted):
         return function.code
     plan = native_plan_of(function) or plan_of(function)
@@ -108,7 +108,7 @@ def underlying_code(function: Callable[..., Any] | None) -> Code | None:
 
 
 def runs_as(function: Callable[..., Any]) -> RunsAs:
-    """Return what runs :attr:`Version.function`."""
+    """Return the form in which :attr:`Version.function` runs."""
     if native_plan_of(function) is not None:
         return "native plan"
     return "plan" if plan_of(function) is not None else "interpreter"
@@ -118,7 +118,7 @@ class Strategy(Protocol):
     """How the calls of one function are run: which version runs which arguments, and when it is made."""
 
     def select(self, arguments: Sequence[object]) -> Version:
-        """Return what runs a call with these arguments, made now if there is none.
+        """Return the version for a call with these arguments, compiled now if there is none.
 
         Raises:
             CompileError: the function cannot be compiled.
@@ -129,4 +129,4 @@ class Strategy(Protocol):
 
     @property
     def versions(self) -> Sequence[Version]:
-        """What there is so far."""
+        """The versions so far."""

@@ -1,5 +1,5 @@
-"""What Python's annotation objects mean as types: ``Optional[List[int]]``, ``dict[str, Tensor]``, ``int | None``, a
-NamedTuple, an enum."""
+"""Types of Python's annotation objects: ``Optional[List[int]]``, ``dict[str, Tensor]``, ``int | None``, a NamedTuple,
+an enum."""
 
 from __future__ import annotations
 
@@ -94,12 +94,13 @@ _OLD_TENSORS: Final = tuple(
 
 TypeHook = Callable[[type, SourceRange], Type | None]
 CLASS_HOOKS: list[TypeHook] = []
-"""Asked in turn what a Python class means as a type, after the classes that this file knows. Others add to it."""
+"""Hooks called in order for the type of a Python class, after the classes that this module handles. Other modules add
+to it."""
 
 
 def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type:
-    """Return the type that an annotation object means. Strings and forward references are read, with ``resolver`` for
-    the names in them.
+    """Return the type that an annotation object denotes. Strings and forward references are parsed, and ``resolver``
+    resolves the names in them.
 
     Raises:
         NotScriptableError: it means none that a program can use.
@@ -211,7 +212,7 @@ _MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
 
 
 _LATER: Final = (torch.futures.Future, Future, *torch_jit.FUTURE, *torch_jit.AWAIT, Await)
-"""Classes of values that come later, which are types together with the type of the value."""
+"""Classes of asynchronous results, which form a type together with the type of the result."""
 
 
 def is_final(annotation: object) -> bool:

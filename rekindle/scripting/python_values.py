@@ -1,4 +1,4 @@
-"""What Python objects mean in a program: modules, functions, classes, constants."""
+"""Sugared values of Python objects: modules, functions, classes, constants."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ from rekindle.scripting.resolver import ABSENT, PythonResolver
 def sugared_value(
     obj: Any, range: SourceRange, graph: Graph, resolver: PythonResolver, name: str | None = None
 ) -> SugaredValue:
-    """Return what the Python object ``obj``, found under ``name``, means. What means nothing to a program is refused
-    when it is used."""
+    """Return the sugared value of the Python object ``obj``, found under ``name``. Unsupported objects are rejected
+    when they are used."""
     if resolver.observer is not None:
         resolver.observer.uses(obj)
     special = SPECIAL.get(id(obj))
@@ -141,7 +141,7 @@ _resolver.sugared_object = sugared_value
 
 
 def function_value(function: types.FunctionType, resolver: PythonResolver) -> SugaredValue:
-    """Return what a function written in Python means: a compiled function, one of two, or a call of Python."""
+    """Return the sugared value of a Python function: a compiled function, one of two, or a call of Python."""
     if is_left_to_python(function):
         return PythonFunctionValue(function, resolver)
     dispatch = boolean_dispatch_of(function)
@@ -151,8 +151,8 @@ def function_value(function: types.FunctionType, resolver: PythonResolver) -> Su
 
 
 class CompiledFunctionValue(FunctionValue):
-    """A Python function that is compiled when it is called; for what it is given, where it does not say itself what it
-    takes."""
+    """A Python function that is compiled when it is called, for the types of the arguments if its signature does not
+    specify them."""
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
@@ -340,7 +340,7 @@ def _is_exception_class(obj: object) -> bool:
 
 
 class TypingAlias(StaticValue):
-    """``typing.List`` and its like, of which ``isinstance`` asks as of the class itself."""
+    """``typing.List`` and similar aliases, which ``isinstance`` treats as the class itself."""
 
     def __init__(self, alias: Any) -> None:
         self.alias = alias

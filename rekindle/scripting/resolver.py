@@ -63,7 +63,7 @@ class PythonResolver:
         self.qualname = ""
         self.scopes = scopes
         self.forms = forms or {}
-        """Names that mean a sugared value here: ``super`` within a method."""
+        """Names bound to sugared values in this scope: ``super`` within a method."""
         self.observer: NameObserver | None = None
 
     @classmethod
@@ -130,7 +130,7 @@ class PythonResolver:
         return __debug__ if name == "__debug__" else _MISSING
 
     def knows(self, name: str) -> bool:
-        """Return whether ``name`` means something here."""
+        """Return whether ``name`` is bound in this scope."""
         return self.find(name) is not _MISSING
 
     def sugared(self, obj: Any, range: SourceRange, graph: Graph, name: str | None = None) -> SugaredValue:
@@ -164,7 +164,7 @@ class PythonResolver:
         return class_in_namespace(owner, rest[-1] if rest else "") or find_type(found, range, self)
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue:
-        """Return what an import within a function means: it is made when the function is compiled."""
+        """Return the sugared value of an import within a function, which is executed when the function is compiled."""
         if self.observer is not None:
             self.observer.refuse("an import within it")
         package = self.find("__package__")
@@ -179,7 +179,7 @@ class PythonResolver:
         return self.sugared(found, statement.range, graph, statement.name)
 
     def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue:
-        """Return what a class within a function means: Python makes it when the function is compiled."""
+        """Return the sugared value of a class within a function: Python makes it when the function is compiled."""
         cls = self.local_class(statement)
         return self.sugared(cls, statement.range, graph, statement.name)
 
@@ -215,7 +215,7 @@ def _owner_of(function: types.FunctionType) -> dict[str, type]:
 
 
 def _part_of(package: Any, name: str) -> Any:
-    """Return what ``from package import name`` imports where the package has no such attribute: a module in it."""
+    """Return the module that ``from package import name`` imports, if the package has no such attribute."""
     whole = f"{package.__name__}.{name}"
     try:
         return importlib.import_module(whole)

@@ -1,4 +1,4 @@
-"""What a Python function says of its parameters and result: default arguments and annotations."""
+"""Declared parameters and results of Python functions: default arguments and annotations."""
 
 from __future__ import annotations
 

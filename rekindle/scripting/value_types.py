@@ -132,7 +132,8 @@ def _guarded(make: Callable[[], Type]) -> Type | NotInferable:
 
 
 def _named_tuple(value: tuple[object, ...]) -> Type | NotInferable:
-    """A field without an annotation is declared a Tensor; an object that does not fit is not part of a program."""
+    """Infer the type of a NamedTuple. A field without an annotation is declared a Tensor; an object that does not fit
+    is not part of a program."""
     declared = _guarded(lambda: named_tuple_type(type(value)))
     if not isinstance(declared, TupleType) or declared.fields is None:
         return declared

@@ -224,8 +224,8 @@ class ExpressionParser:
     # ------------------------------------------------------------------------------------------------------- parameters
 
     def params(self, closing: str, *, annotated: bool = True) -> list[Param]:
-        """Parse ``name [':' type] ['=' default]``, separated by commas, up to ``closing``; those after a lone ``*``
-        or after ``*name`` are keyword-only, ``**name`` comes last."""
+        """Parse ``name [':' type] ['=' default]``, separated by commas, up to ``closing``; those after a lone ``*`` or
+        after ``*name`` are keyword-only, ``**name`` is last."""
         lexer = self.lexer
         params: list[Param] = []
         kwarg_only = slash = False
@@ -523,8 +523,8 @@ class ExpressionParser:
         return Apply.create(range, Select.create(range, template, Ident.create(range, "format")), args)
 
     def _template(self, parts: list[str | Field], args: list[Expr], depth: int = 0) -> str:
-        """Return the template of ``str.format`` for the parts of an f-string; what its fields say is added to
-        ``args``."""
+        """Return the template of ``str.format`` for the parts of an f-string, and append the expressions of its fields
+        to ``args``."""
         out: list[str] = []
         for part in parts:
             if isinstance(part, str):

@@ -1,4 +1,4 @@
-"""Text -> tokens.
+"""Lexer: splits text into tokens.
 
 The lexer knows spelling, not meaning. A :class:`Dialect` says what it yields: :data:`PYTHON` for programs, with
 NEWLINE, INDENT and DEDENT injected where no bracket is open, so that a parser can treat them like ``;``, ``{`` and
@@ -38,7 +38,7 @@ KEYWORDS = frozenset(keyword.kwlist)
 
 @dataclass(slots=True, frozen=True)
 class Dialect:
-    """What a lexer yields: the pattern of all tokens, the words that are kinds of their own, whether lines matter."""
+    """The dialect of a lexer: the pattern of all tokens, the keywords, whether lines matter."""
 
     name: str
     pattern: re.Pattern[str]

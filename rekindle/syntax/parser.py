@@ -1,4 +1,4 @@
-"""Parser of program text without Python's ``ast``: archives, builtin functions, text that a user passes.
+"""Parser of program text that does not use Python's ``ast``: archives, builtin functions, text from users.
 
 The grammar of statements, one method each, is recursive descent; expressions are a Pratt parser's
 (:mod:`rekindle.syntax.expression_parser`). The same text read by :mod:`rekindle.syntax.python_ast` gives the same tree.

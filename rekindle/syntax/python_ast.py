@@ -37,7 +37,7 @@ def function_def(
     diagnostics: Diagnostics | None = None,
     unwrap: bool = True,
 ) -> Def:
-    """Return the definition of the Python function or method ``fn``, under ``name`` where given.
+    """Return the definition of the Python function or method ``fn``, named ``name`` if given.
 
     With ``signature_only`` the body is left empty, unread, and ``*args`` and ``**kwargs`` are left out: what is needed
     of a function that Python runs. What the language leaves out goes to ``diagnostics`` where given, and the tree has
@@ -105,7 +105,7 @@ def _read(
     *,
     unwrap: bool = True,
 ) -> _D:
-    """Return what ``build`` makes of the one definition in the source of ``obj``."""
+    """Return the result of ``build`` on the one definition in the source of ``obj``."""
     source = source_of(obj, unwrap=unwrap)
     try:
         node = _parse(source, obj)
@@ -147,7 +147,7 @@ def _parse(source: Source, obj: Any) -> ast.stmt:
 
 
 def _parse_quietly(text: str) -> ast.Module:
-    """Return ``ast.parse`` without its warnings of odd escapes: Python gave them when it imported the file."""
+    """Return ``ast.parse`` without its warnings of invalid escapes: Python reported them when it imported the file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)

@@ -61,7 +61,7 @@ class OffsetTable:
     __slots__ = ("_ascii", "_first_line", "_source", "_starts")
 
     def __init__(self, source: Source, first_line: int = 1) -> None:
-        """``first_line`` is the number that Python's parser gave to the first line of ``source``."""
+        """``first_line`` is the line number in Python's syntax tree of the first line of ``source``."""
         self._source = source
         self._first_line = first_line
         self._starts = source.line_starts
@@ -203,7 +203,7 @@ class ExpressionBuilder:
         self.diagnostics.add(error)
 
     def _give_up(self, error: CompileError, node: ast.expr) -> Expr:
-        """Return what stands for an expression that is refused."""
+        """Return the placeholder of an unsupported expression."""
         self.report(error)
         return Expr(ErrorStmt.create(self.range_of(node), names_bound_by(node)).tree)
 

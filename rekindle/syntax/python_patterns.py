@@ -45,10 +45,10 @@ from rekindle.syntax.views import (
 )
 
 HAS_LENGTH: Final = "$has_length"
-"""What asks whether something is a sequence of so many elements, or of at least so many."""
+"""Function that tests whether a value is a sequence of a given length, or of at least that."""
 
 WITHOUT: Final = "$without"
-"""What gives the items of a dict but for some keys."""
+"""Function that returns the items of a dict without some keys."""
 
 POSITIONAL: Final = "$positional"
 """Placeholder for an attribute of an object by its position in ``__match_args__`` of its class."""
@@ -56,7 +56,7 @@ POSITIONAL: Final = "$positional"
 
 @dataclass(slots=True)
 class _Case:
-    """What a pattern asks, and what it gives names to."""
+    """The condition of a pattern, and the names that it binds."""
 
     conditions: list[Expr] = field(default_factory=list)
     captures: dict[str, Expr] = field(default_factory=dict)
@@ -146,7 +146,7 @@ class _Patterns:
         self.case.conditions.append(condition)
 
     def _either(self, pattern: ast.MatchOr, subject: Expr, range: SourceRange) -> None:
-        """``[x, 0] | [0, x]``: a name is what the first alternative that fits gives it."""
+        """Return the condition of ``[x, 0] | [0, x]``: a name is bound by the first alternative that matches."""
         found: Expr | None = None
         alternatives: list[tuple[Expr, dict[str, Expr]]] = []
         for part in pattern.patterns:

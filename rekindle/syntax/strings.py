@@ -1,4 +1,4 @@
-"""String literals: where they end, what they say, and the fields of f-strings.
+"""String literals: their end, their value, and the fields of f-strings.
 
 Nothing here is executed or handed to Python: literals come from archives too.
 """
@@ -74,8 +74,7 @@ _SIMPLE = {
 
 
 def _resolve(source: Source, start: int, end: int) -> str:
-    """Return the text of ``[start, end)`` with its escapes resolved; one that means nothing stays as it is, as in
-    Python."""
+    """Return the text of ``[start, end)`` with its escapes resolved; invalid escapes are kept, as in Python."""
 
     def replace(found: re.Match[str]) -> str:
         kind = found.lastgroup
@@ -102,7 +101,7 @@ def _resolve(source: Source, start: int, end: int) -> str:
 
 
 def _text(source: Source, start: int, end: int, raw: bool) -> str:
-    """Return what ``[start, end)`` of a literal says. Line ends of the file count as newlines."""
+    """Return the string in ``[start, end)`` of a literal. Line ends of the file count as newlines."""
     text = source.text[start:end] if raw else _resolve(source, start, end)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source.text[start:end] else text
 

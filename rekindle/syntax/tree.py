@@ -17,7 +17,7 @@ Child: TypeAlias = "Tree | str"
 
 
 class Tree:
-    """A compound tree: ``kind``, ``children`` and the ``range`` of text that it came from."""
+    """A compound tree: ``kind``, ``children`` and the ``range`` of its source text."""
 
     __slots__ = ("children", "kind", "range")
 
@@ -88,7 +88,7 @@ _WORD = re.compile(r"[^\s()\"\\]+")
 
 
 def _atom(text: str) -> str:
-    """Return a string as it is where it is one word, else in quotes."""
+    """Return a string unquoted if it is one word, else in quotes."""
     return text if _WORD.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 

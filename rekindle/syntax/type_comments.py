@@ -38,7 +38,7 @@ _TYPED_TARGETS = (Var.KIND, Select.KIND, Subscript.KIND)
 def apply_type_comments(
     lexer: Lexer, head: SourceRange, first_statement: int, params: list[Param], return_type: Expr | None
 ) -> tuple[list[Param], Expr | None]:
-    """Return the parameters and the return type of a function with what its comments say; they count more than
+    """Return the parameters and the return type of a function, completed from its type comments, which override
     annotations.
 
     ``head`` goes from ``def`` to the colon; comments belong to it up to the offset ``first_statement``.

@@ -1,4 +1,4 @@
-"""What Python has and the language leaves out: one sentence and one way out for each.
+"""Constructs of Python that the language lacks: one sentence and one alternative for each.
 
 Both parsers refuse it with the same text. ``match`` is refused by the parser of text alone: Python's own AST is
 rewritten (:mod:`rekindle.syntax.python_patterns`).

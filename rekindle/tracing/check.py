@@ -27,7 +27,8 @@ _CONSTANT: Final = "prim::Constant"
 
 
 class TracingCheckError(TracingError):
-    """Error of :func:`rekindle.trace`: the second recording gave another program, or another result, than the first.
+    """Error of :func:`rekindle.trace`: the second recording produced another program, or another result, than the
+    first.
 
     Example:
         >>> from itertools import count

@@ -24,7 +24,7 @@ Examples = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def examples_of(inputs: Any, kwargs: Mapping[str, Any] | None) -> Examples:
-    """Return the arguments that a caller of ``trace`` gives as examples.
+    """Return the example arguments passed by a caller of ``trace``.
 
     Raises:
         TracingError: there are none.

@@ -45,7 +45,7 @@ from rekindle.tracing.recording.recorder import ATTRIBUTE, SCOPE, WRITE, Path, R
 
 @dataclass(slots=True)
 class _Interface:
-    """What one marked call takes from outside and what of it is used there, in order of first use."""
+    """Inputs of one marked call from outside, and its results that are used there, in order of first use."""
 
     inputs: dict[Value, None] = field(default_factory=dict)
     outputs: dict[Value, None] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class _Interface:
 
 @dataclass(slots=True)
 class _Callee:
-    """What one marked call has become."""
+    """The method that one marked call has become."""
 
     record: GraphFunction
     inputs: list[Value]
@@ -151,7 +151,7 @@ class _Body:
         self.values: dict[Value, Value] = {}
         """Values of this graph, by the value of the recording that they stand for."""
         self.parts: dict[Path, Value] = {}
-        """What ``self`` leads to, by the path from the root."""
+        """Submodules reached from ``self``, by the path from the root."""
         if owner is not None:
             self.parts[path] = self.graph.add_input("self", owner)
 
@@ -271,7 +271,7 @@ def _late_writes(recording: Graph, outputs: Sequence[Value]) -> dict[Node, None]
 
 
 def _interfaces(recording: Graph, outputs: Sequence[Value], late: Mapping[Node, None]) -> dict[Node, _Interface]:
-    """Return what every marked call takes and gives."""
+    """Return the inputs and outputs of every marked call."""
     found: dict[Node, _Interface] = {}
     homes: dict[Value, tuple[Node, ...]] = {}
 
@@ -308,7 +308,7 @@ def _interfaces(recording: Graph, outputs: Sequence[Value], late: Mapping[Node, 
 
 
 def _taken(node: Node) -> list[Value]:
-    """Return what a node and those in its blocks use from outside of it, in order of first use."""
+    """Return the values that a node and those in its blocks capture, in order of first use."""
     made = {value for block in node.blocks for value in block.inputs}
     used: dict[Value, None] = dict.fromkeys(node.inputs)
     for block in node.blocks:

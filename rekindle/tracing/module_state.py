@@ -1,5 +1,5 @@
-"""What the code does to the attributes of a module: tensors that are replaced become part of the program, and what
-cannot is reported."""
+"""Attribute changes by traced code: replaced tensors become part of the program, and unsupported changes are
+reported."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class _Part:
     type: ClassType
     """Says which attributes can be written."""
     held: dict[str, _Held] = field(default_factory=dict)
-    """What it held when it was last looked at, by name."""
+    """Values at the last inspection, by name."""
 
 
 @dataclass(slots=True, frozen=True)
 class _Held:
     value: Any
     items: tuple[Any, ...] | None
-    """What was in it, if it is a list, a dict or the like."""
+    """The contents, if it is a list, a dict or the like."""
 
 
 class ModuleState:
@@ -52,7 +52,7 @@ class ModuleState:
         self._parts: dict[int, _Part] = {}
         self._changed: dict[tuple[int, str], None] = {}
         self._first: list[dict[str, _Held]] = []
-        """What there was at first, which must live on: it is known by identity."""
+        """The initial values, which must stay alive: they are known by identity."""
         self._visit(module, compiled, first or compiled, ())
 
     def _visit(self, module: torch.nn.Module, compiled: ScriptModule, first: ScriptModule, path: Path) -> None:

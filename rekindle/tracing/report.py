@@ -1,4 +1,4 @@
-"""What a trace took from its example and keeps for good, as a list that a person can read."""
+"""Trace report: the properties of the example that a trace holds constant, as a readable list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rekindle.errors.html_output import paragraph, table
 
 
 class Baked(Enum):
-    """What kind of thing was fixed when the trace was recorded."""
+    """Kinds of properties that were fixed when the trace was recorded."""
 
     NUMBER = "number"
     """A number out of a tensor: ``x.item()``, ``int(x)``, ``x.tolist()``."""
@@ -21,7 +21,7 @@ class Baked(Enum):
     LOOP = "loop"
     """The trip count of a loop over a tensor."""
     SIZE = "size"
-    """Sizes that code of PyTorch's gave to an operator, where the trace cannot see what they are computed from."""
+    """Sizes that PyTorch's own code passed to an operator, whose computation the trace cannot observe."""
     CONSTANT = "constant"
     """A tensor that is neither an input nor computed from one, nor part of the module."""
     DTYPE = "dtype"

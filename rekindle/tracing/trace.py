@@ -53,7 +53,7 @@ def trace(
     *,
     example_kwarg_inputs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Run ``func`` on example inputs, and compile what it did to tensors.
+    """Run ``func`` on example inputs, and compile the operators that it applied to tensors.
 
     Sizes of tensors, and what is computed from them, stay computations. Other values that Python code takes from
     tensors are constants of the trace: ``report`` of the result lists them, and a :class:`TracerWarning` reports most
@@ -256,13 +256,13 @@ def _record_methods(
 
 
 def _callee(module: torch.nn.Module, name: str) -> Callable[..., Any]:
-    """Return what Python runs for the method: for ``forward``, the hooks too."""
+    """Return the function that Python runs for the method: for ``forward``, including the hooks."""
     found: Callable[..., Any] = module if name == "forward" else getattr(module, name)
     return found
 
 
 def _quietly(record: Callable[[], _T]) -> _T:
-    """Return what ``record`` gives; what it warns of has been said."""
+    """Return the result of ``record``, without its warnings, which were shown before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
         return record()

@@ -23,7 +23,7 @@ from rekindle.ir.text.printer import print_head
 from rekindle.ir.types import ClassType
 
 Category = Literal["operator", "value", "control", "kernel", "call", "edge", "repeat", "piece"]
-"""``edge``: what goes in and out of a block; ``piece``: a part of what was too long."""
+"""``edge``: an input or output of a block; ``piece``: a part of a block that was too long."""
 
 MAX_BOXES: Final = 120
 """The largest number of boxes side by side, in pictures that are drawn whole."""
@@ -53,7 +53,7 @@ class Box:
     memory: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
     seconds: float | None = None
-    """How long the node itself took, without what is within, if that was measured."""
+    """Time of the node itself in seconds, without inner nodes, if it was measured."""
 
     def walk(self) -> Iterator[Box]:
         """Yield the box, and all within."""
@@ -127,7 +127,7 @@ class _Builder:
         return self.ids - 1
 
     def block(self, block: Block, entry: str, exit: str, depth: int = 0) -> list[Box]:
-        """Return the boxes of a block, with one for what goes in and one for what comes out. It is within ``depth``
+        """Return the boxes of a block, with one for its inputs and one for its outputs. It is nested in ``depth``
         calls."""
         found: list[_Part] = []
         if block.inputs:
@@ -191,7 +191,7 @@ class _Builder:
     # ---------------------------------------------------------------------------------------------------- arranging
 
     def _arranged(self, found: Sequence[_Part], depth: int) -> list[Box]:
-        """Return the boxes, those that came through one call put into one."""
+        """Return the boxes, those inlined from the same call grouped into one."""
         boxes: list[Box] = []
         for step, run in groupby(found, key=lambda each: each.path[depth : depth + 1]):
             if not step:
@@ -237,8 +237,8 @@ class _Builder:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A node, its box, and the calls that it came through; no box for what is hidden, and no node for what goes in and
-    out."""
+    """A node, its box, and the calls from which it was inlined; no box for hidden nodes, and no node for inputs and
+    outputs."""
 
     node: Node | None
     box: Box | None
@@ -316,7 +316,8 @@ def _category(node: Node) -> Category:
 
 
 def _path(node: Node) -> tuple[str, ...]:
-    """Return the calls that a node came through, the outermost first: as they are written, or the scopes of a trace."""
+    """Return the calls from which a node was inlined, the outermost first: as written in the source, or the scopes of a
+    trace."""
     calls = [
         (place.text.splitlines() or [name])[0].strip() if place.is_known else name for name, place in node.callstack
     ]

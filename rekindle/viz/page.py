@@ -1,4 +1,4 @@
-"""A page for browsers that shows graphs: one file, which needs no network and asks for none."""
+"""An HTML page that shows graphs: one file, without requests to the network."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def to_svg(graph: Graph) -> str:
 
 
 def notebook_svg(graph: Graph) -> str | None:
-    """Return what :func:`to_svg` returns for a graph of at most 300 nodes; None for a larger one."""
+    """Return the result of :func:`to_svg` for a graph of at most 300 nodes; None for a larger one."""
     size = sum(1 for _ in islice(graph.all_nodes(), _MAX_NODES_IN_NOTEBOOK + 1))
     return to_svg(graph) if size <= _MAX_NODES_IN_NOTEBOOK else None
 
@@ -172,7 +172,7 @@ def _short(text: str) -> str:
 
 
 def _drawn(place: _Place) -> Iterator[str]:
-    """Yield what is within ``place``: arrows first, so that boxes lie on them."""
+    """Yield the contents of ``place``: arrows first, so that boxes cover them."""
     for line in place.lines:
         first, *bends, last = line
         points = [(first.middle, first.y + first.height)]

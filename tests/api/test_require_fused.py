@@ -60,14 +60,14 @@ def test_everything_that_is_not_fused(strategy: str) -> None:
         "    def total(x):\n"
         "        y = torch.cat((torch.logcumsumexp(x, 0), x))\n"
         "                       ^^^^^^^^^^^^^^^^^^\n"
-        "Hint: write it with operators that fuse (docs/kernels.md), or let it be: "
+        "Hint: write it with operators that fuse (docs/kernels.md), or allow it: "
         'require_fused(allow=["aten::logcumsumexp"])\n'
         "\n"
         "aten::cat: no operator beside it fuses with it\n"
         "    def total(x):\n"
         "        y = torch.cat((torch.logcumsumexp(x, 0), x))\n"
         "            ^^^^^^^^^\n"
-        "Hint: kernels run it only beside operators that compute, or let it be: "
+        "Hint: kernels run it only beside operators that compute, or allow it: "
         'require_fused(allow=["aten::cat"])\n'
         "\n"
         "aten::add_ × 3: kernels do not know this operator\n"
@@ -76,7 +76,7 @@ def test_everything_that_is_not_fused(strategy: str) -> None:
         "        for i in range(3):\n"
         "            y.add_(i)\n"
         "            ^^^^^^\n"
-        "Hint: use the operator that does not work in place, aten::add, or let it be: "
+        "Hint: use the operator that does not work in place, aten::add, or allow it: "
         'require_fused(allow=["aten::add_"])'
     )
 
@@ -103,7 +103,7 @@ def test_nothing_has_run_when_the_program_cannot_be_fused(strategy: str) -> None
     text = refused(rekindle.script(f), x)
     assert x.tolist() == [0, 0]
     assert text.endswith(
-        "\nHint: use the operator that does not work in place, aten::add, or let it be: "
+        "\nHint: use the operator that does not work in place, aten::add, or allow it: "
         'require_fused(allow=["aten::add_"])'
     )
 
@@ -150,14 +150,14 @@ def test_strategies_without_kernels(strategy: str) -> None:
         "    def f(x):\n"
         "        return torch.tanh(x) * x\n"
         "               ^^^^^^^^^^\n"
-        'Hint: choose one that does, rekindle.set_execution_strategy("native"), or let it be: '
+        'Hint: choose one that does, rekindle.set_execution_strategy("native"), or allow it: '
         'require_fused(allow=["aten::tanh"])\n'
         "\n"
         "aten::mul: the strategy of execution makes no kernels\n"
         "    def f(x):\n"
         "        return torch.tanh(x) * x\n"
         "               ^^^^^^^^^^^^^^^^^\n"
-        'Hint: choose one that does, rekindle.set_execution_strategy("native"), or let it be: '
+        'Hint: choose one that does, rekindle.set_execution_strategy("native"), or allow it: '
         'require_fused(allow=["aten::mul"])'
     )
 
@@ -173,7 +173,7 @@ def test_the_interpreter(strategy: str) -> None:
         "    def f(x):\n"
         "        return x.tanh()\n"
         "               ^^^^^^\n"
-        "Hint: call it outside of optimized_execution(False), or let it be: "
+        "Hint: call it outside of optimized_execution(False), or allow it: "
         'require_fused(allow=["aten::tanh"])'
     )
 

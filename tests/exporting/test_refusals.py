@@ -128,7 +128,7 @@ def test_branches_that_cannot_be_unified() -> None:
     assert (
         told(none_or_tensor, X)
         == """\
-'none_or_tensor' cannot be exported: the branches of this 'if', which only the run decides, \
+'none_or_tensor' cannot be exported: the branches of this data-dependent 'if' \
 come to None here and a Tensor there
   File "here"
         if x.sum() > 0:
@@ -218,8 +218,8 @@ def test_what_may_share_memory_is_not_written_to() -> None:
     assert (
         told(writes_to_either, X)
         == """\
-'writes_to_either' cannot be exported: this writes to a tensor of which \
-only the run tells whether it shares memory with another one
+'writes_to_either' cannot be exported: this writes to a tensor that may share memory \
+with another one, which is data-dependent
   File "here"
         y.add_(1)
         ^^^^^^

@@ -361,7 +361,7 @@ def test_a_node_is_inserted_once() -> None:
     loose = graph.create("t::g", outputs=0)
     with pytest.raises(GraphError, match=r"^cannot insert t::f before t::g, which is in no block$"):
         node.insert_before(loose)
-    with pytest.raises(GraphError, match=r"^cannot insert t::f behind t::g, which is in no block$"):
+    with pytest.raises(GraphError, match=r"^cannot insert t::f after t::g, which is in no block$"):
         node.insert_after(loose)
     graph.append_node(node)
     with pytest.raises(GraphError, match=r"^t::f is in a block already; move it instead$"):

@@ -571,7 +571,7 @@ def test_graphs_in_attributes_are_verified() -> None:
     graph.append_node(graph.create("t::holds", outputs=0, attributes={"many": [child]}))
     verify(graph)
     swap_positions(grandchild)
-    assert failure(graph).startswith("t::two: its position is not behind")
+    assert failure(graph).startswith("t::two: its position is not after")
 
 
 def test_the_neighbours_are_shown() -> None:

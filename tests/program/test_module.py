@@ -338,10 +338,10 @@ def test_registering_goes_through_the_checks_of_assignment(pair):
         "attribute 'steps' of 'Net' is a Tensor, got None: code was compiled for a Tensor"
     )
     assert message_of(TypeError, lambda: scripted.register_buffer("calls", torch.zeros(1))) == (
-        "attribute 'calls' of 'Net' is no buffer and cannot become one: code was compiled for what it was"
+        "attribute 'calls' of 'Net' is not a buffer and cannot become one: code was compiled for what it was"
     )
     assert message_of(TypeError, lambda: scripted.linear.register_buffer("weight", torch.zeros(4, 3))) == (
-        "attribute 'weight' of 'Linear' is no buffer and cannot become one: code was compiled for what it was"
+        "attribute 'weight' of 'Linear' is not a buffer and cannot become one: code was compiled for what it was"
     )
     assert message_of(TypeError, lambda: scripted.linear.register_parameter("weight", None)) == (
         "attribute 'weight' of 'Linear' is a Tensor, got None: code was compiled for a Tensor"

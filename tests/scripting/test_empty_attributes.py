@@ -207,8 +207,8 @@ def test_refused_where_nothing_tells(make: Callable[[], Any]) -> None:
             rekindle.script(make())
         message, _, place = str(caught.value).partition("\n")
         assert message == (
-            f"attribute 'history' of the module '{make.__name__}' cannot be used: an empty list does not tell the type "
-            "of its elements; declare its type in the class, for example: List[int]"
+            f"attribute 'history' of the module '{make.__name__}' cannot be used: an empty list does not determine "
+            "the type of its elements; declare its type in the class, for example: List[int]"
         )
         assert "self.history" in place
 

@@ -467,7 +467,7 @@ class Items(nn.Module):
 def test_items_are_held_to_the_interface():
     assert rekindle.script(Items(Add(1), Add(4)))(-1) == 8
     assert error_of(TypeMismatchError, Items(Add(1), Linear())) == (
-        f"item '1' of the module 'ModuleList' is no __torch__.{__name__}.Measured\n"
+        f"item '1' of the module 'ModuleList' is not a __torch__.{__name__}.Measured\n"
         "'Linear' does not have the method 'size' of the interface 'Measured': size(int factor) -> int\n"
         '  File "FILE", line N\n'
         "        def forward(self, i: int) -> int:\n"

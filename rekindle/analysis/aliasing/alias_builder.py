@@ -42,12 +42,12 @@ class AliasTrackerBuilder:
         self.is_frozen = is_frozen
         self.elements: dict[Value, Element] = {}
         self.writers: dict[Node, list[Element]] = {}
-        """What each node that writes to known memory writes to."""
+        """Elements that each node writes to, for nodes that write to known memory."""
         self.unknown: set[Node] = set()
         self.later: list[Node] = []
         """The nodes that start something which runs beside what follows."""
         self.lasting: list[Element] = []
-        """What outlives the call though no caller knows it: constants, the attributes of a frozen module."""
+        """Elements that outlive the call and that no caller has: constants, the attributes of a frozen module."""
         self._constants: dict[int, Element] = {}
         self._attributes: dict[tuple[Type, str], Element] = {}
         self._joins: list[list[Element]] = []
@@ -81,7 +81,7 @@ class AliasTrackerBuilder:
         self._set(value, [element for _, element in self._mutable(sources)])
 
     def _part(self, element: Element, whole: Type, way: Sequence[str | int]) -> tuple[Element | None, Type]:
-        """Return what is found at the end of ``way`` into an element of type ``whole``, and its type."""
+        """Return the element at the access path ``way`` in an element of type ``whole``, and its type."""
         for key in way:
             whole = part_type(whole, key)
             if is_immutable(whole):
@@ -109,7 +109,7 @@ class AliasTrackerBuilder:
                         self.tracker.point(other, target)
 
     def _input(self, type: Type) -> Element:
-        """Return what a caller may pass. A tuple cannot be changed, so that it has parts of its own."""
+        """Return the element of an argument. A tuple is immutable, so it has parts of its own."""
         if not isinstance(type, TupleType):
             return self.tracker.world(type).input
         element = self.tracker.fresh(type)
@@ -501,7 +501,7 @@ def _storage_key(tensor: torch.Tensor) -> int:
 
 
 def _contents(value: object, type: Type) -> Iterator[tuple[str | int, object, Type]]:
-    """Yield what a constant container holds, with its places and types."""
+    """Yield the contents of a constant container, with their access paths and types."""
     if isinstance(value, list) and isinstance(type, ListType):
         for item in value:
             yield ITEM, item, type.element

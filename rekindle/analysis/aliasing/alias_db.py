@@ -1,4 +1,4 @@
-"""What may alias in a graph, who writes to what, and which nodes may change places.
+"""Alias database: which values may alias, which nodes write to them, and which nodes may be reordered.
 
 .. code-block:: text
 
@@ -156,13 +156,13 @@ class AliasDb:
         return self._reordering.plan_before(node, place) is not None
 
     def nodes_to_move_before(self, node: Node, place: Node) -> list[Node] | None:
-        """Return what :meth:`move_before_topologically_valid` would move, in order; None if it would move nothing
-        because it cannot."""
+        """Return the nodes that :meth:`move_before_topologically_valid` would move, in order; None if the move is
+        illegal."""
         return self._reordering.plan_before(node, place)
 
     def nodes_to_move_after(self, node: Node, place: Node) -> list[Node] | None:
-        """Return what :meth:`move_after_topologically_valid` would move, in order; None if it would move nothing
-        because it cannot."""
+        """Return the nodes that :meth:`move_after_topologically_valid` would move, in order; None if the move is
+        illegal."""
         return self._reordering.plan_after(node, place)
 
     def move_after_topologically_valid(self, node: Node, place: Node) -> bool:

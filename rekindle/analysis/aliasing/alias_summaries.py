@@ -1,4 +1,4 @@
-"""What an operator's schema says of aliasing, read once for each operator.
+"""Alias summaries: the aliasing that an operator's schema declares, read once for each operator.
 
 A *place* is an argument or a result with the way to a part of it: the elements of argument 0 are ``(0, ("item",))``.
 From ``aten::split(Tensor(a -> *) self, …) -> Tensor(a)[]`` it follows that the items of the result may be argument 0;
@@ -23,7 +23,7 @@ AccessPath = tuple[int, tuple[Key, ...]]
 
 @dataclass(slots=True)
 class AliasSummary:
-    """What one operator does with memory.
+    """The memory effects of one operator.
 
     ``sources`` maps an access path of a result to what it may alias; a result without sources is new. ``stores`` are
     pairs of an access path of an argument that is written to, and what may be stored there. With ``may_alias_inputs``,
@@ -68,12 +68,12 @@ _JOINING: Final = frozenset({"aten::set_", "aten::set_data"})
 """Kinds that make tensors share memory that did not share it before."""
 
 _NEW_LISTS: Final = frozenset({"aten::keys", "aten::values", "aten::items"})
-"""Kinds whose results are lists of their own, though their schemas say that these may be anything."""
+"""Kinds whose results are new lists, although their schemas declare the wildcard set."""
 
 
 @cache
 def alias_summary_of(operator: Operator) -> AliasSummary:
-    """Return what the schema of ``operator`` says, and what it hides."""
+    """Return the summary of ``operator``, from its schema and from the properties that the schema lacks."""
     schema = operator.schema
     arguments = [part for index, argument in enumerate(schema.arguments) for part in _parts(argument, index)]
     results = [part for index, result in enumerate(schema.returns) for part in _parts(result, index)]
@@ -114,7 +114,7 @@ def _parts(argument: Argument, index: int) -> list[_AnnotatedPath]:
 def _trace_result(
     plan: AliasSummary, kind: str, is_generic: bool, result: _AnnotatedPath, arguments: list[_AnnotatedPath]
 ) -> None:
-    """Say what a part of a result may be."""
+    """Record what a part of a result may alias."""
     way = result.place[1]
     if result.sets - {WILDCARD}:
         sources = [part.place for part in arguments if part.sets & result.sets - {WILDCARD}]

@@ -69,7 +69,7 @@ class WildcardSet:
 
     def __init__(self, input: Element, read: Element) -> None:
         self.input = input
-        """What a caller may pass: memory from before the call, constants."""
+        """Memory that a caller may pass: from before the call, and constants."""
         self.read = read
         """What a read of an escaped object may return: anything that was outside already, and anything that has
         escaped."""
@@ -80,7 +80,7 @@ class AliasTracker:
 
     def __init__(self) -> None:
         self.changes = 0
-        """How often something was added that may make older answers void."""
+        """Number of additions that may invalidate cached results."""
         self._bits = 0
         self._memory: dict[Element, MemoryLocations] = {}
         self._reachable: dict[Element, MemoryLocations] = {}
@@ -129,7 +129,7 @@ class AliasTracker:
             self._share_cells([(source, target)])
 
     def part(self, element: Element, key: Key, type: Type) -> Element:
-        """Return what may be found in ``element`` under ``key``, of the given type."""
+        """Return the element found in ``element`` under ``key``, of the given type."""
         if element.cell is None:
             return self.world(type).read
         cell = element.cell.root()
@@ -287,7 +287,7 @@ class AliasTracker:
     def _solve(
         self, start: Element, known: dict[Element, MemoryLocations], neighbors: Callable[[Element], Iterable[Element]]
     ) -> MemoryLocations:
-        """Unite the locations of all that is reached from ``start``, and from each element on the way.
+        """Unite the locations of all elements reachable from ``start``, and from each element on the way.
 
         This is Tarjan's algorithm: the elements of a strongly connected component have the same answer.
         """

@@ -30,7 +30,7 @@ _READS_CONTAINER: Final = frozenset({"prim::ListUnpack", "prim::GetAttr"})
 """Kinds that read the container that they are given, but not what is in it."""
 
 _READS_ALL: Final = frozenset({"prim::profile"})
-"""Kinds that pass their input on, and look at it."""
+"""Kinds that return their input, and read it."""
 
 
 @dataclass(slots=True)
@@ -46,8 +46,8 @@ class NodeEffects:
     may_fail: bool = False
     """Whether it raises for some numbers, texts or containers, or for a variable that has no value yet."""
     always_raises: bool = False
-    """Whether it raises whenever it runs. Nothing moves past it: a Tensor operator before it may raise another error,
-    and one after it may work on what the error says is not there."""
+    """Whether it always raises. No node may move past it: a Tensor operator before it may raise another error, and one
+    after it may rely on the condition that the error checks."""
 
     def include(self, other: NodeEffects) -> None:
         self.reads |= other.reads
@@ -161,8 +161,8 @@ class EffectAnalysis:
         return found
 
     def _reads_uninitialized(self, node: Node) -> bool:
-        """Return whether ``node`` computes with what ``prim::Uninitialized`` may have reached: only the check in front
-        of it says that it has a value."""
+        """Return whether ``node`` computes with a possibly uninitialized value: only the check before it proves that it
+        has a value."""
         if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
             return False
         if self._uninitialized is None:

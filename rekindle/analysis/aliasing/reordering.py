@@ -63,7 +63,7 @@ class Reordering:
         return self._gather(node, _from(node.next, place, forwards=True), _users, place)
 
     def plan_before(self, node: Node, place: Node) -> list[Node] | None:
-        """Return what has to move before ``place`` with ``node``, in order; None if ``node`` cannot go there."""
+        """Return the nodes that have to move before ``place`` with ``node``, in order; None if the move is illegal."""
         if not _stand_together(node, place):
             return None
         if node is place:
@@ -80,9 +80,9 @@ class Reordering:
         bound_to: Callable[[Node], set[Node]],
         place: Node | None = None,
     ) -> list[Node] | None:
-        """``node``, and those of the nodes ``between`` that must keep their order with what is gathered, the nearest
-        first; None if that goes for ``place`` too. ``bound_to`` gives the nodes that a node hands data to, or takes
-        them from."""
+        """Return ``node``, and those of the nodes ``between`` that must keep their order with the gathered ones, the
+        nearest first; None if ``place`` is one of them. ``bound_to`` returns the nodes that a node passes data to, or
+        takes it from."""
         moving = [node]
         bound = bound_to(node)
         effects = NodeEffects()

@@ -64,7 +64,7 @@ class _Taken:
             vars(module)[self.name] = value
 
     def _value(self, module: ModuleType) -> Any:
-        """Return what the module has under the name. At first, that is the original."""
+        """Return the module's value of the name: at first the original."""
         found = vars(module).get(self.name, _ABSENT)
         if self.original is _UNSEEN:
             self.original = found
@@ -77,8 +77,8 @@ def _is_insider(frame: FrameType) -> bool:
 
 
 def _front(module: ModuleType) -> type[ModuleType]:
-    """Return a class for ``module`` that answers for the names that are taken. ``torch.jit`` has all of them, also
-    where PyTorch has removed its own; the modules within it have those that they had."""
+    """Return a class for ``module`` that looks up the replaced names. ``torch.jit`` has all of them, even if PyTorch
+    has removed its own; the modules within it have those that they had."""
     shims = {**SHIMS, **_state.substitutes}
     names = shims if module is torch_jit.module() else shims.keys() & vars(module).keys()
     return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, shims[name]) for name in names})
@@ -89,7 +89,7 @@ def _front(module: ModuleType) -> type[ModuleType]:
 
 @dataclass(slots=True)
 class _State:
-    """What is wanted, and what is."""
+    """The requested and the actual state of the drop-in."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     is_permanent: bool = False
@@ -98,7 +98,7 @@ class _State:
     functions: dict[str, Any] = field(default_factory=dict)
     """The functions of ``torch._C`` that are replaced by ones that take views of graphs too."""
     substitutes: dict[str, Any] = field(default_factory=dict)
-    """What some names mean instead of what :data:`SHIMS` says."""
+    """Replacements of names that override :data:`SHIMS`."""
 
 
 _state = _State()

@@ -1,4 +1,4 @@
-"""What ``torch.jit``'s names stand for while the drop-in is installed.
+"""Shims: the replacements of ``torch.jit``'s names while the drop-in is installed.
 
 Most are this package's own functions and classes as they are. A few differ in form from ``torch.jit``'s, and here are
 the forms that code written for ``torch.jit`` expects.
@@ -310,7 +310,7 @@ SHIMS: Final[dict[str, Any]] = {
     "unused": modifiers.unused,
     "wait": asynchrony.wait,
 }
-"""The names of ``torch.jit`` that are taken, with what they stand for.
+"""The replaced names of ``torch.jit``, with their replacements.
 
 ``annotate``, ``is_scripting``, ``is_tracing``, ``_unwrap_optional`` and the declarations of overloads are not among
 them: they mean the same to either compiler, and PyTorch's own eager code asks the first three all the time."""

@@ -1,4 +1,4 @@
-"""What went through the drop-in: how many programs, and which."""
+"""Usage of the drop-in: which programs were compiled through it, and how many."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Usage:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.programs: Counter[tuple[str, str]] = Counter()
-        """How often each was compiled or loaded: keys are ``("function", "f")``, ``("module", "Net")``, ``("class",
-        "Pair")``, ``("graph", "Net")`` (of ``_get_trace_graph``), ``("archive", "net.pt")``; an archive that is not
-        a file is listed by the class of its module."""
+        """Number of times that each program was compiled or loaded: keys are ``("function", "f")``, ``("module",
+        "Net")``, ``("class", "Pair")``, ``("graph", "Net")`` (of ``_get_trace_graph``), ``("archive", "net.pt")``; an
+        archive that is not a file is listed by the class of its module."""
 
     def add(self, kind: str, name: str) -> None:
         with self._lock:

@@ -1,1 +1,1 @@
-"""What became of a program: the report, measurements, and the operators that run outside of kernels."""
+"""Reports on compiled programs: kernels, measurements, and unfused operators."""

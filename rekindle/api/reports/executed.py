@@ -23,14 +23,14 @@ def owner_of(instruction: Instruction) -> object:
 
 
 def places_of(code: Code) -> Counter[DifferentiableOperation | FusionExecutor]:
-    """Return what runs differentiable graphs and groups, and in how many places of ``code`` each is called."""
+    """Return the executors of differentiable graphs and groups, and the number of their calls in ``code``."""
     owners = map(owner_of, code.instructions)
     return Counter(owner for owner in owners if isinstance(owner, (DifferentiableOperation, FusionExecutor)))
 
 
 def codes_of(code: Code) -> Iterator[Code]:
-    """``code``, and what its differentiable graphs run, and its groups where BLAS has a part in them; not what they run
-    once for inputs of new sizes. What alike places share comes once."""
+    """Yield ``code``, and the codes of its differentiable graphs, and of its groups with products in BLAS; without
+    those for new input sizes. Shared code is yielded once."""
     yield code
     for owner in places_of(code):
         if isinstance(owner, DifferentiableOperation):

@@ -42,7 +42,7 @@ class NodeTime:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """How long the nodes took, the slowest first. Medians of ``rounds`` calls; ``str()`` is for people."""
+    """Times of the nodes, the slowest first, as medians of ``rounds`` calls; ``str()`` is a readable table."""
 
     name: str
     rounds: int
@@ -123,7 +123,7 @@ def _measured(subject: EntryPoint, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def _copies(arguments: Sequence[Any]) -> list[Any]:
-    """Return what a call may write to; modules are what they are."""
+    """Return copies of the arguments that a call may write to; modules are not copied."""
     return [value if isinstance(value, torch.nn.Module) else copy.deepcopy(as_leaf(value)) for value in arguments]
 
 

@@ -12,7 +12,7 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a call: a result, or an error; and its arguments, as the call left them."""
+    """The outcome of a call: a result, or an error; and its arguments after the call."""
 
     result: Any = None
     error: Exception | None = None

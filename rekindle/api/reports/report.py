@@ -94,7 +94,7 @@ def _one_by_one(record: GraphFunction) -> Iterator[LoopFallbackReport]:
 
 
 def _of_compiled(f: Any, graphs: Sequence[CompiledGraph]) -> Report:
-    """Return what the functions run that a result of ``torch.compile`` consists of."""
+    """Return the report of the functions that a result of ``torch.compile`` consists of."""
     parts: list[GraphReport] = []
     for graph in graphs:
         for function in graph.functions:
@@ -117,7 +117,7 @@ def _versions_of(strategy: Strategy, prefix: str = "") -> list[GraphReport]:
 
 
 def name_of(strategy: Strategy) -> str:
-    """Return what :func:`rekindle.set_execution_strategy` calls it."""
+    """Return the name of the strategy for :func:`rekindle.set_execution_strategy`."""
     for name, make in STRATEGIES.items():
         if type(strategy) is make:
             return name

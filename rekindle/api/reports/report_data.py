@@ -22,7 +22,7 @@ from rekindle.runtime.strategies.profiling_strategy import Counters
 
 @dataclass(frozen=True, slots=True)
 class OperatorReport:
-    """A node, and the line of source that it comes from: ``file`` is empty and ``line`` 0 where it comes from none."""
+    """A node, and its source line: ``file`` is empty and ``line`` 0 if it has none."""
 
     kind: str
     file: str
@@ -32,8 +32,8 @@ class OperatorReport:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """Machine code: how many ``seconds`` it took to have it, and where it comes from. ``memory``: another part of this
-    process had it; ``disk``: it was kept by an earlier one; ``compiled``: it is new."""
+    """Machine code: the ``seconds`` of compiling or loading it, and its origin. ``memory``: present in this process;
+    ``disk``: cached by an earlier process; ``compiled``: new."""
 
     seconds: float
     origin: CodeOrigin
@@ -52,7 +52,7 @@ class MachineCode:
 
     @property
     def assembly(self) -> str:
-        """What the processor runs."""
+        """The assembly of the kernel."""
         return self._code.assembly()
 
 
@@ -74,7 +74,7 @@ class KernelReport:
 
     @property
     def assembly(self) -> str:
-        """What the processor runs."""
+        """The assembly of the region."""
         return self.machine.assembly
 
 
@@ -121,8 +121,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Differentiable:
-    """Operators with a backward graph of their own, in so many ``places``; ``parts`` are the graphs that were needed so
-    far."""
+    """Operators with a backward graph of their own, in ``places`` occurrences; ``parts`` are the graphs that were
+    needed so far."""
 
     operators: tuple[OperatorReport, ...]
     parts: tuple[GraphReport, ...]
@@ -131,7 +131,7 @@ class Differentiable:
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """A graph that is run as one piece: a version of the function, or what runs a piece of it.
+    """A graph that is compiled as a unit: a version of the function, or a part of one.
 
     ``title`` says which one it is, ``arguments`` what it knows of its inputs, ``runs_as`` whether a plan, in machine
     code or in Python, or the interpreter runs it, and ``seconds`` how long its passes and its plan took, where that is
@@ -210,12 +210,12 @@ class Report:
 
     @property
     def unfused(self) -> tuple[Unfused, ...]:
-        """What runs by itself in all parts, and should not: no matrix products and convolutions."""
+        """Operators of all parts that run by themselves and could fuse: without matrix products and convolutions."""
         return tuple(each for part in self.parts for each in part.unfused if not each.is_library)
 
     @property
     def origins(self) -> dict[CodeOrigin, int]:
-        """How many pieces of machine code were compiled, read from disk, or there already."""
+        """Number of compiled functions by origin: compiled, read from disk, or present already."""
         found = [machine.origin for machine in self.machines]
         return {origin: found.count(origin) for origin in _ORIGINS}
 

@@ -130,7 +130,7 @@ def _operators(operators: Sequence[OperatorReport]) -> Iterator[str]:
 
 
 def _by(items: Sequence[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """Return the items that have a key, for each of them, in the order in which they come."""
+    """Group the items by key, in order of their first occurrence."""
     found: dict[_Key, list[_Item]] = {}
     for item in items:
         found.setdefault(key(item), []).append(item)

@@ -42,7 +42,7 @@ NO_FUSION: Final = "the strategy of execution makes no kernels"
 
 
 def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
-    """Yield what runs by itself in ``graph``, in its order."""
+    """Yield the nodes of ``graph`` that run by themselves, in order."""
     default = "the limit on changes of the fusion pass was reached" if was_fused(graph) else NO_FUSION
     reasons: dict[tuple[str, object], list[str]] = {}
     for blocker in blockers_of(graph):

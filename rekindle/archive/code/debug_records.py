@@ -84,7 +84,7 @@ class _Pieces:
 
 @dataclass(slots=True)
 class _Table:
-    """The texts, each once, and the sources that are made of them."""
+    """The texts, each once, and the sources composed of them."""
 
     texts: dict[str, int] = field(default_factory=dict)
     sources: dict[int, tuple[Source, tuple[list[int], int, int]]] = field(default_factory=dict)
@@ -145,12 +145,12 @@ _MAX_LINES: Final = 1_000_000
 """No file that a person wrote has more lines; tracebacks fill up the lines before the one that they show."""
 
 _MAX_LENGTH: Final = 64 << 20
-"""How long the sources may be together: a table of few lines can name them any number of times."""
+"""Maximum total length of the sources: a table of few lines can refer to them any number of times."""
 
 
 class DebugRecords:
-    """The places that a text's parts come from. The pickle is read when the first of them is asked for: errors and
-    the text form of graphs do."""
+    """The source locations of a text. The pickle is read when the first is needed, by an error or the text form of a
+    graph."""
 
     def __init__(self, read: Callable[[], Pickle], text: str) -> None:
         self._read: Callable[[], Pickle] | None = read
@@ -239,7 +239,7 @@ def _entry(table: tuple[object, ...], index: object) -> str:
 
 _BLOCK: Final = 4096
 _LATER_BYTES: Final = bytes(range(0x80, 0xC0))
-"""What a character of UTF-8 does not begin with."""
+"""Continuation bytes of UTF-8, with which no character begins."""
 
 
 class _Read:

@@ -37,7 +37,7 @@ _NO_OPERATORS: Final = frozenset({"torch.annotate", "torch.jit.annotate"})
 
 
 class ProgramIndex:
-    """The definitions of all texts, by qualified name, and what their heads say."""
+    """The definitions of all texts, by qualified name, with their declared bases."""
 
     def __init__(self, texts: ArchiveSources, preferred: Callable[[str], Sequence[GraphFunction]]) -> None:
         """Raises:

@@ -19,7 +19,7 @@ _MANGLED = re.compile(r"___torch_mangle_\d+\.")
 
 
 class SaveNames:
-    """Gives every named type a name of its own, in the order in which they are asked for."""
+    """Assigns a unique name to each named type, in order of first use."""
 
     def __init__(self) -> None:
         self._names: dict[NamedType, str] = {}
@@ -35,7 +35,7 @@ class SaveNames:
         return known
 
     def named(self) -> list[NamedType]:
-        """Return the types that have a name by now, in the order in which they got it."""
+        """Return the types that have a name so far, in the order of assignment."""
         return list(self._names)
 
     def _new_name(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The program texts of an archive, with the places that their parts come from."""
+"""The program texts of an archive, with source locations."""
 
 from __future__ import annotations
 

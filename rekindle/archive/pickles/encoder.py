@@ -8,7 +8,7 @@ from rekindle.errors import SaveError
 
 
 class Encoder:
-    """Writes a pickle instruction by instruction. Texts and names that come again are recalled."""
+    """Writes a pickle instruction by instruction. Repeated texts and names are memoized."""
 
     def __init__(self) -> None:
         self._out = bytearray(b"\x80\x02")

@@ -1,4 +1,4 @@
-"""The names that a pickle of an archive may mention, and what each stands for. Everything else is refused.
+"""The names that a pickle of an archive may refer to, and their objects. All others are rejected.
 
 Nothing is looked up in Python: a name is a key of the table below, or a class of the program.
 """
@@ -41,7 +41,7 @@ LARGEST: Final = 2**63 - 1
 
 
 class Malformed(Exception):
-    """Something in a pickle that does not fit; the reader says where."""
+    """Something in a pickle is invalid; the reader adds the location."""
 
 
 def check(condition: bool, problem: str) -> None:
@@ -316,12 +316,12 @@ _VALUES: Final[dict[tuple[str, str], object]] = {
 }
 
 ROOT: Final = "__torch__"
-"""What the qualified names of a program's classes begin with."""
+"""Prefix of the qualified names of a program's classes."""
 
 
 def object_named(module: str, name: str) -> object:
-    """Return what ``module.name`` stands for in a pickle: a value, a function that makes a record, a
-    :class:`ClassName`; None if it may not be mentioned."""
+    """Return the object for ``module.name`` in a pickle: a value, a function that makes a record, a :class:`ClassName`;
+    None if the name is not permitted."""
     if module == ROOT or module.startswith(ROOT + "."):
         qualified = f"{module}.{name}"
         return ClassName(qualified) if all(part.isidentifier() for part in qualified.split(".")) else None

@@ -1,4 +1,4 @@
-"""What pickles of archives are made of, as inert records: nothing here imports, calls or allocates anything.
+"""Inert records of the contents of pickles: nothing here imports, calls or allocates anything.
 
 Besides the records, a pickle's value is made of None, bools, ints, floats, complex numbers, strings, tuples, lists,
 dicts, ``torch.device``, ``torch.dtype`` and ``torch.qscheme``. The same record in two places is one object in both.
@@ -24,7 +24,7 @@ UNSET: Final = _Unset()
 @dataclass(slots=True, eq=False)
 class PickledObject:
     """An object of a class of the program, or of one of ``torch.classes``: its class by name, and its state, which is a
-    dict of attributes, or what ``__getstate__`` gave."""
+    dict of attributes, or the result of ``__getstate__``."""
 
     name: str
     state: object = UNSET
@@ -79,8 +79,8 @@ class ChannelQuantizerRecord:
 
 @dataclass(slots=True, eq=False)
 class TensorRecord:
-    """A tensor: a view of a storage. ``sizes``, ``strides`` and ``offset`` are in elements and were found to fit what
-    the storage says of itself."""
+    """A tensor: a view of a storage. ``sizes``, ``strides`` and ``offset`` are in elements, and were checked against
+    the size of the storage."""
 
     storage: StorageRecord
     offset: int

@@ -71,7 +71,7 @@ class SetStateSandbox:
         self.call(method, [target, state])
 
     def call(self, method: GraphFunction, arguments: Sequence[object]) -> Any:
-        """Return what ``method`` returns, whatever it is called: for programs of archives that are not trusted.
+        """Return the result of ``method``, of any name: for programs of untrusted archives.
 
         Raises:
             UnsafeArchiveError: it fails, or would do what loading never does.
@@ -170,8 +170,8 @@ def _define(scope: ValueMap, values: Sequence[Value], results: Sequence[Any]) ->
 
 
 def _is_allowed(node: Node) -> bool:
-    """Return whether the operator may run. PyTorch's internal ones, whose names begin with an underscore, trust their
-    callers with the memory of the process; those that look at objects would call methods, out of sight of this
+    """Return whether the operator may run. PyTorch's internal ones, whose names begin with an underscore, trust
+    their callers with the memory of the process. Those that inspect objects would call methods outside of this
     interpreter."""
     kind = node.kind
     namespace, _, name = kind.partition("::")

@@ -18,8 +18,8 @@ from rekindle.errors import ArchiveError, ArchiveLimitError, CorruptArchiveError
 MapLocation: TypeAlias = (
     str | torch.device | Mapping[str, str | torch.device] | Callable[[torch.UntypedStorage, str], Any] | None
 )
-"""Where tensors go: a device for all of them; a dict from the devices of the archive to others; a function that takes
-a storage on the CPU and the name of its device and gives the storage to use, or None for the default."""
+"""Placement of tensors: a device for all of them; a dict from the devices of the archive to others; a function that
+takes a storage on the CPU and the name of its device and returns the storage to use, or None for the default."""
 
 _ALIGNMENT = 64
 
@@ -133,7 +133,7 @@ class TensorLoader:
             )
 
     def _wanted(self, storage: torch.UntypedStorage, record: StorageRecord) -> torch.device | torch.UntypedStorage:
-        """Return where the caller wants it, or what his function has made of it."""
+        """Return the storage on the device that the caller requests, or the result of the caller's function."""
         wanted: Any = self._map_location
         if isinstance(wanted, Mapping):
             wanted = wanted.get(record.location)

@@ -18,7 +18,7 @@ _PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkld
 
 
 class MissingTorchbindObject:
-    """Stands for an object of a class whose library is not installed. Using it says which package brings it."""
+    """Stands for an object of a class whose library is not installed. A use raises an error that names the package."""
 
     def __init__(self, name: str, state: object, state_type: Type) -> None:
         self.__dict__["qualified_name"] = name
@@ -40,8 +40,8 @@ class MissingTorchbindObject:
 
 
 def make_object(name: str, state: object, state_type: Type, allow_setstate: bool) -> Any:
-    """Return an object of the class ``name`` from what its ``__getstate__`` gave, which is of the type ``state_type``;
-    a :class:`MissingTorchbindObject` where the class is not installed.
+    """Return an object of the class ``name`` from its state, the result of ``__getstate__`` of the type ``state_type``;
+    a :class:`MissingTorchbindObject` if the class is not installed.
 
     Raises:
         UnsafeArchiveError: the class is not PyTorch's own, and code of the archive's choosing may not run.

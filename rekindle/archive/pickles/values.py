@@ -1,4 +1,4 @@
-"""Records of a pickle become values of a program: of the types that the program declares, or refused."""
+"""Conversion of the records of a pickle to values of the types that the program declares."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class ValueBuilder:
         return self._build_any(record, type)
 
     def _build_any(self, record: Any, type: Type) -> Any:
-        """Return a value that says itself of what type it is."""
+        """Return a value whose record determines its type."""
         if not isinstance(type, AnyType):
             raise _Misfit(record, type)
         if isinstance(record, (TensorRecord, SparseRecord)):
@@ -249,7 +249,7 @@ class ValueBuilder:
         return made
 
     def _check_content(self, state: object) -> None:
-        """Check that no tensor that code in C++ is to look at is larger than its bytes."""
+        """Check that no tensor that C++ code reads is larger than its bytes."""
         if isinstance(state, torch.Tensor):
             if state.numel() * state.element_size() > max(_SMALL, state.untyped_storage().nbytes()):
                 raise self._broken("a tensor of an object has more elements than its storage")
@@ -332,7 +332,7 @@ class ValueBuilder:
 
 
 def _put(made: Any, type: ClassType, slot: ClassAttribute, value: Any) -> None:
-    """Give a new object, or a new module, an attribute."""
+    """Set an attribute of a new object or module."""
     name = slot.name
     if not type.is_module:
         made.__dict__[name] = value
@@ -382,4 +382,4 @@ _SIMPLE: Final[dict[str, frozenset[type]]] = {
     NumberType.kind: frozenset({int, float, complex}),
     QSCHEME.kind: frozenset({int, torch.qscheme}),
 }
-"""Types whose values are kept as they are, and the classes of these values."""
+"""Types whose values need no conversion, and the classes of these values."""

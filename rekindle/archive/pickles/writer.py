@@ -37,7 +37,8 @@ from rekindle.ir.types import (
 from rekindle.ops.python.values import describe, script_class, type_of_value, value_matches
 
 StateOf: TypeAlias = Callable[[Any, ClassType], tuple[Any, Type] | None]
-"""What ``__getstate__`` of an object gives, and its type; None for an object whose attributes are its state."""
+"""Function that returns the result of ``__getstate__`` of an object, and its type; None for an object whose attributes
+are its state."""
 
 AttributesOf: TypeAlias = Callable[[Any, ClassType], Iterable[tuple[str, Any, Type]]]
 """The attributes of an object, with their types."""
@@ -52,8 +53,8 @@ _TAGGED: Final[dict[Type, str]] = {
 
 
 class ValuePickler:
-    """Pickles one value. ``name_of`` gives the name under which the archive has a class or an enum, ``annotation_of``
-    how it writes a type."""
+    """Pickles one value. ``name_of`` returns the name of a class or an enum in the archive, ``annotation_of`` the text
+    of a type."""
 
     def __init__(
         self,

@@ -271,7 +271,7 @@ def _read_all(file: IO[bytes], limits: ArchiveLimits) -> bytes:
 
 
 def _mode_of(file: IO[bytes]) -> int | None:
-    """Return what kind of file a file object reads; None for an object that reads no file of the system."""
+    """Return the file type of a file object; None if it does not read a file of the system."""
     try:
         return os.fstat(file.fileno()).st_mode
     except (AttributeError, OSError, ValueError, TypeError):
@@ -279,7 +279,7 @@ def _mode_of(file: IO[bytes]) -> int | None:
 
 
 def _inflate(name: str, stored: memoryview, size: int) -> bytes:
-    """``stored`` decompressed, which must give exactly ``size`` bytes; never more than that is held in memory."""
+    """Return ``stored`` decompressed, which must be exactly ``size`` bytes; never more than that is held in memory."""
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         out = machine.decompress(stored, size + 1)

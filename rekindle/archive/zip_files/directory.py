@@ -45,7 +45,7 @@ class Entry:
 
 @dataclass(slots=True, frozen=True)
 class _Header:
-    """What the directory says of a member, before its local header is looked at."""
+    """The directory entry of a member, before its local header is read."""
 
     raw_name: bytes
     name: str
@@ -192,8 +192,8 @@ def _long_values(name: str, extra: bytes, short: tuple[int, ...]) -> tuple[int, 
 
 
 def _locate(data: memoryview, header: _Header, previous: int, directory: int) -> Entry:
-    """Return the member, once its local header was found to say the same. It may not begin before ``previous``, where
-    the member before it ends, nor reach into the directory."""
+    """Return the member, once its local header is found to agree. It may not begin before ``previous``, where the
+    previous member ends, nor extend into the directory."""
     name = printable(header.name)
     _check_kind(header, name)
     at = header.offset

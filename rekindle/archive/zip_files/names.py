@@ -1,4 +1,4 @@
-"""The names of an archive's members: which are refused, because file systems or readers disagree on what they mean."""
+"""Names of an archive's members: reject those on whose interpretation file systems or readers disagree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that could lead out of a folder when the archive is unpacked, or that systems read differently.
+    """Reject a name that could lead out of a folder when the archive is unpacked, or that systems read differently.
 
     Raises:
         UnsafeArchiveError: it is such a name.
@@ -44,8 +44,8 @@ def _why_unsafe(name: str) -> str | None:
 
 
 def check_distinct(names: list[str]) -> None:
-    """Refuse names that are equal, or equal but for their case or for how their accents are encoded: readers would
-    pick different ones.
+    """Reject names that are equal, or equal but for their case or for how their accents are encoded: readers would pick
+    different ones.
 
     Raises:
         CorruptArchiveError: two names are equal.

@@ -1,4 +1,5 @@
-"""Operators that formulas call as ``own.NAME``: what is awkward to say in TorchScript, or would cost many nodes.
+"""Operators that formulas call as ``own.NAME``: those that are awkward to write in TorchScript, or would take many
+nodes.
 
 They are made of PyTorch's differentiable operators, so that gradients of gradients go back through them. There is a
 module for each family.

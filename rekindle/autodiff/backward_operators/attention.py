@@ -12,7 +12,7 @@ from rekindle.autodiff.backward_operators.sizes import sum_to
 from rekindle.ops.registration.declare import implements
 
 _FLASH = 1
-"""What PyTorch calls the way of its kernel."""
+"""PyTorch's number for its flash attention kernel."""
 
 
 @implements(

@@ -152,8 +152,8 @@ def accumulate(
     sums: Sequence[Tensor | None],
     sizes: Sequence[Sizes | None],
 ) -> list[Tensor | None]:
-    """Add to ``sums`` the gradients of weights of ``linear`` for ``grads`` and each of ``inputs``; to those that are
-    left ``grads`` summed to sizes, or as they are where there is no size."""
+    """Add to ``sums`` the gradients of weights of ``linear`` for ``grads`` and each of ``inputs``; to the remaining
+    ones ``grads`` summed to sizes, or unchanged without a size."""
     if not grads:
         return list(sums)
     lengths = {grad.shape[-1] if grad.dim() else None for grad in grads}
@@ -177,7 +177,7 @@ def _of_weight(grads: Sequence[Tensor], rows: Tensor | None, inputs: Sequence[Te
 
 
 def _rows(tensors: Sequence[Tensor]) -> Tensor:
-    """Return the rows of all ``tensors`` as one matrix; one tensor as it is."""
+    """Return the rows of all ``tensors`` as one matrix; a single tensor unchanged."""
     return tensors[0] if len(tensors) == 1 else torch.cat([_matrix(each) for each in tensors])
 
 

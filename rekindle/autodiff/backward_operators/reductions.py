@@ -12,7 +12,7 @@ from rekindle.ops.registration.declare import implements
 
 
 def _axes(rank: int, dim: int | Sizes | None) -> list[int]:
-    """Return the dimensions of a reduction; none given means all."""
+    """Return the dimensions of a reduction: all if none are given."""
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return list(range(rank))
     named = [dim] if isinstance(dim, int) else dim
@@ -23,7 +23,7 @@ def _axes(rank: int, dim: int | Sizes | None) -> list[int]:
     "autodiff::unreduced(Tensor(a) grad, int[] size, int[]? dim, bool keepdim) -> Tensor(a)",
 )
 def unreduced(grad: Tensor, size: Sizes, dim: Sizes | None, keepdim: bool) -> Tensor:
-    """Return what a reduction over ``dim`` gave, or its gradient, expanded to the ``size`` that went in."""
+    """Return the result of a reduction over ``dim``, or its gradient, expanded to the ``size`` of the input."""
     if not keepdim:
         for axis in sorted(_axes(len(size), dim)):
             grad = grad.unsqueeze(axis)
@@ -38,7 +38,7 @@ def summed(self: Tensor, dim: Sizes | None) -> Tensor:
 
 @implements("autodiff::mean_over(Tensor self, int[]? dim) -> Tensor")
 def mean_over(self: Tensor, dim: Sizes | None) -> Tensor:
-    """Return the mean over ``dim``, which stays with length 1."""
+    """Return the mean over ``dim``, which is kept with length 1."""
     return self.mean(_axes(self.dim(), dim), keepdim=True)
 
 

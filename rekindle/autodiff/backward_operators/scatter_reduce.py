@@ -1,4 +1,4 @@
-"""The gradients of what gathers several elements into one: a sum, a mean, a product, an extreme."""
+"""Backward of scatter reductions: sum, mean, product, extremum."""
 
 from __future__ import annotations
 

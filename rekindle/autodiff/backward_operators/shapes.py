@@ -116,7 +116,7 @@ def sums_to(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> li
 
 @implements("autodiff::interleave_by(Tensor grad, Tensor self, Tensor repeats, int? dim) -> Tensor")
 def interleave_by(grad: Tensor, self: Tensor, repeats: Tensor, dim: int | None) -> Tensor:
-    """Return the sum over the copies of each element that ``repeat_interleave`` made, as many as ``repeats`` says."""
+    """Return the sum over the copies of each element that ``repeat_interleave`` made, as given by ``repeats``."""
     flat = self.reshape(-1) if dim is None else self
     axis = 0 if dim is None else dim
     numbers = torch.arange(flat.shape[axis], device=self.device)

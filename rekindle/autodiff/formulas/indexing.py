@@ -1,4 +1,4 @@
-"""Elements taken out and put in."""
+"""Formulas of indexing, gather and scatter."""
 
 from __future__ import annotations
 

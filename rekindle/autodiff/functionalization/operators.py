@@ -1,5 +1,4 @@
-"""For operators that write: what they would give in a new tensor or list; for views: how a change of them changes what
-they are views of."""
+"""Functional forms of operators that write, and inverses of views: how a change of a view changes its base."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from rekindle.ir.types import TENSOR, DictType, ListType, TensorType
 from rekindle.passes.simplification.functional_variants import functional_kind
 
 FunctionalResult = tuple[Value, dict[Value, Value]]
-"""What is new after a write, and what stands for results of it that are not what was written to."""
+"""The new value after a write, and replacements for results of the write that differ from the written value."""
 
 
 def written_operand(node: Node) -> Value | None:
@@ -161,7 +160,7 @@ VIEWS: Final[dict[str, _ViewInverse]] = {
         _as_before,
     ),
 }
-"""Operators whose result is a part or another order of what they take, and how that is made of a changed result."""
+"""View operators, each with the function that writes a changed view back into its base."""
 
 
 def view_base(node: Node) -> Value | None:

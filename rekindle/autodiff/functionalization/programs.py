@@ -47,10 +47,10 @@ def functionalize(graph: Graph) -> None:
 
 @dataclass(slots=True)
 class _CurrentValues:
-    """What is known at a point of the program."""
+    """The current values at a point of the program."""
 
     now: dict[Value, Value] = field(default_factory=dict)
-    """For each whole that was written to: what it is by now."""
+    """Current versions of written values."""
     stale: dict[Value, Node] = field(default_factory=dict)
     """Values whose contents are unknown, with the node that wrote to memory that they may share."""
 
@@ -59,7 +59,7 @@ class _CurrentValues:
 
 
 class _Memory:
-    """What the alias database says, less the memory of what was never given a value: nothing is known by that."""
+    """The alias database, without memory that was never assigned a value: that implies nothing."""
 
     def __init__(self, graph: Graph) -> None:
         self.aliases = AliasDb(graph)
@@ -80,12 +80,12 @@ class _Memory:
 
 
 class _ViewBases:
-    """What each value is, or is a view of, in the program as it was written."""
+    """The base of each value in the original program: itself, or the value that it is a view of."""
 
     def __init__(self, graph: Graph, memory: _Memory) -> None:
         self.memory = memory
         self.before: dict[Value, Value] = {}
-        """What stood for the same before: for a view what it is of, for what a write returns what was written to."""
+        """The predecessor of each alias: for a view its base, for the result of a write the written value."""
         self.escapes: dict[Value, list[Node]] = {}
         """Where others get to know a whole, by way of a list, of a branch, or of an operator that passes it on."""
         for node in graph.all_nodes():
@@ -204,7 +204,7 @@ class _Functional:
                 self.wholes.append(value)
 
     def _now(self, value: Value, user: Node) -> Value:
-        """Return what ``value`` is where ``user`` uses it."""
+        """Return the current version of ``value`` at its use by ``user``."""
         found = self.replaced.get(value)
         if found is not None:
             return found
@@ -350,7 +350,7 @@ class _Functional:
 
 
 def _plain(whole: Value) -> Type:
-    """Return the type of ``whole`` without what it says of dtypes and sizes."""
+    """Return the type of ``whole`` without dtypes and sizes."""
     return TENSOR if isinstance(whole.type, TensorType) else whole.type
 
 
@@ -373,6 +373,6 @@ def _ambiguous(writer: Node, user: Node) -> DifferentiationError:
     where = f"in line {user.range.original.line}" if user.range.is_known else "later"
     return _refusal(
         writer,
-        f"what is used {where} may be what is written to here, or something else",
-        hint="write to a clone that nothing else knows",
+        f"the value used {where} may or may not alias the tensor that is written to",
+        hint="write to a clone without other references",
     )

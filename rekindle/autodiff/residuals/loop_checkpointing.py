@@ -130,7 +130,7 @@ def _uses(node: Node, values: Collection[Value]) -> bool:
 
 
 def _reached_from(wanted: Collection[Value]) -> set[Value]:
-    """Return what may depend on ``wanted``."""
+    """Return the values that may depend on ``wanted``."""
     found = set(wanted)
     pending = list(found)
     while pending:
@@ -238,8 +238,8 @@ class _LoopArithmetic:
             use.user.replace_input(use.offset, number)
 
     def ask(self, inner: Node, start: Value, most: Value, known: tuple[Value, Value, Value]) -> tuple[Value, Value]:
-        """Have ``inner`` end by its condition alone, after at most so many iterations; returns how many ran, and
-        what the condition was then."""
+        """Let ``inner`` end by its condition alone, after at most ``most`` iterations; return the number of iterations,
+        and the last condition."""
         true, zero, one = known
         block = inner.blocks[0]
         inner.add_input(true)

@@ -60,7 +60,7 @@ _END: Final[_FlowNode] = (None, True)
 
 @dataclass(slots=True)
 class _FlowNetwork:
-    """What can still flow from place to place."""
+    """The residual capacities of a flow network."""
 
     capacity: dict[_FlowNode, dict[_FlowNode, int]] = field(default_factory=dict)
 

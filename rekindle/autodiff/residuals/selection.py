@@ -56,7 +56,7 @@ def _sum_with_what_exists(at: RewriteSite) -> bool:
 
 @dataclass(slots=True)
 class NarrowSums:
-    """Sums of gradients that exist in any case are tensors: what asks whether they exist is decided then."""
+    """Narrow sums of gradients that always exist to tensors, which folds tests of their existence."""
 
     name: ClassVar[str] = "narrow_sums"
 
@@ -261,7 +261,7 @@ def _is_cheap(node: Node) -> bool:
 
 
 def min_cut_policy(read: Collection[Value]) -> Collection[Value]:
-    """Save the values of a minimum cut between what is there in any case and what the backward graph reads."""
+    """Save the values of a minimum cut between the inputs and the values that the backward graph reads."""
     return min_cut_saved_values(read, _is_cheap, lambda value: _save_cost(value, value in read))
 
 

@@ -27,12 +27,12 @@ from rekindle.ops.registration.traits import queries_of
 from rekindle.passes import BatchProjections, ConstantPooling, DeadCodeElimination, run_passes
 
 _OF_SIZES: Final = queries_of(Trait.READS_RANK, Trait.READS_SIZES, Trait.READS_DTYPE, Trait.READS_DEVICE)
-"""Property queries whose results follow from what :func:`specialization_key` says of the tensors that go in."""
+"""Property queries whose results follow from the :func:`specialization_key` of the input tensors."""
 
 
 def specialization_key(value: object) -> Hashable:
-    """Return what decides about an input which derivative runs: of tensors sizes, dtype and device, of the others but
-    floats what they are."""
+    """Return the key of an input for the selection of a derivative: sizes, dtype and device of tensors, and the values
+    of other inputs than floats."""
     if isinstance(value, Tensor):
         return value.shape, value.dtype, value.device
     if isinstance(value, list):
@@ -51,7 +51,7 @@ def is_determined_by_sizes(gradient: Gradient) -> bool:
 
 
 def _takes_sizes_only(node: Node) -> bool:
-    """Return whether ``node`` gives tensors, or what follows from the sizes of those that it takes."""
+    """Return whether the results of ``node`` are tensors, or follow from the sizes of its inputs."""
     if node.kind in _OF_SIZES or node.blocks or node.kind == "aten::append":
         return True
     takes = any(may_contain_tensor(value.type) for value in node.inputs)
@@ -88,8 +88,8 @@ def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
 
 
 def bound_value(gradient: Gradient, index: int, value: object) -> object:
-    """Return what stands for an output that :func:`can_be_bound`: of what iterations of a loop save, which is the same
-    in all of them, once."""
+    """Return the constant for an output that :func:`can_be_bound`: for residuals of loop iterations, which are all
+    equal, one of them."""
     is_appended = _is_appended_in_loop(gradient.forward.outputs[index])
     return value[:1] if is_appended and isinstance(value, list) else value
 
@@ -127,7 +127,7 @@ def specialize_forward(gradient: Gradient, numbers: Sequence[int], sizes: Sequen
 
 
 def sizes_of_inputs(key: Sequence[Hashable]) -> list[torch.Size | None]:
-    """Return the sizes of the tensors among the inputs that ``key`` says :func:`specialization_key` of."""
+    """Return the sizes of the tensors among the inputs, given their :func:`specialization_key`."""
     return [each[0] if isinstance(each, tuple) and isinstance(each[0], torch.Size) else None for each in key]
 
 
@@ -182,7 +182,7 @@ def _know_items(value: Value, item: object) -> None:
 
 
 def _constant(graph: Graph, item: object, type: Type) -> Value:
-    """Return a value at the start of ``graph``; a list of sizes is made of these."""
+    """Return a value at the start of ``graph``; a list of sizes is made from these."""
     if not isinstance(item, list) or not item or not isinstance(item[0], list):
         return constant(graph, item, NONE if item is None else type)
     parts = [constant(graph, part, type.contained[0]) for part in item]

@@ -44,7 +44,7 @@ class _ResidualStasher:
     indices: dict[Block, Value] = field(default_factory=dict)
     """For each body of a loop of the backward: the index of the forward iteration that it differentiates."""
     lists: dict[Node, list[Value]] = field(default_factory=dict)
-    """What keeps the values of the loops of segments."""
+    """Lists that hold the values of the loops of segments."""
 
     @property
     def graph(self) -> Graph:
@@ -79,7 +79,7 @@ class _ResidualStasher:
         return self.graph.add_input(type=value.type)
 
     def _forget(self, value: Value) -> None:
-        """Take away the input that stands for ``value``, which nothing uses any more."""
+        """Remove the input for ``value``, which is no longer used."""
         read = self.backward.read
         index = read.index(value)
         self.graph.block.erase_input(len(self.graph.inputs) - len(read) + index)

@@ -214,7 +214,7 @@ _RULES: Final[dict[str, Callable[[BlockBackward, Node, Value], list[Value | None
     "prim::DictConstruct": _entries,
     "aten::__getitem__": _item,
 }
-"""What gives the gradients of the inputs of a node from that of its result."""
+"""Functions that return the gradients of the inputs of a node, given that of its result."""
 
 
 def elements_of(scope: BlockBackward, gradient: GradientTree, count: int) -> list[GradientTree | None]:

@@ -72,7 +72,7 @@ def _is_around(value: Value, block: Block) -> bool:
 
 
 def _used_from_around(block: Block) -> Iterator[Value]:
-    """Yield what ``block`` uses from outside of it."""
+    """Yield the values that ``block`` captures."""
     pending = [block]
     while pending:
         each = pending.pop()

@@ -1,4 +1,4 @@
-"""Loops that have a derivative as a whole: nothing outside sees into them, and what they give is new."""
+"""Loops that are differentiated as a unit: no intermediate value escapes, and the results are new."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
 
 
 def free_values(loop: Node) -> Iterator[Value]:
-    """Yield what the blocks of ``loop`` use from outside of it."""
+    """Yield the values that the blocks of ``loop`` capture."""
     ends = [block.return_node for each in (loop, *loop.inner_nodes()) for block in each.blocks]
     for node in (*loop.inner_nodes(), *ends):
         for value in node.inputs:

@@ -46,14 +46,14 @@ _INVARIANT: Final = {
 }
 """The kinds of what iterations add, with the arguments that must be the same in all iterations."""
 MAX_ELEMENTS: Final = 1 << 17
-"""The elements of gradients that are collected before they are used: products of so many rows are efficient, and take
-little memory."""
+"""Number of elements of gradients that are collected before they are used: products of so many rows are efficient, and
+take little memory."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
 class _Term:
-    """What iterations add to the sum that a loop carries as its value ``index``: the result of a node of this ``kind``
-    for ``arguments``. It is computed from ``gradient``; for a part of a tensor from the product of ``gradient`` and
+    """The term that iterations add to the sum in carried value ``index``: the result of a node of this ``kind`` for
+    ``arguments``. It is computed from ``gradient``; for a part of a tensor from the product of ``gradient`` and
     ``weight``, if there is one."""
 
     index: int
@@ -64,7 +64,7 @@ class _Term:
 
     @property
     def collected(self) -> Value | None:
-        """What iterations collect besides the gradient."""
+        """The value that iterations collect in addition to the gradient."""
         place = {_WEIGHT: 1, _EMBEDDED: 1, _SELECTED: 3}.get(self.kind)
         return None if place is None else self.arguments[place]
 
@@ -99,7 +99,7 @@ def _name_gradient_of_weight(product: Node) -> None:
 
 
 def _accumulated_term(loop: Node, index: int) -> _Term | None:
-    """Return what an iteration adds to the sum that a loop carries as its value ``index``."""
+    """Return the term that an iteration adds to the sum in carried value ``index``."""
     view = LoopView(loop)
     block, (_, before, after, _) = view.body, view.carried[index]
     added = _added_to(before, after)
@@ -125,7 +125,7 @@ def _accumulated_term(loop: Node, index: int) -> _Term | None:
 
 
 def _added_to(before: Value, after: Value) -> Value | None:
-    """Return what is added to ``before``, if that gives ``after``."""
+    """Return the summand of an addition to ``before`` whose result is ``after``."""
     adding = after.node
     if adding.kind == "autodiff::plus":
         added, total = adding.inputs
@@ -185,7 +185,7 @@ class _Batch:
                 use.user.replace_input(use.offset, total)
 
     def _is_enough(self, graph: Graph) -> Value:
-        """Insert the test whether so many gradients have been collected as are worth while."""
+        """Insert the test of whether enough gradients have been collected."""
         count = graph.insert("aten::len", [self.lists[self.gradient]])
         elements = graph.insert("aten::mul", [graph.insert("aten::numel", [self.gradient]), count])
         return graph.insert("aten::ge", [elements, MAX_ELEMENTS])
@@ -240,7 +240,7 @@ def _listed(graph: Graph, values: Sequence[Value], type: Type) -> Value:
 
 
 def _defined(graph: Graph, value: Value, type: Type) -> Value:
-    """Return a sum that is there in any case, if ``type`` says so."""
+    """Return a sum as a value that always exists, if ``type`` requires that."""
     if isinstance(type, OptionalType):
         return value
     return graph.insert_node(graph.create("prim::unchecked_unwrap_optional", [value], types=[type])).output

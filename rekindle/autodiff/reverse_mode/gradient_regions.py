@@ -39,7 +39,7 @@ class GradientRegion:
     outer: GradientRegion | None = None
     node: Node | None = None
     given: dict[Value, Value] = field(default_factory=dict)
-    """What a region gives to the place around it."""
+    """Values of the region, and the values by which it returns them to the enclosing region."""
 
     @property
     def chain(self) -> list[GradientRegion]:
@@ -47,7 +47,7 @@ class GradientRegion:
         return [self] if self.outer is None else [*self.outer.chain, self]
 
     def give(self, value: Value) -> Value:
-        """Return what ``value``, of this region, is outside of it: None where the region does not run."""
+        """Return ``value``, of this region, as a value of the enclosing one: None if the region does not run."""
         found = self.given.get(value)
         if found is None:
             node = self.node
@@ -98,7 +98,7 @@ def _joined(a: Type, b: Type) -> Type:
 
 
 def _plain(type: Type) -> Type:
-    """Return ``type`` without what it says of dtypes and sizes."""
+    """Return ``type`` without dtypes and sizes."""
     if isinstance(type, OptionalType):
         return OptionalType(_plain(type.element))
     return TENSOR if isinstance(type, TensorType) else type
@@ -124,7 +124,7 @@ class GradientRegions:
         return self.root if block is None else self.regions.get(block, self.root)
 
     def common(self, values: Sequence[Value]) -> GradientRegion:
-        """Return the innermost place that holds all of ``values``, or what they give."""
+        """Return the innermost region that contains all of ``values``, or the outputs for them."""
         found = self.root
         for level in zip(*(self.place_of(value).chain for value in values), strict=False):
             if len(set(map(id, level))) > 1:
@@ -226,7 +226,7 @@ class GradientRegions:
             return self.graph.insert_node(self.graph.create("prim::ListConstruct", elements, types=[type])).output
 
     def fitting(self, value: Value, type: Type) -> Value:
-        """Return ``value`` with a type that says less of what is there; made at the insertion point."""
+        """Return ``value`` with a less specific type; made at the insertion point."""
         if value.type.is_subtype_of(type):
             return value
         return self.graph.insert_node(self.graph.create("prim::unchecked_cast", [value], types=[type])).output

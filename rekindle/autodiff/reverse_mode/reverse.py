@@ -77,7 +77,7 @@ class BlockBackward:
     gradients: dict[Value, GradientTree] = field(default_factory=dict)
     places: GradientRegions = field(init=False)
     place: GradientRegion = field(init=False)
-    """Where the step at hand goes."""
+    """Region of the current step."""
 
     def __post_init__(self) -> None:
         self.place = GradientRegion(self.block)
@@ -95,7 +95,7 @@ class BlockBackward:
     # --------------------------------------------------------------------------------------------- the forward's values
 
     def residual(self, value: Value) -> Value:
-        """Return what stands for a value of the forward graph: a copy of a constant, else an input."""
+        """Return the backward value for a value of the forward graph: a copy of a constant, else an input."""
         way = self.way
         found = way.residuals.get(value)
         if found is None:
@@ -143,7 +143,7 @@ class BlockBackward:
         return self.gradients.get(value)
 
     def as_value(self, gradient: GradientTree) -> Value:
-        """Return ``gradient`` as one value, where the step at hand goes."""
+        """Return ``gradient`` as one value, in the region of the current step."""
         return self.places.value(gradient, self.place)
 
     # ------------------------------------------------------------------------------------------------------------ steps
@@ -220,7 +220,7 @@ class BlockBackward:
                 self.add(value, self.places.unwrapped(gradient))
 
     def _argument(self, step: TapeEntry, formula: Formula, name: str) -> Value:
-        """Return what a parameter of a backward means at ``step``."""
+        """Return the value of a parameter of a backward formula at ``step``."""
         if name in step.values:
             return self.residual(step.values[name])
         if name.startswith("needs_"):
@@ -298,7 +298,7 @@ class BlockBackward:
 
 
 def _is_plain(type: Type) -> bool:
-    """Return whether PyTorch's autograd can be asked for the gradient of a value of this type."""
+    """Return whether PyTorch's autograd computes gradients of values of this type."""
     if isinstance(type, (OptionalType, ListType)):
         return isinstance(type.element, TensorType) or _is_plain(type.element)
     return isinstance(type, TensorType)

@@ -126,7 +126,7 @@ def _insert(node: Node, formula: Formula, part: FormulaFunction) -> list[Value]:
 
 
 def unpacked(graph: Graph, value: Value) -> list[Value]:
-    """Return the elements of a tuple: what it was made of, or new values at the insertion point."""
+    """Return the elements of a tuple: those that it was packed from, or new values at the insertion point."""
     if value.node.kind == "prim::TupleConstruct":
         return list(value.node.inputs)
     unpack = graph.create("prim::TupleUnpack", [value], types=list(value.type.contained))
@@ -182,7 +182,7 @@ _WITHOUT_GRADIENT: Final = {
     "aten::cross_entropy_loss": "weight",
     "aten::multi_margin_loss": "weight",
 }
-"""Arguments by which PyTorch refuses gradients, instead of having none."""
+"""Arguments for which PyTorch raises instead of returning no gradient."""
 
 
 def _check(steps: Sequence[TapeEntry], found: Collection[Value]) -> None:
@@ -264,7 +264,7 @@ def _differentiable_outputs(step: TapeEntry) -> list[Value]:
 
 
 def is_recomputable(node: Node) -> bool:
-    """Return whether running ``node`` again gives the same."""
+    """Return whether running ``node`` again yields the same results."""
     return not may_write(node) and not node.blocks and (not is_nondeterministic(node) or _drops_nothing(node))
 
 
@@ -275,7 +275,7 @@ def _drops_nothing(node: Node) -> bool:
 
 
 def may_be_identity_dropout(node: Node) -> bool:
-    """Return whether a node that may draw random numbers gives its argument back, for all that is known."""
+    """Return whether a node that may draw random numbers may return its argument."""
     operator = node.operator
     if operator is None or not operator.may_alias_inputs or not is_nondeterministic(node):
         return False

@@ -306,7 +306,7 @@ class _Linker:
         struct.pack_into(form, image, place, target - place)
 
     def _loader_relocations(self, table: int, got: int) -> Iterable[tuple[int, tuple[int, int, int]]]:
-        """Return what the loader has to fill in: slots of the global offset table, and absolute addresses."""
+        """Return the relocations for the loader: slots of the global offset table, and absolute addresses."""
         by_identity = {id(symbol): symbol for each in self.objects for symbol in each.symbols}
         entries = []
         for key, slot in self.got.items():

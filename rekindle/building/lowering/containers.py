@@ -31,7 +31,7 @@ def same(w: ProgramWriter, node: Node) -> None:
 
 
 MAX_REPEATS: Final = 1 << 31
-"""How often a list or a string is repeated at most."""
+"""Maximum number of repetitions of a list or a string."""
 
 
 @emits("prim::ListConstruct")

@@ -44,7 +44,7 @@ class FieldFormat:
 
 
 def parse_specification(text: str, conversion: str | None = None) -> FieldFormat | None:
-    """Return what a specification of ``str.format`` says; None of what is not known here."""
+    """Return the parsed specification of ``str.format``; None if it is unsupported here."""
     found = _SPECIFICATION.fullmatch(text)
     if found is None or conversion not in (None, "", "s", "r"):
         return None

@@ -1,4 +1,4 @@
-"""Write the function that gives the attributes of a new instance their values."""
+"""Write the function that initializes the attributes of a new instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of a library share: the runtime that they call, constants, attributes and kernels."""
+"""Parts that the functions of a library share: the runtime that they call, constants, attributes and kernels."""
 
 from __future__ import annotations
 

@@ -232,4 +232,4 @@ def print_values(w: ProgramWriter, node: Node) -> None:
 
 @emits("aten::warn")
 def warn(w: ProgramWriter, node: Node) -> None:
-    """Warnings are not shown: a library has no way to be asked not to."""
+    """Emit nothing for a warning: a library has no way to suppress it."""

@@ -234,7 +234,7 @@ def tensor_of_number(w: ProgramWriter, node: Node) -> None:
 
 
 def _dtype(w: ProgramWriter, value: Value, default: str) -> str | None:
-    """Return the dtype that an argument asks for; None if it may be None at run time."""
+    """Return the dtype that an argument specifies; None if it may be None at run time."""
     if is_constant(value):
         return default if value.to_python() is None else str(int_word(value.to_python()))
     return None if is_object(value.type) else w.name(value)
@@ -245,7 +245,7 @@ def _filled(w: ProgramWriter, made: str, is_float: bool, word: str) -> str:
 
 
 def _new(w: ProgramWriter, node: Node, wanted: Value, options: list[Value], default: str) -> str | None:
-    """Return a new tensor of the sizes that a list has; None where options ask for something else."""
+    """Return a new tensor with the sizes in a list; None if options specify something else."""
     if not all(
         is_default(each, torch.strided, torch.device("cpu"), False, torch.contiguous_format) for each in options[1:]
     ):

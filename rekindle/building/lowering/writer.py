@@ -44,7 +44,7 @@ class ProgramWriter(RegionWriter):
         self.node: Node | None = None
         """The node that is being translated."""
         self.reason: tuple[ErrorCode, str] = OVERFLOW
-        """What :meth:`leave_if` reports."""
+        """The error that :meth:`leave_if` reports."""
         self.is_open = True
         """Whether control reaches the place that is being written."""
         self.is_tried = False
@@ -52,7 +52,7 @@ class ProgramWriter(RegionWriter):
         self._slots: dict[Value, str] = {}
         self._expiring: dict[Node, list[Value]] = defaultdict(list)
         self._objects = 0
-        """How many slots for objects the frame has."""
+        """Number of object slots in the frame."""
         self._cold: list[str] = []
         self._unwinding = ["unwind"]
         """The blocks to which errors branch, the innermost last."""
@@ -462,5 +462,5 @@ def place_text(range: SourceRange) -> str | None:
 
 
 def empty_register(type: Type) -> str:
-    """Return what stands for a value that no path defines."""
+    """Return a register for a value that no path defines."""
     return EMPTY[register_of(type)]

@@ -581,7 +581,7 @@ class _FunctionCompiler:
     def converted(self, given: Operand, wanted: Any, node: ast.AST) -> Operand:
         """Check that a value may be used as one of a type: any pointer may be used as any other."""
         if given.llvm != register_type(wanted):
-            raise self.fail(node, f"{given.type} is no {wanted}")
+            raise self.fail(node, f"{given.type} is not a {wanted}")
         return Operand(given.text, wanted)
 
     def _typed(self, node: ast.expr) -> Any:

@@ -1,4 +1,4 @@
-"""What a native library brings along: objects, errors, strings, lists, dicts, tensors and their C form.
+"""Runtime library of native libraries: objects, errors, strings, lists, dicts, tensors and their C form.
 
 It is written in the low-level language (:mod:`rekindle.building.lowlevel`). A library contains the functions that it
 calls, and nothing else of it.

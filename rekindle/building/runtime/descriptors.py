@@ -1,4 +1,4 @@
-"""Descriptors: texts that say what a word holds.
+"""Descriptors: texts that describe the contents of words.
 
 ==========  ==============================================================
 ``i f b``   an int, a float, a bool: the word itself
@@ -48,7 +48,7 @@ def advance(descriptor: Array[Byte], count: int) -> Array[Byte]:
 
 @native
 def after(descriptor: Array[Byte]) -> Array[Byte]:
-    """Return what follows the first descriptor of a text."""
+    """Return the rest of a text after its first descriptor."""
     first = descriptor[0]
     rest = advance(descriptor, 1)
     if first == LIST or first == OPTIONAL:

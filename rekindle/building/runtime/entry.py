@@ -1,4 +1,4 @@
-"""What the exported functions of a library do."""
+"""Implementations of the exported functions of a library."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Instance(Context):
     attributes: Array[int]
     descriptors: Array[Array[Byte]]
     count: int
-    """How many attributes there are."""
+    """Number of attributes."""
     weights: Storage | None
     """The mapped file; null if it could not be mapped, and the instance has no values."""
     borrowed: Array[int]
@@ -245,7 +245,7 @@ def keep_tensors(each: Object | None) -> None:
 
 @native
 def keep_memory(tensor: Tensor) -> None:
-    """Give the storage of a tensor memory of its own, if that is the caller's, and point the tensor to it.
+    """Copy the storage of a tensor to memory of its own, if it is the caller's, and point the tensor to it.
 
     The storage remembers in ``handle`` where its memory was, for its other tensors."""
     storage = tensor.storage

@@ -26,7 +26,7 @@ class Kind(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """What a function of a library returns: 0, or the class of an error."""
+    """Return codes of a library's functions: 0, or the class of an error."""
 
     NONE = 0
     RUNTIME_ERROR = 1
@@ -86,7 +86,7 @@ class Dict(Object):
 
     length: int
     used: int
-    """How many entries there are, with those that were deleted."""
+    """Number of entries, including deleted ones."""
     capacity: int
     """The number of entries for which there is memory."""
     entries: Array[int]
@@ -105,7 +105,7 @@ class Record(Object):
 
 
 class Storage(Object):
-    """Memory of tensors. It is freed by what ``owner`` says."""
+    """Memory of tensors. ``owner`` determines how it is freed."""
 
     address: Address
     bytes: int
@@ -125,7 +125,7 @@ class Tensor(Object):
 
 
 class Context(Struct):
-    """What an instance of a library keeps of the last error.
+    """The error state of an instance of a library.
 
     ``place`` says where in the program it was raised. ``name`` is that of the class of an error that the program raised
     itself, null of one that the library raised. ``is_exact`` is 1 if ``str`` of the exception is the message."""
@@ -136,7 +136,7 @@ class Context(Struct):
     name: Array[Byte] | None
     is_exact: int
     depth: int
-    """How many calls of recursive functions are running."""
+    """Number of recursive calls in progress."""
 
 
 @native

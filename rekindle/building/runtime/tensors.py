@@ -46,7 +46,7 @@ COMPLEX64, COMPLEX128, BOOL, BFLOAT16 = 9, 10, 11, 15
 
 
 MAX_RANK: Final = 64
-"""How many dimensions a tensor has at most."""
+"""Maximum number of dimensions of a tensor."""
 
 
 @native

@@ -123,7 +123,7 @@ def joined(a: Text, b: Text) -> Text:
 
 @native
 def text_of_word(descriptor: Array[Byte], word: int, quoted: bool) -> Text:
-    """Return what Python's ``str`` returns, or ``repr`` where it is ``quoted``."""
+    """Return the result of Python's ``str``, or of ``repr`` if ``quoted``."""
     first = descriptor[0]
     if first == INT:
         return text_of_int(word)

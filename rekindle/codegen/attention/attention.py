@@ -27,7 +27,7 @@ _BLOCK: Final = 32
 _LINE: Final = 64
 """Bytes of a line of the cache."""
 _GRAIN: Final = 1 << 18
-"""Multiplications for which another thread is worth its start."""
+"""Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
 """Of how many sizes and strides what a call needs is kept."""
 
@@ -41,7 +41,7 @@ def _function(target: Target) -> TaskFunction | None:
 
 @dataclass(slots=True)
 class _Call:
-    """What calls with tensors of the same sizes and strides share."""
+    """Data shared by calls with tensors of the same sizes and strides."""
 
     function: TaskFunction
     words: Any
@@ -131,7 +131,7 @@ class Attention:
 def _identity(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None
 ) -> tuple[object, ...]:
-    """Return what calls that share their words have in common."""
+    """Return the key of calls that share their words."""
     found = (query.shape, query.stride(), key.shape, key.stride(), value.shape, value.stride())
     return *found, None if mask is None else mask.stride(), is_causal, scale
 

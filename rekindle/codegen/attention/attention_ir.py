@@ -27,11 +27,11 @@ from rekindle.codegen.loop_ir.scalar_types import F32
 
 NAME: Final = "attention"
 KEYS_AT_A_TIME: Final = 128
-"""Products with so many values are summed up before the sum is added to what is in memory."""
+"""Number of keys whose products are accumulated before the sum is added to memory."""
 
 
 class AttentionWord(IntEnum):
-    """What the function reads: words of 64 bits. Steps and offsets are in bytes."""
+    """Parameters of the function: 64-bit words. Steps and offsets are in bytes."""
 
     QUERY = 0
     KEY = 1
@@ -43,7 +43,7 @@ class AttentionWord(IntEnum):
     """Of all threads."""
     HEADS = 6
     GROUP = 7
-    """So many heads share their keys and values."""
+    """Number of heads that share their keys and values."""
     QUERIES = 8
     KEYS = 9
     DIMENSIONS = 10
@@ -107,7 +107,7 @@ class _AttentionWriter(TaskWriter):
         )
         super().__init__(module, target, NAME, AttentionWord, arguments, AttentionWord.TASKS)
         self.width = VECTORS * self.lanes
-        """How many columns a block of a packed matrix has."""
+        """Number of columns in a block of a packed matrix."""
 
     def write(self) -> None:
         self.products()

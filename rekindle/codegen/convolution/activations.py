@@ -23,7 +23,7 @@ from rekindle.codegen.operators import activations
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What is done to a result last.
+    """An activation that is applied to a result.
 
     ``apply`` runs PyTorch's operator; it may write to the result. ``formula`` makes the expression that kernels
     compute. ``number`` is what kernels take.

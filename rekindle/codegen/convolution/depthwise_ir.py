@@ -32,7 +32,7 @@ _IN_REGISTERS: Final = (RELU6, HARDSWISH)
 
 
 class DepthwiseWord(IntEnum):
-    """What a function reads: words of 64 bits. Steps are in bytes."""
+    """Parameters of a function: 64-bit words. Steps are in bytes."""
 
     IMAGE = 0
     RESIDUAL = 1
@@ -64,7 +64,7 @@ class DepthwiseWord(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """What a function knows of a convolution: places of the kernel in a row, and their distance; the distance of
+    """Constants of a function: the number of kernel positions in a row and their distance, and the distance of output
     positions."""
 
     places: int
@@ -390,7 +390,7 @@ class _DepthwiseWriter(TaskWriter):
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """What the emission of a tile needs: its vectors of channels, masks of the lanes that exist, and values."""
+    """State of the emission of a tile: its vectors of channels, masks of existing lanes, and values."""
 
     vectors: int
     masks: list[str] | None

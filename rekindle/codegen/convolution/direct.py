@@ -21,17 +21,17 @@ from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.target import Target, host_target
 
 LONGEST_SUM: Final = 256
-"""How many products are added to one number before the sum is added to the result."""
+"""Number of products accumulated in one number before the sum is added to the result."""
 _CHUNK: Final = range(32, 193)
-"""How many channels a chunk has, where there are more."""
+"""Number of channels in a chunk, if there are more."""
 GRAIN: Final = 1 << 19
-"""Multiplications for which another thread is worth its start."""
+"""Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
 """Of how many sizes of images what a call needs is kept."""
 _MAX_LAUNCHED_PARTS: Final = 64
 """Native code has the words of all parts on its stack."""
 _TILE_OVERHEAD: Final = 0.5
-"""What a tile takes besides its products, in positions."""
+"""Overhead of a tile besides its products, in positions."""
 _MAX_PLANES: Final = 4
 """Images of more channels are read in channels-last order."""
 _LAST: Final = torch.channels_last
@@ -81,7 +81,7 @@ class Part:
 
 @dataclass(slots=True)
 class Call:
-    """What calls with images of one size share."""
+    """Data shared by calls with images of one size."""
 
     function: TaskFunction
     parts: list[Part]

@@ -34,7 +34,7 @@ from rekindle.codegen.llvm.target import Target
 
 
 class DirectWord(IntEnum):
-    """What a function reads: words of 64 bits. Steps and pitches are in bytes."""
+    """Parameters of a function: 64-bit words. Steps and pitches are in bytes."""
 
     IMAGE = 0
     WEIGHTS = 1
@@ -57,7 +57,7 @@ class DirectWord(IntEnum):
     KERNEL_COLUMN_STEP = 14
     CHUNKS = 15
     CHANNELS = 16
-    """Input channels of a place come in chunks of so many."""
+    """Number of input channels in a chunk."""
     ADDS_CHUNKS = 17
     """Whether the sums of chunks are added to totals in memory: long sums in one number lose digits."""
     OUTPUT_STEP = 18
@@ -74,8 +74,8 @@ class DirectWord(IntEnum):
     TASKS = 24
     """Tiles of all blocks, the rest included."""
     OUTPUT_JUMP = 25
-    """How much more than ``OUTPUT_STEP`` it is from the last position of a row to the first of the next one, in a
-    ``scattered`` function."""
+    """Distance from the last position of a row to the first of the next one, minus ``OUTPUT_STEP``, in a ``scattered``
+    function."""
     CHANNEL_STEP = 26
     """From one input channel to the next one at the same place, unless each channel is convolved for itself."""
     AHEAD_TILE = 27
@@ -85,11 +85,11 @@ class DirectWord(IntEnum):
 
 WORDS: Final = len(DirectWord)
 _MIN_FETCHING_ROWS: Final = 2
-"""Tiles of so few positions read weights as fast as they come from memory."""
+"""Tiles of at most this many positions read weights as fast as memory delivers them."""
 
 
 def function_name(kind: str, rows: int) -> str:
-    """Return the name of the function of a kind (``dense``, ``depthwise``, ``scattered``) for tiles of so many
+    """Return the name of the function of a kind (``dense``, ``depthwise``, ``scattered``) for tiles of ``rows``
     positions."""
     return f"{kind}{rows}"
 
@@ -348,7 +348,7 @@ class _FunctionWriter(TaskWriter):
         self.f.call("void", "llvm.prefetch.p0", *arguments)
 
     def _numbers(self, at: str, vectors: int, masks: list[str] | None) -> list[str]:
-        """Return what the weights are multiplied with: one number, or one for each channel."""
+        """Return the multipliers of the weights: one number, or one for each channel."""
         f, lanes = self.f, self.lanes
         if not self.is_depthwise:
             return [self.spread(at)] * vectors

@@ -22,8 +22,7 @@ ALIGNMENT: Final = 64
 NULL: Final = -1
 SCRATCH: Final = -2
 PADDED: Final = -3
-"""Where an argument comes from, if it is none of the Tensors: nowhere, the workspace, or the image with zeros around
-it."""
+"""Sources of an argument other than a Tensor: none, the workspace, or the padded image."""
 
 
 class LaunchParameter(IntEnum):
@@ -46,7 +45,7 @@ class LaunchParameter(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Images of so many rows of bytes, and the bytes of zeros before, between and after the rows."""
+    """Images as rows of bytes, and the bytes of zeros before, between and after the rows."""
 
     images: int
     rows: int
@@ -57,7 +56,7 @@ class Padding:
 
     @property
     def size(self) -> int:
-        """How many bytes the images take with zeros around them."""
+        """Size in bytes of the images padded with zeros."""
         return self.images * (self.rows * self.row + self.before + (self.rows - 1) * self.between + self.after)
 
 
@@ -88,9 +87,9 @@ def launch_parameters(
 
 
 def launch_text(name: str, arguments: int, words: int, *, returns: bool, pads: bool) -> str | None:
-    """Return the function for the module of ``@name(ptr words, ptr argument…, i64 threads)``, which has so many
-    arguments and words, and returns an i64 if it ``returns``; ``pads`` if the module has ``@pad``. None if this
-    build of PyTorch does not export its number of threads."""
+    """Return the function for the module of ``@name(ptr words, ptr argument…, i64 threads)`` with the given number of
+    arguments and words, which returns an i64 if it ``returns``; ``pads`` if the module has ``@pad``. None if this build
+    of PyTorch does not export its number of threads."""
     if find(THREADS) is None:
         return None
     given = ", ".join(f"ptr %argument{number}" for number in range(arguments))

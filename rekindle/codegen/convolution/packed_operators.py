@@ -107,7 +107,7 @@ class _Convolution:
         return is_plain(other) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
 
     def _candidates(self, weight: Tensor, bias: Tensor | None) -> dict[str, Candidate]:
-        """Return the candidates. All give results in channels-last order: what comes next would copy others."""
+        """Return the candidates. All have results in channels-last order, since later operators would copy others."""
         is_depthwise = depthwise.applies(weight, self.geometry)
         kind = DepthwiseConvolution if is_depthwise else DirectConvolution
         direct = kind(weight, bias, self.geometry, self.activation)

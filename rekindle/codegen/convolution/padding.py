@@ -38,7 +38,7 @@ def _function(target: Target) -> Callable[[int, int, int, int, int, int, int, in
 
 
 def padded(image: Tensor, rows: int, columns: int, target: Target, *, planar: bool = False) -> Tensor:
-    """Return images in channels-last order, or as ``planar`` ones as they are, with so many rows and columns of zeros
+    """Return images in channels-last order, or unchanged ``planar`` ones, padded with ``rows`` and ``columns`` of zeros
     on each side. The next call of this thread may reuse the memory."""
     if not planar:
         image = image.contiguous(memory_format=_LAST)
@@ -58,7 +58,7 @@ def padded(image: Tensor, rows: int, columns: int, target: Target, *, planar: bo
 
 
 def padding_of(image: Tensor, rows: int, columns: int, *, planar: bool) -> Padding | None:
-    """Return what the copy of images is made of; None where there is nothing to put around them."""
+    """Return the parameters of the padded copy of images; None if there is no padding."""
     if not rows and not columns:
         return None
     images, channels, height, width = image.shape

@@ -42,7 +42,7 @@ done:
 
 def define_pad(module: ModuleBuilder) -> None:
     """Add ``void @pad(ptr image, ptr padded, i64 images, i64 rows, i64 row, i64 before, i64 between, i64 after)`` to a
-    module: images of so many rows of bytes, with zeros before, between and after the rows."""
+    module: images of ``rows`` rows of bytes, with zeros before, between and after the rows."""
     module.declare("llvm.memcpy.p0.p0.i64", "void", "ptr", "ptr", "i64", "i1")
     module.declare("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1")
     module.definitions.append(_TEXT)

@@ -293,7 +293,7 @@ class TaskWriter:
         self.define(f"{self.name}.products", parameters, after="noinline ")
 
     def _tile_of_products(self, rows: int) -> None:
-        """Emit the product of so many rows, which stays in registers."""
+        """Emit the product of ``rows`` rows, which stays in registers."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         starts, places = ["%left"], ["%result"]

@@ -21,18 +21,18 @@ from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.target import Target, host_target
 
 LONGEST_SUM: Final = 64
-"""How many products are summed up before the sum is added to what is in memory: errors stay about as small as those of
-direct kernels."""
+"""Number of products accumulated before the sum is added to memory: errors remain about as small as those of direct
+kernels."""
 MIN_CHANNELS: Final = 16
 """With fewer, the transforms take longer than what they save."""
 _MAX_WEIGHTS: Final = 1 << 17
-"""With more weights, the transformed ones, nearly twice as large, come from memory and not from a cache."""
+"""With more weights, the transformed ones, nearly twice as large, do not fit into a cache."""
 _WORKSPACE: Final = 1 << 20
 """Bytes that the transformed patches and the products of a block of tiles should take at most: they stay in a cache."""
 _MIN_TILES: Final = 16
-"""A block has so many tiles at least: it reads all weights."""
+"""Minimum number of tiles in a block: it reads all weights."""
 _GRAIN: Final = 1 << 19
-"""Multiplications for which another thread is worth its start."""
+"""Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
 """Of how many sizes of images what a call needs is kept."""
 _LAST: Final = torch.channels_last
@@ -49,7 +49,7 @@ def _function(target: Target) -> TaskFunction | None:
 
 @dataclass(slots=True)
 class _Call:
-    """What calls with images of one size share."""
+    """Data shared by calls with images of one size."""
 
     function: TaskFunction
     words: Any

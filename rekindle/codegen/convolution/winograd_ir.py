@@ -27,11 +27,11 @@ from rekindle.codegen.llvm.target import Target
 
 NAME: Final = "winograd"
 POINTS: Final = 16
-"""How many numbers a patch is transformed to."""
+"""Number of transformed values of a patch."""
 
 
 class WinogradWord(IntEnum):
-    """What a function reads: words of 64 bits. Steps are in bytes."""
+    """Parameters of a function: 64-bit words. Steps are in bytes."""
 
     IMAGE = 0
     RESIDUAL = 1
@@ -47,7 +47,7 @@ class WinogradWord(IntEnum):
     """As many as an image has channels."""
     CHANNELS = 8
     CHUNK = 9
-    """Products of so many channels are summed up before the sum is added to what is in memory."""
+    """Number of channels whose products are accumulated before the sum is added to memory."""
     OUTPUTS = 10
     """Channels of the result."""
     HEIGHT = 11

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 _MAX_KEPT: Final = 1 << 24
-"""How many bytes a thread keeps at most."""
+"""Maximum size in bytes of the workspace that a thread caches."""
 
 
 class Workspace(threading.local):

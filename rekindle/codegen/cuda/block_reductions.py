@@ -129,7 +129,7 @@ def _reduce_warp(fold: ReductionWriter, value: str) -> str:
 
 
 def _exchanged(f: FunctionBuilder, scalar: ScalarType, value: str, distance: int) -> str:
-    """Return what the thread ``distance`` lanes away has."""
+    """Return the value of the thread ``distance`` lanes away."""
     type = element_type(scalar)
     bits = 1 if scalar is BOOL else scalar.bits
     word = value if type.startswith("i") else f.emit_value(f"bitcast {type} {value} to i{bits}")

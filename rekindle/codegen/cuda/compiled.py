@@ -17,7 +17,7 @@ from rekindle.codegen.loop_ir.nodes import Kernel
 
 @dataclass(slots=True)
 class _Symbols:
-    """What launchers call, and the table of functions that they read, which lives as long as this."""
+    """Functions that launchers call, and the table of functions that they read, which lives as long as this object."""
 
     addresses: Mapping[str, int]
     keep: list[Any] = field(default_factory=list)

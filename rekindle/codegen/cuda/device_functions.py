@@ -29,8 +29,8 @@ class DeviceFunctions:
     def add(
         self, variant: str, lanes: int, threads: int, write: Callable[[NestWriter], None], parameters: str = ""
     ) -> None:
-        """Add a function, whose body ``write`` emits, for blocks of at most so many threads. It takes ``parameters``
-        besides those of all functions."""
+        """Add a function, whose body ``write`` emits, for blocks of at most ``threads`` threads. It takes
+        ``parameters`` besides those of all functions."""
         w = NestWriter(
             self.module, self.kernel, self.nest, self.number, self.first, self.machine, lanes, is_aligned=lanes > 1
         )
@@ -88,7 +88,7 @@ def loop(w: NestWriter, begin: str, end: str, step: str | int, body: Callable[[s
 def strided_vectors(
     w: NestWriter, phase: Phase, bases: Bases, known: Known, folds: list[ReductionWriter], thread: str, threads: str
 ) -> None:
-    """Compute a share of the vectors of the innermost loop: that of ``thread`` of so many ``threads``."""
+    """Compute a share of the vectors of the innermost loop: that of ``thread`` of ``threads``."""
     begin, step = (w.f.emit_value(f"mul i64 {each}, {w.lanes}") for each in (thread, threads))
 
     def compute(at: str) -> None:

@@ -45,7 +45,7 @@ class LoadedModule:
 
 
 class Device(Protocol):
-    """What kernels are loaded on: a GPU, or what emulates one."""
+    """A device that kernels are loaded on: a GPU, or an emulator of one."""
 
     @property
     def type(self) -> int:
@@ -57,7 +57,7 @@ class Device(Protocol):
 
     @property
     def machine(self) -> Machine:
-        """What arithmetic depends on."""
+        """The machine that arithmetic depends on."""
 
     @property
     def addresses(self) -> Mapping[str, int]:
@@ -109,7 +109,7 @@ class CudaDevice:
 
 
 def _state(library: Path | None) -> str:
-    """Return what changes when another file is installed in place of ``library``."""
+    """Return a text that changes when another file is installed in place of ``library``."""
     if library is None:
         return ""
     status = library.stat()

@@ -8,21 +8,21 @@ from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.loop_ir.nodes import AccessStride, Kernel, LoopNest
 
 THREADS: Final = 256
-"""How many threads a block has where nothing else is said."""
+"""Default number of threads of a block."""
 VECTOR_BYTES: Final = 16
-"""How many bytes a thread reads at a time."""
+"""Number of bytes that a thread reads at a time."""
 MAX_LANES: Final = 8
 REGISTER_VECTORS: Final = (1, 4)
-"""How many vectors of a row a thread keeps in registers, by variant."""
+"""Number of vectors of a row that a thread keeps in registers, by variant."""
 MAX_ROW_THREADS: Final = 1024
-"""How many threads share a row at most."""
+"""Maximum number of threads that share a row."""
 COLUMNS, COLUMN_ROWS = 32, 16
 """The threads of a block that reduces columns: side by side, and above each other."""
 COLUMN_BYTES: Final = 4
-"""How many bytes such a thread reads at a time, where a block has all rows of its columns."""
+"""Number of bytes that such a thread reads at a time, if a block has all rows of its columns."""
 
 _PARAMETER_BYTES: Final = 4096
-"""How many bytes of parameters each GPU takes."""
+"""Number of bytes of kernel parameters that every GPU supports."""
 
 
 def vector_lanes(nest: LoopNest) -> int:

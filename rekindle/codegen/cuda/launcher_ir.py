@@ -102,7 +102,7 @@ ready:
   %e2 = call i32 @aoti_torch_get_current_cuda_stream(i32 DEVICE, ptr %stream_to)
   %stream = load ptr, ptr %stream_to
 """
-"""Make the device current, and ask for PyTorch's stream."""
+"""Make the device current, and get PyTorch's stream."""
 
 _END: Final = """
   br i1 %is_current, label %end, label %pop

@@ -83,7 +83,7 @@ def device_module(kernel: Kernel, machine: Machine) -> DeviceModule:
 
 
 def _refuse(nest: LoopNest) -> None:
-    """Refuse what is not written for GPUs."""
+    """Reject nests that GPUs do not support."""
     if nest.is_ordered or any(each.kind in SCANS for each in expressions_of(nest)):
         raise Unsupported("a scan on a GPU")
     if any(each.kind.startswith("arg") for phase in nest.phases for each in phase.reductions):

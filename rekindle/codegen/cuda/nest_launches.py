@@ -23,17 +23,17 @@ from rekindle.codegen.emission.reductions import SLOT
 from rekindle.codegen.loop_ir.nodes import AccessStride, LoopNest
 
 DECLINED: Final = 2
-"""What launchers return for tensors of sizes for which a kernel would use too little of the GPU."""
+"""Return code of launchers for sizes for which a kernel would use too little of the GPU."""
 MAX_BLOCKS: Final = 1024
-"""How many blocks share a full reduction."""
+"""Maximum number of blocks that share a full reduction."""
 LONG_ROW: Final = 1 << 16
 """Rows of more elements are left to PyTorch, unless there are …"""
 MANY_ROWS: Final = 64
-"""… so many: a row has one block."""
+"""… of at least this many: a row has one block."""
 FEW_VECTORS: Final = 64
-"""Of rows of so many vectors each thread has one."""
+"""Maximum number of vectors of a row for which each thread has one."""
 MIN_SHARED_ROWS: Final = 64
-"""How many rows are worth a block that shares them with others."""
+"""Minimum number of rows per block, if several share the rows."""
 
 
 class NestLaunch:

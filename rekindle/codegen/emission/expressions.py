@@ -36,7 +36,7 @@ class Expressions:
     lanes: int
     leaf: Callable[[Expression], str]
     scan: Callable[[Expression, str], str] | None = None
-    """Writes what depends on the elements before; takes the element at hand too."""
+    """Emits a scan; also takes the current element."""
     written: dict[Expression, str] = field(default_factory=dict)
     lookup: Callable[[Expression, list[str]], str] | None = None
     """Emits a load at an index; also takes the operands."""

@@ -17,7 +17,7 @@ from rekindle.codegen.emission.reductions import SLOT, ReductionWriter
 from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest, Phase
 
 MAX_THREADS: Final = 64
-"""How many may share a row."""
+"""Maximum number of threads that share a row."""
 
 
 @dataclass(slots=True)

@@ -22,10 +22,10 @@ from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest, MatmulNest
 from rekindle.codegen.loop_ir.scalar_types import F16
 
 THREADS = ("GOMP_parallel", "omp_get_max_threads", "omp_in_parallel", "omp_get_thread_num", "omp_get_num_threads")
-"""What a kernel needs of the library that PyTorch's threads belong to."""
+"""Functions of the threading library of PyTorch that a kernel needs."""
 
 GRAIN = 1 << 16
-"""How many simple operations are worth a thread."""
+"""Number of simple operations that justify a thread."""
 
 _SIMPLE = frozenset(
     {
@@ -54,7 +54,7 @@ _REPORT_INDEX = """define internal void @report_index(ptr %status) alwaysinline 
   store i64 1, ptr %status, align 8
   ret void
 }"""
-"""What lookups call where an index is out of bounds."""
+"""Function that gathers call for an index out of bounds."""
 
 
 def kernel_module(kernel: Kernel, target: Target) -> str:
@@ -191,7 +191,7 @@ def _product(f: FunctionBuilder, first: int, count: int) -> str:
 def _whole(
     f: FunctionBuilder, pointers: str, nest: LoopNest, number: int, total: str, lanes: int, grain: int | None
 ) -> None:
-    """Run the phases of a nest that folds everything, each on as many threads as it is worth."""
+    """Run the phases of a full reduction, each on as many threads as pay."""
     known, parts = f"%known{number}", f"%parts{number}"
     most = max(map(slots_of, nest.phases))
     f.emit(f"{known} = alloca [{sum(map(slots_of, nest.phases))} x i64], align 8")
@@ -224,8 +224,8 @@ def _shared(
     grain: int | None,
     join: Callable[[], None] | None = None,
 ) -> None:
-    """Run ``total`` iterations of the function ``name``, with ``work`` elements, on as many threads as it is worth, and
-    as there are; ``call`` does all of them."""
+    """Run ``total`` iterations of the function ``name``, with ``work`` elements, on as many threads as pay and exist;
+    ``call`` runs all of them."""
     if grain is None:
         f.emit(f"call void {call}")
         return

@@ -1,4 +1,4 @@
-"""What the emitters of loops need to know of the processor that runs them."""
+"""Properties of the processor that the emitters of loops depend on."""
 
 from __future__ import annotations
 

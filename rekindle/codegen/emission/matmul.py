@@ -1,4 +1,4 @@
-"""Products of matrices as functions: tiles of the result stay in registers while ``k`` is walked.
+"""Matrix products as functions: tiles of the result stay in registers during the loop over ``k``.
 
 Where vectors go along ``k``, each element of a tile is summed up in a vector of its own; the lanes of all of them are
 added together at the end, by halves, so that the sums of many come out beside each other. Where they go along ``n``, a
@@ -22,7 +22,7 @@ from rekindle.codegen.loop_ir.nodes import MatmulNest
 from rekindle.codegen.loop_ir.scalar_types import ScalarType
 
 _TILE: Final = 4
-"""How many rows and columns a tile has where there are many registers; half as many rows where there are few."""
+"""Number of rows and columns of a tile with many registers; half as many rows with few."""
 _A, _B, _OUT = range(3)
 
 
@@ -179,7 +179,7 @@ class _ProductWriter:
         walks.blocks(walks.sizes[m], self._rows(), block)
 
     def _store_sums(self, sums: list[str], lines: list[str], column: str, columns: int) -> None:
-        """Add up the lanes of the sums of a tile, and store what comes out: ``columns`` elements of each line."""
+        """Add the lanes of the sums of a tile, and store the results: ``columns`` elements of each line."""
         f, element, size = self.f, element_type(self.scalar), self.scalar.size
         values = [f.emit_value(f"load {self._type}, ptr {place}") for place in sums]
         at = 0

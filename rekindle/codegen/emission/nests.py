@@ -28,11 +28,11 @@ from rekindle.codegen.loop_ir.scalar_types import F64, arithmetic_type
 from rekindle.codegen.phase_scheduling import SCANS, Dependence, subexpressions
 
 WAYS: Final = 4
-"""How many vectors are folded beside each other …"""
+"""Number of vectors that are reduced independently …"""
 LARGE: Final = 60
 """… unless an element consists of more expressions than this."""
 ACCUMULATORS: Final = 8
-"""How many vectors are folded beside each other where they go across rows."""
+"""Number of vectors that are reduced independently across rows."""
 
 PARAMETERS = "ptr %pointers, ptr %parameters, ptr %arguments"
 RANGE = f"{PARAMETERS}, i64 %begin, i64 %end"
@@ -92,7 +92,7 @@ class NestWriter:
     first: int
     machine: Machine
     lanes: int
-    """How many elements a vector has."""
+    """Number of elements of a vector."""
     is_aligned: bool = False
     """Whether whole vectors lie at multiples of 16 bytes, or of their size if that is less."""
     f: FunctionBuilder = field(init=False)
@@ -103,7 +103,7 @@ class NestWriter:
     scans: dict[tuple[Expression, int], Scan] = field(default_factory=dict)
     """Those of the phase that is written, for each vector that goes across rows."""
     fixed: Known = field(default_factory=dict)
-    """What is the same for all elements."""
+    """Expressions that are loop-invariant."""
 
     def __post_init__(self) -> None:
         self.dependence = Dependence(self.nest.accesses, {})
@@ -241,7 +241,7 @@ class NestWriter:
         self.walks.vectors(length, ways_of(phase) if folds else 1, body)
 
     def _numbers(self, fold: ReductionWriter, first: str, at: str) -> str:
-        """Return the numbers of the elements that a vector holds, if the reduction asks for them."""
+        """Return the indices of the elements of a vector, if the reduction needs them."""
         if fold.slots == 1:
             return ""
         f, lanes = self.f, self.lanes
@@ -312,8 +312,8 @@ class NestWriter:
     # -------------------------------------------------------------------------------------------------------- elements
 
     def expressions(self, bases: Bases, at: str, mask: str | None, known: Known) -> Expressions:
-        """Return what writes the expressions of a vector; ``known`` are those that are there, and take in those to
-        come."""
+        """Return an emitter of the expressions of a vector; ``known`` are those that are computed already, and new ones
+        are added to it."""
 
         def lookup(expression: Expression, values: list[str]) -> str:
             assert isinstance(expression.payload, int)

@@ -14,11 +14,11 @@ from rekindle.codegen.loop_ir.scalar_types import BF16, F16, F32, I64, ScalarTyp
 
 _INFINITE: Final = float("inf")
 SLOT: Final = 8
-"""How many bytes a result takes between the parts of a kernel."""
+"""Size in bytes of a result that is passed between phases of a kernel."""
 
 
 def identity_element(kind: str, scalar: ScalarType) -> str:
-    """Return what changes nothing."""
+    """Return the identity element of a reduction."""
     if kind in ("any", "all"):
         return "true" if kind == "all" else "false"
     if kind in ("sum", "product"):
@@ -32,7 +32,8 @@ def identity_element(kind: str, scalar: ScalarType) -> str:
 
 
 Values = tuple[str, ...]
-"""What is folded so far: a vector of values, and one of indices where the reduction asks where an extreme is."""
+"""Accumulators of a reduction: a vector of values, and one of indices if the reduction returns the position of an
+extremum."""
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class ReductionWriter:
     lanes: int
     variable: Callable[[str], str]
     accumulators: int
-    """How many vectors are folded beside each other, so that none has to wait for the one before."""
+    """Number of vectors that are reduced independently, to hide the latency."""
     places: list[Values] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +66,7 @@ class ReductionWriter:
 
     @property
     def scalars(self) -> tuple[ScalarType, ...]:
-        """The types of what is folded: of the value, and of its index where that is asked for."""
+        """The accumulator types: of the value, and of its index if that is needed."""
         return (self.scalar, I64) if self._has_index else (self.scalar,)
 
     def _types(self, lanes: int) -> list[str]:
@@ -193,7 +194,7 @@ class ReductionWriter:
         )
 
     def _is_beyond(self, a: str, b: str, lanes: int) -> str:
-        """Return whether ``a`` is larger than ``b``, or smaller, as it is asked for; false with a NaN."""
+        """Return whether ``a`` is larger than ``b``, or smaller, depending on the reduction; false with a NaN."""
         larger = self.reduction.kind in ("maximum", "argmaximum")
         type = vector(element_type(self.scalar), lanes)
         if self.scalar.is_float:

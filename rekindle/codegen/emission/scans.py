@@ -12,7 +12,8 @@ from rekindle.codegen.loop_ir.nodes import Expression
 
 @dataclass(slots=True)
 class Scan:
-    """Writes one; ``place`` holds what came before: of the row, or of the row of each lane where vectors go across."""
+    """Writes a scan; ``place`` holds the previous result: of the row, or of the row of each lane if vectors go
+    across."""
 
     f: FunctionBuilder
     expression: Expression
@@ -72,5 +73,5 @@ class Scan:
 
 
 def held_type(expression: Expression, lanes: int, across: bool) -> str:
-    """Return the type of what came before."""
+    """Return the type of the previous result."""
     return vector(element_type(expression.scalar), lanes if across else 1)

@@ -1,4 +1,4 @@
-"""Kernels called with Tensors, as Python has them, without Python in between.
+"""Call sites of kernels that take Python's Tensors, without Python code in between.
 
 A :class:`TensorCallSite` is one place in a program where a kernel is called. Its ``function`` is a C function that
 looks at its arguments natively (class, dispatch keys, gradients, dtype, sizes, strides), finds a :class:`CachedLaunch`
@@ -27,13 +27,13 @@ from rekindle.codegen.llvm.tensor_boxing_ir import FIXED, dtype_and_device
 from rekindle.codegen.symbolic_sizes import ShapeProgram
 
 MAX_LAUNCHES: Final = 8
-"""How many launches a place keeps; the one that was prepared first goes when another comes."""
+"""Maximum number of launches of a call site; the oldest is evicted."""
 
 Layout = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
 """A dtype, sizes and strides, in elements."""
 
 SCALAR_CLASSES: Final[dict[type, int]] = {int: 0, float: 1, bool: 2}
-"""What stands for the class of a number where the layout of a Tensor has its dtype."""
+"""Codes of the classes of numbers, in place of the dtype in the layout of a Tensor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +103,7 @@ class TensorCallSite:
         site.forward = id(vars(forward_ad))
         self._site = site
         self._kept: list[object] = []
-        """What belongs to each launch."""
+        """Objects that each launch keeps alive."""
         self._launches: list[_Launch] = []
         self.function: Callable[..., Any] = fallback
         if is_available():

@@ -35,14 +35,14 @@ DECLARATIONS: Final = {
     "PyEval_SaveThread": "declare ptr @PyEval_SaveThread()",
     "PyEval_RestoreThread": "declare void @PyEval_RestoreThread(ptr)",
 }
-"""What entries use of CPython, as a module declares it. All of it is part of CPython's stable interface."""
+"""Declarations of the functions of CPython that entries use. All of them are part of CPython's stable ABI."""
 
 _UNPACK: Final = {
     "i64": ("call i64 @PyLong_AsLongLong", "icmp eq i64 {0}, -1"),
     "double": ("call double @PyFloat_AsDouble", "fcmp oeq double {0}, -1.0"),
     "i1": ("call i32 @PyObject_IsTrue", "icmp slt i32 {0}, 0"),
 }
-"""By type: the call that takes a number out of an object, and what its answer looks like where that failed."""
+"""By type: the call that unboxes a number, and the test of its failure."""
 
 
 def wrapper_ir(name: str, parameters: Sequence[str], result: str | None, *, without_gil: bool = False) -> str:

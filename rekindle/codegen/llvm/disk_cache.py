@@ -26,23 +26,23 @@ from pathlib import Path
 from typing import Final
 
 DIRECTORY: Final = "REKINDLE_CACHE_DIR"
-"""The environment variable that says where; without it, where the platform keeps caches."""
+"""The environment variable with the folder; by default the platform's cache folder."""
 SWITCH: Final = "REKINDLE_CACHE"
 """The environment variable that turns the cache off if it is ``0`` or ``off``."""
 LIMIT: Final = 256 * 1024 * 1024
-"""How many bytes of files are kept."""
+"""Maximum total size of the files in bytes."""
 
 _MAGIC: Final = b"rekindle object 1\n"
 _HEAD: Final = len(_MAGIC) + hashlib.sha256().digest_size
 _SUFFIX: Final = ".object"
 _UNFINISHED: Final = ".part"
 _FORGOTTEN: Final = 3600.0
-"""After so many seconds an unfinished file belongs to a process that died."""
+"""Seconds after which an unfinished file belongs to a process that died."""
 _RESCAN: Final = 64
-"""After so many writes the folder is looked at again: other processes write too."""
+"""Number of writes after which the folder is scanned again: other processes write too."""
 _PER_SCAN: Final = 128
-"""As long as a process has not looked at the folder, it does so at one of so many writes, by chance: looking at ten
-thousand files takes 40 ms, and most processes write little."""
+"""Until a process has scanned the folder, it does so with probability 1/128 at each write: scanning ten thousand files
+takes 40 ms, and most processes write little."""
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class DiskCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self, key: bytes) -> bytes | None:
-        """Return what was stored under ``key``; None if that is nothing, or not to be trusted."""
+        """Return the object stored under ``key``; None if there is none, or it is not trusted."""
         path = self._path(key)
         if not self._is_trusted():
             return None

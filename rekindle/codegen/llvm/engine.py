@@ -30,13 +30,12 @@ from rekindle.codegen.llvm.target import Target, host_target
 from rekindle.ir.profiling import recorded
 
 REVISION: Final = 3
-"""Part of the key of objects on disk: raise it when what is made of the same text changes."""
+"""Part of the key of objects on disk: increment it when the output for equal modules changes."""
 
 _SPEED: Final = 3
-"""How much LLVM optimises: as ``-O3``."""
+"""LLVM's optimization level: as ``-O3``."""
 _LITTLE: Final = 1
-"""How much it optimises what needs few passes while it chooses instructions: loops of vectors run as fast, and are made
-in three quarters of the time."""
+"""Optimization level of instruction selection: vector loops run as fast, and compile in three quarters of the time."""
 
 PREOPTIMIZED: Final = "; needs few passes"
 """A line in texts that are vectorised and unrolled already. They are only tidied: that takes a tenth of the time, and
@@ -47,7 +46,7 @@ _CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simpli
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """What is kept on disk: an object, the functions that it defines, and those that it calls."""
+    """A cached object: its code, the functions that it defines, and those that it calls."""
 
     defines: tuple[str, ...]
     calls: tuple[str, ...]
@@ -66,15 +65,15 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class LazyModule:
-    """A text that is written where it is needed: code that is found on disk does without. Sources of the same ``name``
-    write the same text for the same target, as long as the code generator stays as it is."""
+    """A module that is generated when needed: code that is found on disk needs none. Sources of equal ``name`` generate
+    equal modules for the same target, as long as the code generator is unchanged."""
 
     name: str
     write: Callable[[], str]
 
 
 class Library(Protocol):
-    """What code is linked with besides the libraries of the process: functions and variables by name."""
+    """Functions and variables by name that code is linked with, in addition to the libraries of the process."""
 
     @property
     def addresses(self) -> Mapping[str, int]: ...
@@ -97,13 +96,13 @@ class NativeCode:
         self.from_cache = from_cache
         self.seconds = 0.0
         self.kept: list[object] = []
-        """What the code needs to be alive."""
+        """Objects that the code keeps alive."""
         self._tracker = tracker
         self.addresses = addresses
 
     @property
     def text(self) -> str:
-        """What it was made of."""
+        """The LLVM IR of the code."""
         return self._source.write()
 
     def address(self, name: str) -> int:
@@ -122,7 +121,7 @@ class NativeCode:
             return str(_optimized(text, machine))
 
     def assembly(self) -> str:
-        """Return what the processor runs, as text."""
+        """Return the assembly of the code."""
         text = self.text
         with LOCK, _machine_for(self.target, text) as machine:
             return str(machine.emit_assembly(_optimized(text, machine)))
@@ -143,9 +142,9 @@ def compile_module(
     libraries: Sequence[Library] = (),
     is_shared: bool = True,
 ) -> NativeCode:
-    """Code made of a text for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal texts
-    share their code while it lives, if ``is_shared``: not where ``libraries`` differ. ``cache`` says whether to look
-    for it on disk and to keep it there; what is not defined is looked up in ``libraries`` first.
+    """Compile a module for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal modules
+    share their code while it is alive, if ``is_shared``: not if ``libraries`` differ. ``cache``: whether to use the
+    disk cache. Undefined symbols are looked up in ``libraries`` first.
 
     Raises:
         CodegenError: LLVM refuses the text.
@@ -280,8 +279,8 @@ def _numbered(text: str) -> str:
 
 @cache
 def _linker() -> Any:
-    """JITLink gives all sections of an object one piece of memory. The other linker of LLVM maps them one by one; where
-    two came to lie more than 2 GiB apart, their relocations did not fit, and LLVM aborted the process."""
+    """Return a linker. JITLink allocates all sections of an object together. LLVM's other linker maps them one by one;
+    if two are more than 2 GiB apart, relocations overflow, and LLVM aborts the process."""
     return llvm().create_lljit_compiler(use_jit_link=True, suppress_errors=True)
 
 

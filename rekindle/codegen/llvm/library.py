@@ -11,7 +11,7 @@ from rekindle.errors import InternalError, RekindleError
 
 
 class CodegenError(InternalError):
-    """LLVM refuses a text that this package wrote."""
+    """LLVM rejects a module that this package generated."""
 
 
 class MissingSymbolError(RekindleError):

@@ -1,4 +1,4 @@
-"""Functions of real numbers from additions and multiplications, for machines that bring no library of them.
+"""Math functions composed of additions and multiplications, for machines without a vector math library.
 
 All work on doubles and are right to a few units in the last place there; on floats the same is computed with doubles
 and rounded at the end, which is right to half a unit and a hair. NaN, infinities, signed zeros and denormals come out

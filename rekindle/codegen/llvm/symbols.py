@@ -1,4 +1,4 @@
-"""Functions that code may call: those of the libraries that torch brings along, of CPython and of the C library.
+"""Symbols that code may call: those of the libraries that torch ships, of CPython and of the C library.
 
 That one is not there is a normal answer: builds of torch differ in what they contain (SLEEF, MKL, OpenMP).
 """

@@ -77,5 +77,5 @@ def named_target(name: str) -> Target:
 
 
 def host_target() -> Target:
-    """Return what code is made for where nothing else is asked for: see :data:`VARIABLE`."""
+    """Return the default target of code: see :data:`VARIABLE`."""
     return named_target(os.environ.get(VARIABLE, ""))

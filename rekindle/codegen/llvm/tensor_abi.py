@@ -43,7 +43,7 @@ FUNCTIONS: Final = {
     "_ZN2at4impl27torch_function_mode_enabledEv": "i1 ()",
     "_Z16THPVariable_WrapON2at10TensorBaseE": "ptr (ptr)",
 }
-"""What native code calls of torch, with the types that LLVM needs to know."""
+"""Functions of torch that native code calls, with their LLVM types."""
 
 _CLASSES: Final = ("THPVariableClass", "ParameterClass")
 _MODES: Final = (
@@ -53,7 +53,7 @@ _MODES: Final = (
 """Dispatch keys that are active while something intercepts operators."""
 _WORD: Final = 8
 _SEARCHED: Final = 24
-"""How many words of a tensor are looked at: it has more."""
+"""Number of words of a tensor that are searched: it has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class TensorObjects:
 
 @cache
 def tensor_objects() -> TensorObjects | None:
-    """Return what is known of Tensors in memory; None where this build of torch or of Python is not as expected."""
+    """Return the memory layout of Tensors; None if this build of torch or of Python is not as expected."""
     if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.implementation.name != "cpython":
         return None
     if ctypes.sizeof(ctypes.c_void_p) != _WORD or any(find(name) is None for name in (*FUNCTIONS, *_CLASSES)):

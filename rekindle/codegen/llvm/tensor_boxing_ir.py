@@ -18,7 +18,7 @@ from rekindle.codegen.llvm.tensor_abi import FUNCTIONS, TensorObjects
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 
 DEVICE_UNIT: Final = 256
-"""What the word of a dtype is larger by for ``cuda:0`` than for the CPU, and for each GPU than for the one before."""
+"""Difference of the word of a dtype between the CPU and ``cuda:0``, and between consecutive GPUs."""
 
 FIXED: Final = -1
 """In place of a dtype, marks an input that is always the same object."""

@@ -32,7 +32,7 @@ ACCURACY: Final[Mapping[str, str]] = {
 
 _OF_TWO: Final = frozenset({"atan2", "pow", "hypot", "fmod", "nextafter"})
 _COMPOSED: Final = frozenset({"sigmoid"})
-"""Functions that are made of others."""
+"""Functions that are composed of others."""
 
 
 class UnsupportedFunction(RekindleError):
@@ -74,7 +74,7 @@ def vector_function(name: str, element: str, lanes: int, target: Target | None =
 
 
 def texts(functions: Iterable[VectorFunction]) -> str:
-    """Return what a module needs for ``functions``, each line or definition once."""
+    """Return the declarations and definitions that a module needs for ``functions``, each once."""
     return "\n".join(dict.fromkeys(part for function in functions for part in function.text.split("\n\n")))
 
 

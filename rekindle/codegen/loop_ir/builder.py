@@ -12,14 +12,14 @@ from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64, I64, ScalarTyp
 
 
 class Unsupported(Exception):
-    """No kernel can be made of this; the text says why, for people."""
+    """The graph has no kernel; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """What costs a kind of machine little: where floats are summed up exactly, their sum is an ``accumulator``;
-    ``divides_fast`` says that a division costs about as much as a product; ``keeps_rows``, that writing a row to
-    memory and reading it again costs less than computing functions of its elements again."""
+    """Cost model of a kind of machine: sums of floats use an ``accumulator`` type if they must be exact;
+    ``divides_fast``: a division costs about as much as a product; ``keeps_rows``: writing a row to memory and reading
+    it again costs less than recomputing functions of its elements."""
 
     accumulator: ScalarType
     divides_fast: bool
@@ -75,7 +75,7 @@ class Builder:
         return self.make("load", scalar, datum=access)
 
     def argument(self, number: int, scalar: ScalarType) -> Expression:
-        """Return what is passed by value."""
+        """Return an argument that is passed by value."""
         return self.make("argument", scalar, datum=number)
 
     def reduced(self, number: int, scalar: ScalarType) -> Expression:

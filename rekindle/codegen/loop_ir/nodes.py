@@ -1,4 +1,4 @@
-"""What a kernel consists of.
+"""Nodes of the loop form.
 
 Buffers are numbered: the tensors that are read, then those that are written, then those that only the kernel sees. An
 *access* says how a buffer is walked by the loops of a nest. An *expression* says what one element is; equal expressions

@@ -37,7 +37,7 @@ def kernel_text(kernel: Kernel) -> str:
 
 
 def _names(kernel: Kernel) -> list[str]:
-    """Return what its buffers are called."""
+    """Return the names of the kernel's buffers."""
     names = [f"in{number}" for number in range(len(kernel.inputs))]
     names += [f"out{number}" for number in range(len(kernel.outputs))]
     return names + [f"temp{number}" for number in range(len(kernel.temporaries))]

@@ -213,7 +213,7 @@ def _signs_differ(w: RegionWriter, a: str, b: str) -> str:
 
 
 def floor_divide_floats(w: RegionWriter, a: str, b: str) -> str:
-    """``(a - a % b) / b``, a whole number but for rounding, which is taken away; a zero has the quotient's sign."""
+    """Emit ``(a - a % b) / b``, rounded to a whole number; a zero has the quotient's sign."""
     w.leave_if(w.emit(f"fcmp oeq double {b}, 0.0"))
     rest = w.emit(f"frem double {a}, {b}")
     nothing = w.emit(f"fcmp oeq double {rest}, 0.0")

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Final
 
 MAX_MEMORY: Final = 1 << 29
-"""How many bytes a region may use for lists, before it is left to the plan, which frees what it does not need."""
+"""Maximum size in bytes of a region's lists; beyond it, the plan takes over, which frees unused lists."""
 
 TEXT: Final = """
 declare ptr @malloc(i64)

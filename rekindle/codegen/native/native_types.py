@@ -51,7 +51,7 @@ class NativeType(IntEnum):
 
     @property
     def words(self) -> int:
-        """How many words of 64 bits a result takes: a NUMBER has its own kind in the second."""
+        """Number of 64-bit words of a result: a NUMBER has its own kind in the second."""
         return 2 if self is NativeType.NUMBER else 1
 
     def fits(self, other: NativeType) -> bool:
@@ -64,7 +64,7 @@ class NativeType(IntEnum):
 
     @property
     def element(self) -> NativeType:
-        """What a list is of."""
+        """The element type of a list."""
         return _ELEMENTS[self]
 
 
@@ -76,7 +76,7 @@ _ELEMENTS: Final = {
     NativeType.FLOAT_LISTS: NativeType.FLOATS,
     NativeType.BOOL_LISTS: NativeType.BOOLS,
 }
-"""What lists are of."""
+"""Element types of lists."""
 _LISTS: Final = {element: kind for kind, element in _ELEMENTS.items()}
 
 _KINDS: Final[dict[Type, NativeType]] = {

@@ -1,4 +1,4 @@
-"""What runs a ``prim::NativeRegion``: machine code, and a plan of its graph for all that the code leaves.
+"""Executor of ``prim::NativeRegion``: machine code, and a plan of its graph as the fallback.
 
 Making the code takes some 20 ms, which a loop over the three sizes of a tensor never earns back. So a loop without
 another one in it, and with a number of iterations, is run by the plan until that has taken :data:`PATIENCE`; others
@@ -31,7 +31,7 @@ from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_s
 from rekindle.ops.registration.declare import implements_for_node
 
 PATIENCE = 0.002
-"""How many seconds the plan may spend on a simple loop before it is compiled."""
+"""Seconds that the plan may spend on a simple loop before it is compiled."""
 
 _NAME = "native region"
 
@@ -43,7 +43,7 @@ def native_region(node: Node) -> Operation:
 
 
 def region_text(graph: Graph) -> str:
-    """Return the module that is made of a region."""
+    """Return the LLVM module of a region."""
     region = NativeWriter().function(graph, "region")
     entry = entry_text("region", kinds_of(graph.inputs), kinds_of(graph.outputs))
     return region_module(_library_text(), region + entry)
@@ -92,7 +92,7 @@ class NativeRegion(PatchableOperation):
         return function_at(code.address(ENTRY), _NAME, capsule_of(by_plan), (code, by_plan))
 
     def by_plan(self, *inputs: Any) -> Any:
-        """Return what the code leaves: ints of more than 64 bits, and what raises."""
+        """Return the result of the plan, which handles the exits of the code: ints of more than 64 bits, and errors."""
         if self._plan is None:
             self._plan = callable_of(self.graph, _NAME)
         return self._plan(*inputs)

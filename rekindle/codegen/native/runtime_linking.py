@@ -34,8 +34,8 @@ def region_module(library: str, text: str) -> str:
 
 @cache
 def _pieces(library: str) -> tuple[dict[str, str], str]:
-    """Return what ``library`` defines and declares, by name: functions as declarations, but for those that are to be
-    inline. And the rest of it."""
+    """Return the definitions and declarations of ``library`` by name, with functions as declarations unless they are to
+    be inlined, and the rest of it."""
     pieces: dict[str, str] = {}
     rest = []
     for piece in _definitions(library):

@@ -20,7 +20,7 @@ EVENT: Final = "native_region"
 """The name by which a profiler records that a region runs."""
 
 _STACK: Final = 4096
-"""How many bytes of lists need no memory from elsewhere."""
+"""Size in bytes of the stack memory for lists."""
 
 
 def entry_text(region: str, inputs: Sequence[NativeType], outputs: Sequence[NativeType]) -> str:

@@ -27,8 +27,8 @@ _POISON: Final = "poison"
 
 
 class Number(NamedTuple):
-    """The registers of a value of the kind NUMBER. ``float`` is the float that it is, or that its int is rounded to, so
-    that what works on floats does not ask which of them it is. ``int`` is poison where it is a float."""
+    """The registers of a value of the kind NUMBER. ``float`` is its value as a float, rounded if it is an int, so that
+    operators on floats need not distinguish. ``int`` is poison if it is a float."""
 
     is_float: str
     int: str
@@ -54,7 +54,7 @@ class RegionWriter:
         self.names: dict[Value, str] = {}
         self.numbers: dict[Value, Number] = {}
         self.block = "start"
-        """The label of the block that is being written: where a phi's value comes from."""
+        """The label of the current block: the source of a phi's value."""
         self._count = 0
 
     # ----------------------------------------------------------------------------------------------------------- lines
@@ -141,7 +141,7 @@ class RegionWriter:
             (self.names[value],) = registers
 
     def meet(self, kind: NativeType, ends: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
-        """Emit the phis of a value that comes from the blocks ``ends``: their labels, and its registers there."""
+        """Emit the phis of a value with the predecessors ``ends``: their labels, and its registers there."""
         if not ends:
             return Number.of_float(_POISON) if kind is NativeType.NUMBER else (_POISON,)
         return tuple(

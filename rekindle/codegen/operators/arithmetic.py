@@ -151,7 +151,7 @@ def clamp(b: Builder, self: E, min: E | None, max: E | None) -> E:
 
 
 def _unless_nan(b: Builder, bound: E, limited: E) -> E:
-    """Return what a bound that is NaN makes of everything: NaN."""
+    """Return ``limited``, or NaN if the bound is NaN."""
     is_known = bound.kind == "constant" and bound.payload == bound.payload
     return limited if is_known or not bound.scalar.is_float else b.select(b.is_nan(bound), bound, limited)
 

@@ -1,4 +1,4 @@
-"""What gives its argument itself, or with another dtype."""
+"""Casts, and operators that return their argument."""
 
 from __future__ import annotations
 

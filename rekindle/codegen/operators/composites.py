@@ -151,7 +151,7 @@ def rms_norm(
 
 
 def _check_state(input: Tensor, state: Tensor, w_hh: Tensor) -> None:
-    """Refuse a state that is not one row for each of the input, as long as those of ``w_hh``: PyTorch raises."""
+    """Reject a state that is not one row for each of the input, as long as those of ``w_hh``: PyTorch raises."""
     if state.layout.sizes != (input.layout.sizes[0], w_hh.layout.sizes[-1]):
         raise Unsupported("a state of another size than the cell's")
 

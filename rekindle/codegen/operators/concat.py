@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 STACKS: Final = frozenset({"aten::stack"})
-"""These give each tensor a dimension for it first."""
+"""Operators that insert a dimension into each tensor first."""
 
 JOINS: Final = frozenset({"aten::cat", "aten::concat", "autodiff::join"}) | STACKS
 """By qualified name."""

@@ -30,4 +30,4 @@ LOOKUPS: Final = {
 """By qualified name."""
 
 OUT_OF_BOUNDS: Final = "an index is out of bounds"
-"""Why the operators run again: they say it better."""
+"""Reason for the operators to run again: they raise a better error."""

@@ -8,7 +8,7 @@ PRODUCTS: Final = frozenset({"aten::mm", "aten::bmm", "aten::matmul", "aten::lin
 """By qualified name."""
 
 MAX_MULTIPLICATIONS: Final = 1 << 19
-"""From so many on, BLAS makes up for what it takes to call it."""
+"""Number of multiplications from which BLAS amortizes the overhead of its call."""
 
 LEFT_TO_BLAS: Final = "a product of matrices so large that BLAS is faster"
 """Why there is no kernel for larger ones."""

@@ -1,4 +1,4 @@
-"""Normalisation with statistics that are known: one element of the result is made of one of the input.
+"""Normalization with known statistics: an elementwise operator.
 
 :mod:`~rekindle.codegen.operators.rows` has the normalisations whose statistics are those of rows.
 """

@@ -11,7 +11,7 @@ from rekindle.codegen.loop_ir.nodes import Expression
 
 Build = Callable[..., Expression]
 """Called with a :class:`~rekindle.codegen.loop_ir.builder.Builder` and the arguments of the schema in order:
-expressions for tensors and numbers, in the type that is computed with; other constants as they are."""
+expressions for tensors and numbers, in the type of the computation; other constants unchanged."""
 
 
 class ResultDtype(Enum):

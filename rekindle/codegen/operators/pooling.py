@@ -1,5 +1,5 @@
-"""Pooling: an extreme or a mean of each window of an image. Where windows reach over the edge, the image is written
-down first with what counts for nothing around it; means that leave that out are left to PyTorch."""
+"""Pooling: an extremum or a mean of each window of an image. If windows extend over the edge, the image is first copied
+with neutral padding; means that exclude the padding run in PyTorch."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ E = Expression
 
 
 class Row(Protocol):
-    """What an operator asks of the row that it works on."""
+    """Interface of the row that an operator works on."""
 
     @property
     def is_long(self) -> bool:
-        """Whether it has so many elements that sums need more bits than the elements have."""
+        """Whether it has so many elements that sums need a wider type than the elements."""
 
     def reduce(self, kind: str, value: E) -> E:
         """Fold ``value`` along the row; see :class:`~rekindle.codegen.loop_ir.nodes.Reduction`."""
@@ -67,7 +67,7 @@ def _rows(
 
 
 def floats(value: E) -> None:
-    """Refuses integers."""
+    """Reject integers."""
     if not value.scalar.is_float:
         raise Unsupported("rows of integers")
 
@@ -103,10 +103,10 @@ def log_softmax(b: Builder, row: Row, self: E, dim: E, dtype: object) -> E:
 
 
 def moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
-    """Return the mean of a row and the sum of the squared distances from it, for normalisation, of the type of
-    accumulators. Floats that are accumulated as doubles take one walk: a double holds all bits of their squares. What
-    cancels where the distances are a few units in the last place of the mean is lost, as it is in PyTorch's own
-    normalisations, which accumulate floats."""
+    """Return the mean of a row and the sum of the squared distances from it, for normalization, in the accumulator's
+    type. Floats accumulated as doubles need one pass: a double holds all bits of their squares. Cancellation where the
+    distances are a few units in the last place of the mean is as in PyTorch's own normalizations, which accumulate
+    floats."""
     if value.scalar is not F32 or b.accumulator(F32) is not F64:
         return exact_moments(b, row, value)
     wide = b.cast(value, F64)

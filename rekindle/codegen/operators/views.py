@@ -20,8 +20,8 @@ View = tuple[Ints, AffineMap]
 """The sizes of a view, and for each dimension of the base, its index as a function of the view's indices."""
 
 ViewRule = Callable[..., "Sequence[View]"]
-"""Called with the sizes of the base and the constant arguments; gives each output. ``IndexError`` and ``ValueError``
-say that the operator would raise."""
+"""Called with the sizes of the base and the constant arguments; returns the view of each output. ``IndexError`` and
+``ValueError`` mean that the operator would raise."""
 
 VIEWS: Final[dict[str, ViewRule]] = {}
 """By qualified name."""
@@ -37,7 +37,7 @@ def _view(*operators: str) -> Callable[[ViewRule], ViewRule]:
 
 
 def identity(rank: int) -> AffineMap:
-    """Return a value as it is."""
+    """Return the identity map."""
     return tuple((0, _unit(rank, dim)) for dim in range(rank))
 
 

@@ -21,7 +21,7 @@ FIELDS: Final = 6
 
 
 class RowKind(IntEnum):
-    """What a row checks."""
+    """Kinds of checks in a row."""
 
     IS = 0
     """An argument [its number] is an object [its address]."""
@@ -40,7 +40,8 @@ class RowKind(IntEnum):
 
 
 class AttributeTable(ctypes.Structure):
-    """What the guard reads. ``names`` are the addresses of the texts ``_modules``, ``_parameters`` and ``_buffers``."""
+    """The table that the guard reads. ``names`` are the addresses of the strings ``_modules``, ``_parameters`` and
+    ``_buffers``."""
 
     _fields_ = (
         ("row_count", ctypes.c_int64),

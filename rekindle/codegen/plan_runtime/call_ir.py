@@ -18,13 +18,13 @@ from rekindle.codegen.plan_runtime.macros import handler
 
 REGISTER_WORDS: Final = 6
 STACK_WORDS: Final = (0, 4, 10, 24)
-"""How many words on the stack handlers pass: a call uses the first that has enough."""
+"""Numbers of stack words that handlers pass: a call uses the first that suffices."""
 DOUBLES: Final = (0, 4)
 
 _RESULT: Final = int(FrameField.RESULT)
 _THREAD: Final = int(FrameField.THREAD)
 _PATIENCE: Final = 8
-"""After so many operators the GIL is released, which takes 60 ns with taking it again."""
+"""Number of operators after which the GIL is released; releasing and taking it again takes 60 ns."""
 _OFFSET: Final = 1 << 63
 """PY_VECTORCALL_ARGUMENTS_OFFSET: the word in front of the arguments may be overwritten."""
 
@@ -113,7 +113,7 @@ end:
 
 
 def aten_handler_name(stack: int, doubles: int, result: str) -> str:
-    """Return the name of the handler that passes so many words on the stack and so many floating-point numbers;
+    """Return the name of the handler that passes ``stack`` words on the stack and ``doubles`` floating-point numbers;
     ``result`` is ``i64`` or ``double``."""
     return f"aten_{stack}_{doubles}_{result}"
 

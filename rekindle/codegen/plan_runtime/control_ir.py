@@ -11,7 +11,7 @@ _STATUS: Final = int(FrameField.STATUS)
 _INDEX: Final = int(FrameField.INDEX)
 _RESULT: Final = int(FrameField.RESULT)
 _JUMPS: Final = 64
-"""After how many jumps back signals are looked at: a power of two."""
+"""Number of backward jumps after which signals are checked: a power of two."""
 
 CONTROL: Final = f"""
 ; Python's error is set: the plan ends at this instruction.

@@ -8,7 +8,7 @@ from rekindle.codegen.plan_runtime.frame import FrameField, Kind
 from rekindle.codegen.plan_runtime.macros import handler
 
 MAX_ITEMS: Final = 64
-"""How long a list of Python's may be that is converted for a call; the interpreter takes over for longer ones."""
+"""Maximum length of a Python list that is converted for a call; the interpreter takes over for longer ones."""
 
 CONVERSIONS: Final = f"""
 ; A new reference to the object that stands for what a register of a kind holds; None for an empty one.

@@ -14,7 +14,7 @@ from rekindle.codegen.plan_runtime.frame import FrameField, Kind, Status
 
 
 class PlanStructure(ctypes.Structure):
-    """What the entry knows of a plan."""
+    """Fields of a plan that the entry reads."""
 
     _fields_ = (
         ("frame_size", ctypes.c_int64),
@@ -41,8 +41,7 @@ def _load(name: str, type: str = "ptr") -> str:
 
 
 _STACK_SIZE: Final = 2048
-"""How many bytes of a frame may lie on the stack of the thread: a plan may call itself by way of Python, as often as
-Python allows."""
+"""Maximum size in bytes of a frame on the stack: a plan may call itself through Python, as often as Python allows."""
 _HANDLER_SIZE: Final = 256
 """More than a torch::PyWarningHandler has."""
 

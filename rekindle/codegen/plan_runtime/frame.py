@@ -28,7 +28,7 @@ class FrameField(enum.IntEnum):
     INDEX = 2
     """The index, in the Code, of the instruction that failed, or at which the interpreter takes over."""
     RESULT = 3
-    """What the last call returned: a number, or an object that the frame owns."""
+    """The result of the last call: a number, or an object that the frame owns."""
     THREAD = 4
     """The state of Python's thread while the GIL is released; else 0. Handlers that need it take it."""
     PENDING = 5
@@ -36,9 +36,9 @@ class FrameField(enum.IntEnum):
     after an instruction whose result fits no native register; -1 where the items of the object belong to the outputs
     of the instruction; else 0."""
     CALLS = 6
-    """How many operators have run since the GIL was last released."""
+    """Number of operators that have run since the GIL was last released."""
     JUMPS = 7
-    """How many jumps back have been taken."""
+    """Number of backward jumps."""
 
 
 REGISTERS: Final = len(FrameField)
@@ -59,7 +59,7 @@ class Status(enum.IntEnum):
 
 
 class Kind(enum.IntEnum):
-    """What a register holds. Empty registers of the kinds that own something hold 0."""
+    """Kinds of register contents. Empty registers of the owning kinds hold 0."""
 
     OBJECT = 0
     """A reference to an object of Python. Where the program has a Tensor, its class is exactly Tensor or Parameter."""

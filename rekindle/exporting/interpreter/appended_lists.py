@@ -14,7 +14,7 @@ from torch import SymInt, Tensor
 from rekindle.exporting.interpreter.values import UnbackedScalar, is_rows, with_symbols
 
 GROWING: Final = -2
-"""The mark of rows that a loop is still adding to: its body must not look at them."""
+"""Mark of rows to which a loop still adds: its body must not read them."""
 
 
 def is_growing(value: Any) -> bool:
@@ -86,4 +86,4 @@ OF_ROWS: Final[dict[str, Callable[[Sequence[Any]], Any]]] = {
     "aten::list": _copy,
     "aten::copy": _copy,
 }
-"""What can be done with such a list, by the kind of the node."""
+"""Operations on such a list, by the kind of the node."""

@@ -11,7 +11,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.modules.module import ScriptModule
 
 Runner = Callable[[GraphFunction, Sequence[Any]], Any]
-"""Runs a function on values, and gives its result."""
+"""Function that runs a function on values, and returns its result."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -53,7 +53,7 @@ class EntryCall:
 
     @property
     def argument_names(self) -> list[str]:
-        """The names of what a caller gives."""
+        """Names of the caller's arguments."""
         return [argument.name for argument in self.record.schema.arguments[0 if self.owner is None else 1 :]]
 
     def bound(self, root: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

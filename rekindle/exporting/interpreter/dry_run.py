@@ -1,4 +1,4 @@
-"""Trying a way through the program without recording it, to see what it reads, writes and leaves.
+"""Dry run: follow a path of the program without recording it, to find what it reads, writes and results in.
 
 ``torch.cond`` and ``while_loop`` want to know before they trace a branch what goes into it and what comes out. So each
 way is walked twice: once on stand-ins for all tensors, with the tracer looking away, and once more when the operator
@@ -45,7 +45,8 @@ from rekindle.exporting.scalars.scalar_ops import condition_tensor
 
 @dataclass(slots=True)
 class DryRun:
-    """What a way did: the world that it leaves, and the leaves of before that it read and wrote; or that it raises."""
+    """Result of a dry run of a path: the state after it, and the earlier leaves that it read and wrote; or that it
+    raises."""
 
     world: AbstractState
     read_leaves: dict[LeafKey, Any] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class DryRun:
     memory: set[int] = field(default_factory=set)
     """The memory that it wrote to, stand-ins included."""
     asserts: bool = False
-    """Whether it checks something, so that it must run though nothing comes of it."""
+    """Whether it has an assertion, so that it must run even if its results are unused."""
 
 
 @contextmanager
@@ -162,7 +163,7 @@ class Operands:
         return found
 
     def write_back(self, results: Sequence[Tensor]) -> None:
-        """Write to the leaves what an operator says that they hold now."""
+        """Write the results of an operator back to the leaves that it changed."""
         for (key, tensor), new in zip(self.written.items(), results, strict=True):
             tensor.copy_(new if key in self.differentiable_writes else new.detach())
 
@@ -180,7 +181,7 @@ class Operands:
         return dealias([as_operand(leaf) for leaf in self.leaves.values()])
 
     def replacements(self, given: Sequence[Any], *, copies: bool = True) -> dict[LeafKey, Any]:
-        """Return what stands for each leaf within the operator, which got ``given``; copies of those that it writes
+        """Return the replacements of leaves within the operator, which got ``given``; copies for those that it writes
         to."""
         found: dict[LeafKey, Any] = {}
         for (key, leaf), value in zip(self.leaves.items(), given, strict=True):
@@ -198,7 +199,7 @@ def as_operand(leaf: Any) -> Any:
 
 
 def from_operand(leaf: Any, given: Any) -> Any:
-    """Return what ``given`` within an operator means for ``leaf`` outside."""
+    """Return the value of ``given``, an operand within an operator, for ``leaf`` outside."""
     if isinstance(leaf, SymFloat):
         return UnbackedScalar("float", given)
     return UnbackedScalar("bool", given) if isinstance(leaf, SymBool) else given
@@ -208,7 +209,7 @@ def from_operand(leaf: Any, given: Any) -> Any:
 
 
 def slot_tensors(template: JoinedState, world: AbstractState, iteration: Tensor | None = None) -> list[Tensor]:
-    """Return what a way leaves in the slots, as tensors. ``iteration`` is the number of that of a loop, from 0."""
+    """Return the slots of a path's state as tensors. ``iteration`` is the index of the loop iteration, from 0."""
     found: list[Tensor] = []
     for info, value in zip(template.slots, template.leaves_of(world), strict=True):
         if isinstance(value, AppendedRows):

@@ -41,7 +41,7 @@ from rekindle.ir.graph import Node
 
 @dataclass(slots=True, frozen=True)
 class TensorMeta:
-    """What a tensor of the example was like."""
+    """The metadata of a tensor of the example."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
@@ -84,7 +84,7 @@ def decided(machine: SymbolicInterpreter, frame: Frame, node: Node) -> ExportPro
 
 
 def follow_example_branch(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
-    """Take the way through a ``prim::If`` that the example takes.
+    """Take the branch of a ``prim::If`` that the example takes.
 
     Raises:
         ExportProblem: the example never comes here.
@@ -110,7 +110,7 @@ def follow_example_loop(
     carried: list[Any],
     problem: ExportProblem,
 ) -> None:
-    """Have a loop run as often as it does in the example.
+    """Run a loop as often as in the example.
 
     Raises:
         ExportProblem: the example never comes here.
@@ -219,7 +219,7 @@ def described(value: Any) -> Any:
 
 
 def numbers_in(values: Sequence[Any]) -> list[Any]:
-    """Numbers, and lists and tuples of them, as they are; None for all else."""
+    """Return numbers, and lists and tuples of them, unchanged; None for all else."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, (list, tuple)):

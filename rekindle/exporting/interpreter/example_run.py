@@ -1,4 +1,4 @@
-"""What a program does with its example: run on tensors, node by node, so that it is known which way it took where."""
+"""Example run: a program runs on tensors, node by node, to record which paths it takes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rekindle.ir.graph import Node
 from rekindle.ir.graph_function import GraphFunction
 
 MAX_NODES: Final = 200_000
-"""So many nodes of a run are looked at, and no more."""
+"""Maximum number of nodes of a run that are recorded."""
 
 _SILENT: Final = frozenset({"prim::Print", "archive::Print", "aten::warn", "aten::save"})
 
@@ -36,7 +36,7 @@ class _LongEnough(Exception):
 
 
 def run_example(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Example:
-    """Return what a call does, as far as it comes. It runs on copies of all tensors: nothing changes."""
+    """Return the record of a call, up to its end or error. It runs on copies of all tensors: nothing changes."""
     example = Example()
     state = ProgramState(call.owner, frozenset(), {})
     state.hold_constants(constants_of(call.records))
@@ -81,7 +81,7 @@ class _ConcreteInterpreter(ExportInterpreter):
 
     @property
     def example(self) -> Example:
-        """What is written down."""
+        """Return the record."""
         assert self.session.example is not None
         return self.session.example
 

@@ -190,12 +190,12 @@ class _Loop:
     frame: Frame
     """Its execution point is the start of the body."""
     template: JoinedState
-    """What the values before and after an iteration have in common; its first value is the condition."""
+    """Join of the values before and after an iteration; its first value is the condition."""
     rehearsal: DryRun
     surviving: list[Any]
     """The containers that are used after an iteration."""
     first: list[Any]
-    """What is in the slots before the first iteration."""
+    """Values of the slots before the first iteration."""
     operands: Operands
     limit: Any
     """The most iterations that there are; None where there is no such number."""
@@ -263,7 +263,7 @@ def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Seq
 
 
 def _terms(condition: Value) -> Iterator[Value]:
-    """Yield what has to hold, each of it, for ``condition`` to do so."""
+    """Yield the conjuncts of ``condition``."""
     node = condition.node
     if node.kind == "aten::__and__":
         for part in node.inputs:
@@ -320,7 +320,7 @@ def _dry_run_iteration(
 
 
 def _initial_value(info: PhiInfo, tensor: Tensor, is_counter: bool) -> Any:
-    """Return what an iteration begins with in a slot."""
+    """Return the initial value of a slot in an iteration."""
     if info.kind == "rows":
         return UnbackedScalar("rows", tensor, GROWING)
     return UnbackedScalar("int", tensor, -1) if is_counter else value_of(info.kind, tensor)
@@ -361,7 +361,7 @@ def _shape(tensor: Tensor) -> str:
 
 
 def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: _Loop) -> None:
-    """Refuse a body that writes to what others can see in a way that cannot be carried."""
+    """Reject a body that writes to escaping memory in a way that cannot be carried."""
     shared = loop.operands.shared_memory() is not None
     seen = {
         leaf.untyped_storage()._cdata for leaf in machine.leaves_of(machine.frames).values() if isinstance(leaf, Tensor)
@@ -452,14 +452,13 @@ class _Functions:
                         yield tensors[key].shape[index]
 
     def _computed(self, replacements: Mapping[LeafKey, Any]) -> dict[LeafKey, Any]:
-        """Return what stands for the numbers that are computed from sizes, where ``replacements`` stand for the
-        tensors."""
+        """Return the replacements of numbers that are computed from sizes, given those of the tensors."""
         symbols = [size.node.expr for size in self._sizes_of(self.read)]
         known = dict(zip(symbols, self._sizes_of(replacements, self.read), strict=True))
         return {key: sympy_interp(PythonReferenceAnalysis, known, leaf.node.expr) for key, leaf in self.sizes.items()}
 
     def first(self) -> tuple[Tensor, ...]:
-        """Return what is carried into the first iteration."""
+        """Return the initial carried values."""
         tensors = []
         for info, value in zip(self.loop.template.slots, self.loop.first, strict=True):
             tensor = self._no_rows(info) if info.kind == "rows" else tensor_for(info, value)

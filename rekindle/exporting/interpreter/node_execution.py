@@ -56,8 +56,8 @@ class ExportInterpreter(SymbolicInterpreter):
     """A machine that knows every kind of node."""
 
     def execute(self, frame: Frame, node: Node) -> None:
-        """Run ``node``; where it has no form, note that, and continue as
-        :mod:`rekindle.exporting.interpreter.example_fallback` says."""
+        """Run ``node``; if it is unsupported, record that, and continue by
+        :mod:`rekindle.exporting.interpreter.example_fallback`."""
         depth = len(self.frames)
         try:
             self.step(frame, node)
@@ -119,7 +119,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.session.note(problem)
 
     def to_export_problem(self, frame: Frame, node: Node, error: Exception) -> ExportProblem:
-        """Return what comes out of a node as a reason against the export."""
+        """Return an error of a node as a blocker of the export."""
         if isinstance(error, ExportProblem):
             return error
         if isinstance(error, GuardOnDataDependentSymNode):

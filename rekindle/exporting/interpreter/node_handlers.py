@@ -1,5 +1,5 @@
-"""What a node does while a program is exported: operators of the dispatcher run on FakeTensors and are recorded, those
-on numbers, lists and strings run now."""
+"""Handlers of nodes during an export: operators of the dispatcher run on FakeTensors and are recorded, those on
+numbers, lists and strings are evaluated."""
 
 from __future__ import annotations
 

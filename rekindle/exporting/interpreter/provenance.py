@@ -36,7 +36,7 @@ class CallFrame:
 
 @dataclass(slots=True)
 class ProvenanceTable:
-    """The places that nodes have come from so far, by number."""
+    """Source locations of nodes so far, by index."""
 
     known: list[tuple[tuple[CallFrame, ...], Node]] = field(default_factory=list)
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class ProvenanceTable:
 
 
 def write_provenance(program: torch.export.ExportedProgram, places: ProvenanceTable) -> None:
-    """Give every node of ``program`` the metadata of the place that it came from."""
+    """Attach to every node of ``program`` the metadata of its source location."""
     for module in _graph_modules(program.graph_module):
         last = _first_mark(module)
         for node in module.graph.nodes:

@@ -63,7 +63,7 @@ class AbstractState:
 
 @dataclass(slots=True, frozen=True)
 class Unchanged:
-    """One value in both, as it is called in the world before."""
+    """A value that is equal in both states, by its name in the earlier state."""
 
     value: Any
 
@@ -137,7 +137,7 @@ class JoinedState:
         return ([_text(v) for v in self.values], [(id(c), _text(m)) for c, m in self.heap])
 
     def leaves_of(self, world: AbstractState) -> list[Any]:
-        """Return what a world has in the slots: tensors, numbers and UNSET."""
+        """Return the leaves of a state in the slots: tensors, numbers and UNSET."""
         found: list[Any] = [UNSET] * len(self.slots)
 
         def walk(node: Any, value: Any) -> None:
@@ -159,8 +159,8 @@ class JoinedState:
         return found
 
     def built(self, leaves: Sequence[Any], copier: StateCopier | None = None) -> list[Any]:
-        """Return the values, with ``leaves`` in the slots. The containers of before are changed to what they hold now:
-        those of the world before, or the copies that ``copier`` has made of them."""
+        """Return the values, with ``leaves`` in the slots. Earlier containers are updated to their new contents: those
+        of the earlier state, or the copies that ``copier`` has made of them."""
         made_before: dict[int, Any] = {}
         inside: Callable[[Any], Any] = (lambda value: value) if copier is None else copier.copy
 
@@ -223,7 +223,7 @@ def _refill(container: Any, items: list[Any], like: Any) -> None:
 
 
 def _parts(value: Any) -> list[Any]:
-    """Return what a container holds. An unbacked scalar is a leaf here."""
+    """Return the contents of a container. An unbacked scalar is a leaf here."""
     return [] if isinstance(value, UnbackedScalar) else parts(value)
 
 
@@ -307,7 +307,7 @@ class _StateJoiner:
         return False
 
     def node(self, a: Any, b: Any) -> Any:
-        """Return what stands for ``a`` in the first and ``b`` in the second world."""
+        """Return the join of ``a`` in the first state and ``b`` in the second."""
         origin, other = self.first.origin(a), self.second.origin(b)
         if origin is not None and other is not None and _same_leaf(origin, other):
             return Unchanged(origin)
@@ -441,7 +441,7 @@ def describe(value: Any) -> str:
 
 
 def tensor_for(info: PhiInfo, value: Any) -> Tensor:
-    """Return what goes into a slot: a tensor as it is, a number as one; zeros for UNSET."""
+    """Return the tensor for a slot: a tensor itself, a number as a tensor; zeros for UNSET."""
     if value is UNSET:
         example = info.example
         dtype = example.dtype if info.kind == "tensor" else DTYPE_OF_KIND[info.kind]
@@ -451,5 +451,5 @@ def tensor_for(info: PhiInfo, value: Any) -> Tensor:
 
 
 def value_of(kind: str, tensor: Tensor) -> Any:
-    """Return what a slot's tensor stands for."""
+    """Return the value that a slot's tensor represents."""
     return tensor if kind == "tensor" else UnbackedScalar(kind, tensor)  # type: ignore[arg-type]

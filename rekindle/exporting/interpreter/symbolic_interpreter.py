@@ -57,8 +57,8 @@ class Activation:
 
 @dataclass(slots=True)
 class Frame:
-    """A block that runs. ``node`` comes next; ``owner`` is the node that the block belongs to, or that called it, and
-    None for the outermost. ``iteration`` counts those of a loop that is unrolled."""
+    """A block in execution. ``node`` is next; ``owner`` is the node that the block belongs to, or that called it, and
+    None for the outermost. ``iteration`` counts the iterations of an unrolled loop."""
 
     activation: Activation
     block: Block
@@ -77,28 +77,28 @@ def execution_point(frame: Frame, node: Node) -> ExecutionPoint | None:
 
 @dataclass(slots=True)
 class Example:
-    """What the program does with the arguments of the example."""
+    """Record of the program's run on the arguments of the example."""
 
     branch_conditions: dict[ExecutionPoint, bool] = field(default_factory=dict)
     """The conditions of branches."""
     trip_counts: dict[ExecutionPoint, int] = field(default_factory=dict)
-    """How many iterations loops have."""
+    """Trip counts of loops."""
     arguments: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
-    """What nodes are given; other than numbers and lists of them, None."""
+    """Inputs of nodes; None for values other than numbers and lists of them."""
     results: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
-    """What nodes give, with a :class:`~rekindle.exporting.interpreter.example_fallback.TensorMeta` for each tensor."""
+    """Results of nodes, with a :class:`~rekindle.exporting.interpreter.example_fallback.TensorMeta` for each tensor."""
 
 
 @dataclass(slots=True)
 class ExportSession:
-    """What all machines of one export share."""
+    """State shared by all machines of one export."""
 
     places: ProvenanceTable
     budget: int = 256
-    """How many more ways may be copied."""
+    """Remaining number of paths that may be split."""
     problems: list[ExportProblem] = field(default_factory=list)
     example: Example | None = None
-    """What the program does with its example, once something has no form and that has to be known."""
+    """Record of the example run, once an unsupported construct requires it."""
     forced_by_example: dict[ExecutionPoint, ExportProblem] = field(default_factory=dict)
     """Branches and loops that go as they do in the example, and why."""
     maybe_aliased: dict[int, tuple[Any, ExecutionPoint | None]] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class ExportSession:
     read_leaves: set[LeafKey] = field(default_factory=set)
     """Leaves that operators have read."""
     assertions: int = 0
-    """How many checks the program has made so far."""
+    """Number of assertions made so far."""
     assigned: dict[tuple[str, str], ExportProblem] = field(default_factory=dict)
     """Attributes of modules, by path and name, that the program assigns, and where."""
     mutated_containers: dict[int, tuple[Any, ExportProblem]] = field(default_factory=dict)
@@ -117,15 +117,15 @@ class ExportSession:
     external_storages: set[int] = field(default_factory=set)
     """The memory of arguments, parameters and buffers."""
     asks_dtype: bool = False
-    """Whether the program has asked for a dtype."""
+    """Whether the program has queried a dtype."""
     dry_run_depth: int = 0
     """Number of nested dry runs in progress; these record nothing."""
     subgraph_depth: int = 0
-    """How many branches and bodies of loops are being traced within one another."""
+    """Nesting depth of branches and loop bodies being traced."""
 
     @property
     def is_unconditional(self) -> bool:
-        """Whether the exported program is sure to come to where the machine is."""
+        """Whether the exported program certainly reaches the current execution point."""
         return not self.dry_run_depth and not self.subgraph_depth
 
     @contextmanager
@@ -148,7 +148,7 @@ class ExportSession:
 
 
 class SymbolicInterpreter:
-    """A run of a program, or of a part of it: ``frames`` says where it is."""
+    """A symbolic execution of a program, or of a part of it, at the execution point ``frames``."""
 
     def __init__(
         self, session: ExportSession, frames: list[Frame], constants: dict[int, Tensor], kept: list[Any]
@@ -156,7 +156,7 @@ class SymbolicInterpreter:
         self.session = session
         self.frames = frames
         self.constants = constants
-        """What stands for each tensor that is a constant of the program, by its id."""
+        """Values for the constant tensors of the program, by id."""
         self.kept = kept
         """Values that are used after the machine has finished: modules, arguments."""
         self.result: list[Any] | None = None
@@ -191,11 +191,11 @@ class SymbolicInterpreter:
         return self.result
 
     def execute(self, frame: Frame, node: Node) -> None:
-        """Run ``node``; :mod:`rekindle.exporting.interpreter.node_execution` says how."""
+        """Run ``node``: see :mod:`rekindle.exporting.interpreter.node_execution`."""
         raise NotImplementedError
 
     def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """Return the outputs of a node that is neither a constant nor changes which node comes next."""
+        """Return the outputs of a node that is neither a constant nor control flow."""
         raise NotImplementedError
 
     def _leave(self, frame: Frame) -> None:
@@ -226,7 +226,7 @@ class SymbolicInterpreter:
         raise NotImplementedError
 
     def bind(self, activation: Activation, node: Node, values: Iterable[Any]) -> None:
-        """Give the outputs of ``node`` their values."""
+        """Bind the outputs of ``node`` to values."""
         activation.env.update(zip(node.outputs, values, strict=True))
 
     def enter_block(
@@ -299,7 +299,7 @@ class SymbolicInterpreter:
         return found
 
     def surviving(self, frames: Sequence[Frame]) -> list[Any]:
-        """Return the containers that ``frames``, or who looks at what the machine keeps, may still come to."""
+        """Return the containers that ``frames``, or users of the final state, may still access."""
         found: dict[int, Any] = {}
         for value in self.kept:
             _collect(value, found)
@@ -340,7 +340,7 @@ def _used_by(node: Node) -> frozenset[Value]:
 
 
 def _needed(frame: Frame) -> list[Value]:
-    """Return what the rest of a frame's block uses, and the whole of the block where it runs again."""
+    """Return the values that the rest of a frame's block uses, and the whole block if it runs again."""
     found: set[Value] = set(frame.block.outputs)
     owner = frame.owner
     node = frame.node

@@ -1,4 +1,4 @@
-"""What values are while a program is exported.
+"""Values of the symbolic interpreter.
 
 =====================================  ===============================================================================
 Tensor                                 a FakeTensor that PyTorch's tracer follows
@@ -78,7 +78,7 @@ class SymbolicObject:
 
     @property
     def script_type(self) -> ClassType:
-        """What tests of types ask objects for."""
+        """The type that type tests of objects compare with."""
         return self.type
 
 
@@ -90,7 +90,7 @@ class CompletedFuture:
 
 
 class _Unset:
-    """What a variable holds on paths that never read it."""
+    """Placeholder of a variable on paths that never read it."""
 
     def __repr__(self) -> str:
         return "UNSET"
@@ -235,7 +235,7 @@ def with_items(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
 
 
 def parts(value: Any) -> list[Any]:
-    """Return what a container holds, in order; nothing for a leaf."""
+    """Return the contents of a container, in order; nothing for a leaf."""
     if isinstance(value, (list, tuple)):
         return list(value)
     if isinstance(value, dict):

@@ -93,8 +93,7 @@ def _unscaled(overload: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def filled(overload: Any, args: Sequence[Any]) -> tuple[Sequence[Any], Tensor] | None:
-    """Return what ``full(size, n)`` fills: arguments that make zeros, and a tensor that holds ``n``. None for other
-    calls."""
+    """Return arguments of ``zeros``, and a tensor that holds ``n``, for ``full(size, n)``. None for other calls."""
     if overload._schema.name not in _FILLS or not isinstance(args[1], UnbackedScalar):
         return None
     value = args[1]

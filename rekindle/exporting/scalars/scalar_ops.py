@@ -15,7 +15,7 @@ from rekindle.exporting.scalars.unbacked_arithmetic import unbacked_arithmetic
 
 
 def settled(condition: Any) -> Any:
-    """Return a condition as a bool, where it is known after all; else as it is."""
+    """Return a condition as a bool, if it is known after all; else unchanged."""
     if isinstance(condition, SymBool):
         if statically_known_true(condition):
             return True

@@ -102,7 +102,7 @@ def unbacked_arithmetic(kind: str, a: Any, b: Any) -> Any:
 
 
 def _operand(value: Any, common: str) -> Any:
-    """Return a late number as a tensor of the dtype that both operands have; another one as it is."""
+    """Return an unbacked number as a tensor of the common dtype of both operands; others unchanged."""
     if is_known(value):
         return int(value) if isinstance(value, bool) else value
     if isinstance(value, SymInt) and common == "int":
@@ -112,7 +112,7 @@ def _operand(value: Any, common: str) -> Any:
 
 
 def _divisor(value: Any) -> Any:
-    """Return what is divided by: the exported program raises where it is zero, before anything divides by it."""
+    """Return the divisor: the exported program asserts that it is not zero before it divides."""
     if not isinstance(value, Tensor):
         if is_known(value):
             if value == 0:

@@ -1,4 +1,4 @@
-"""Emit calls: of Python's builtins, of what takes functions, and of whatever the callee means."""
+"""Emit calls: of Python's builtins, of higher-order functions, and of any other callee."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ def emit_call_expression(emitter: Emitter, expr: Expr, targets: int, hint: Type 
 
 
 def _comprehension_in_any_order(emitter: Emitter, call: Apply) -> Expr | None:
-    """Return the comprehension of which the call takes all elements, in whatever order they come; None of other
-    calls."""
+    """Return the comprehension all of whose elements the call consumes, in any order; None for other calls."""
     name = call.callee_name
     if name is None or name not in _TAKE_ALL or len(call.inputs) != 1 or has_key(call):
         return None

@@ -1,5 +1,5 @@
-"""Functions that take what a call gives them: parameters without annotations, ``*args`` and ``**kwargs``, functions as
-arguments.
+"""Generic functions, compiled for the arguments of each call: parameters without annotations, ``*args`` and
+``**kwargs``, functions as arguments.
 
 Such a function is compiled once for each combination of what it is given. Values of the graph become parameters of the
 compiled function; what only the compiler knows, such as a function, is known within it, too.
@@ -28,7 +28,7 @@ FlattenedArguments = Sequence["tuple[str, FlattenedValue]"]
 
 @dataclass(eq=False)
 class GenericFunction:
-    """A definition that is compiled for what its calls give it."""
+    """A definition that is compiled for the arguments of its calls."""
 
     name: str
     definition: Def
@@ -43,7 +43,7 @@ class GenericFunction:
     library_name: str = ""
     """Of a function of :mod:`rekindle.frontend.python.library`, its name there."""
     records: dict[Hashable, GraphFunction] = field(default_factory=dict)
-    """What was compiled, by the keys of what it was given."""
+    """Compiled functions, by the keys of their arguments."""
 
     def bind(
         self,
@@ -53,7 +53,7 @@ class GenericFunction:
         kwargs: Keywords,
         defaults: Mapping[str, SugaredValue],
     ) -> dict[str, SugaredValue]:
-        """Return what each parameter means in a call, converted to what it is annotated with."""
+        """Return the sugared value of each parameter in a call, converted to its annotation."""
         params = self.definition.params
         bound = bind_arguments(self.name, params, range, args, kwargs, defaults)
         for param in params:
@@ -162,7 +162,8 @@ def bind_arguments(
     kwargs: Keywords,
     defaults: Mapping[str, SugaredValue],
 ) -> dict[str, SugaredValue]:
-    """Return what each parameter of the function ``name`` means in a call, ``defaults`` where no argument is given.
+    """Return the sugared value of each parameter of the function ``name`` in a call, or that in ``defaults`` without an
+    argument.
 
     Raises:
         TypeMismatchError: Python would refuse the call.

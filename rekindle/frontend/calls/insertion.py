@@ -83,7 +83,7 @@ def constant_int(value: Value) -> int | None:
 
 
 def insert_empty(graph: Graph, type: Type, range: SourceRange) -> Value | None:
-    """Return what ``int()``, ``list()`` and the like make, of the type; None where it has no such value."""
+    """Return the result of ``int()``, ``list()`` and the like, of the type; None if the type has no such value."""
     if type.kind in _ZEROS:
         return graph.insert_constant(_ZEROS[type.kind], range=range)
     if isinstance(type, (ListType, DictType)):

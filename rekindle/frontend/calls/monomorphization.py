@@ -1,4 +1,4 @@
-"""Compiles a generic function for what a call gives it (:mod:`rekindle.frontend.calls.generic`)."""
+"""Monomorphization: compile a generic function for the arguments of a call (:mod:`rekindle.frontend.calls.generic`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ free_name: Final = LayerHook[Callable[[str], str]]("rekindle.program.sources.def
 
 @dataclass(slots=True)
 class _Parameter:
-    """What a name means within the function: what ``rebuild`` makes of parameters of these types."""
+    """Binding of a name within the function: the result of ``rebuild`` on parameters of these types."""
 
     name: str
     types: list[Type]

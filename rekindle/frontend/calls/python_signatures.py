@@ -1,4 +1,4 @@
-"""What Python's functions take that the schemas of their operators do not: asked where no overload fits a call.
+"""Calls that Python's functions accept and the schemas of their operators do not: tried if no overload fits.
 
 - ``requires_grad=True`` of functions that make tensors;
 - ints where floats are declared: ``x.uniform_(0, 1)``;
@@ -49,7 +49,7 @@ _RENAMED: Final = {
     "aten::splitlines": {"keepends": "keepends"},
     "aten::expandtabs": {"tabsize": "tabsize"},
 }
-"""What Python calls the arguments of operators that have other names for them."""
+"""Python's names of arguments for operators that name them otherwise."""
 
 _FEATURES: Final = ListType(optional(TENSOR))
 
@@ -126,8 +126,8 @@ def _or_default(
     key: NamedValue,
     default: NamedValue,
 ) -> Value | None:
-    """Return what a dict has under a key, or else the default, as it is; None where the key is not one of the
-    dict's."""
+    """Return the value under a key of a dict, or else the default, unchanged; None if the key does not have the dict's
+    key type."""
     if not isinstance(owner.type, DictType) or owner.type.is_set or not key.type.is_subtype_of(owner.type.key):
         return None
     library = "python" if is_python_key(owner.type.key) else "aten"
@@ -150,8 +150,8 @@ def _into(
     self_value: NamedValue | None,
     out: NamedValue,
 ) -> Value | None:
-    """Return the call of an operator that writes its results to the tensors of a tuple, as the overload with so many of
-    them has it."""
+    """Return the call of an operator that writes its results to the tensors of a tuple, by the overload with as many
+    ``out`` arguments."""
     parts = unpack_tuple(graph, out.materialize(graph), range)
     for operator in REGISTRY.overloads(kind):
         names = [item.name for item in operator.schema.arguments if item.is_out]
@@ -175,7 +175,7 @@ def _fitted(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> Iterator[_Given]:
-    """Yield the arguments as they are, then as each overload wants them."""
+    """Yield the arguments unchanged, then as each overload expects them."""
     yield self_value, list(args), list(kwargs)
     for operator in REGISTRY.overloads(kind):
         declared = list(operator.schema.arguments)

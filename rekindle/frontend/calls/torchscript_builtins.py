@@ -238,8 +238,7 @@ def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> GraphFunc
 
 
 def find_builtin_functions(kind: str) -> Sequence[GraphFunction]:
-    """Return the builtin functions that extend the operator ``kind``. They are read when their kind is first asked
-    for."""
+    """Return the builtin functions that extend the operator ``kind``. They are parsed when their kind is first used."""
     return _functions(kind) if kind in _definitions() else ()
 
 

@@ -27,11 +27,11 @@ _OPERATORS: Final = {
     "|": "counters_joined",
     "&": "counters_shared",
 }
-"""What makes a counter of two, by the function that changes the first one so."""
+"""Functions that make a counter of two, by the function that updates the first one likewise."""
 
 
 def _element(type: Type) -> Type:
-    """Return what is counted in a dict or a list."""
+    """Return the type of the counted elements of a dict or a list."""
     assert isinstance(type, (DictType, ListType))
     return type.key if isinstance(type, DictType) else type.element
 
@@ -83,7 +83,7 @@ def _counter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _counted(emitter: Emitter, source: SugaredValue, range: SourceRange) -> SimpleValue:
-    """Return what is counted: a dict, or a list."""
+    """Return the source of a count: a dict, or a list."""
     if isinstance(source, SimpleValue) and isinstance(source.value.type, (DictType, ListType)):
         return source
     return SimpleValue(list_of(emitter, range, source, None))

@@ -86,13 +86,13 @@ def _as(item: NamedValue, number: Type, graph: Graph, range: SourceRange) -> Nam
 
 
 def made_as(value: Value, type: Type | None, graph: Graph, range: SourceRange) -> Value:
-    """Return a list or dict that was made here, or is only read, as one of ``type`` where that holds more kinds of
-    numbers, otherwise as it is."""
+    """Return a new or read-only list or dict as one of ``type``, if that holds more kinds of numbers; otherwise
+    unchanged."""
     if type is None or value.type == type or join_contents(value.type, type) != type:
         return value
     return graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output
 
 
 def join_known(known: Type | None, type: Type) -> Type | None:
-    """Return the type of a list made of parts of both types; that of the first where they have none in common."""
+    """Return the type of a list with elements of both types; that of the first if they have none in common."""
     return type if known is None else join_contents(known, type) or known

@@ -74,7 +74,7 @@ class BoundedDequeMethod(SugaredValue):
 
 
 class BoundedDequeOperator(BuiltinFunction):
-    """``append`` and ``extend`` of a deque that holds so many elements at most."""
+    """``append`` and ``extend`` of a deque with ``maxlen``."""
 
     def call(self, call: CallSite) -> SugaredValue:
         assert self.self_value is not None
@@ -242,7 +242,7 @@ def attribute_of_collection(emitter: Emitter, base: SugaredValue, expr: Select, 
 
 
 def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) -> SugaredValue | None:
-    """Return a method of a deque that holds so many elements at most; None where that does not matter."""
+    """Return a method of a deque with ``maxlen``; None if the limit does not matter."""
     most = most_elements(deque.type)
     if name == "maxlen":
         return SimpleValue(emitter.graph.insert_constant(most, range=expr.range))

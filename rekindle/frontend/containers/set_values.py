@@ -33,7 +33,7 @@ _FORMATS: Final = frozenset({"aten::str", "aten::format", "aten::percentFormat",
 
 
 SET_AWARE_KINDS: Final = ITERATES | _FORMATS | {"aten::len"}
-"""The operators whose arguments :func:`convert_set_arguments` looks at."""
+"""Operators whose arguments :func:`convert_set_arguments` inspects."""
 
 
 class UnboundSetMethod(SugaredValue):
@@ -76,7 +76,7 @@ def refuse_order(range: SourceRange) -> UnsupportedError:
 
 
 def check_sum(element: Type, range: SourceRange) -> None:
-    """Refuse a sum over a set where it depends on the order."""
+    """Reject a sum over a set if it depends on the order."""
     if element == FLOAT:
         raise UnsupportedError(
             "the sum of the floats in a set depends on their order, which is known only to Python",
@@ -86,7 +86,7 @@ def check_sum(element: Type, range: SourceRange) -> None:
 
 
 def check_attribute(owner: str, name: str, type: Type, range: SourceRange) -> None:
-    """Refuse an attribute of an object that is a set, or holds one.
+    """Reject an attribute of an object that is a set, or contains one.
 
     Raises:
         UnsupportedError: it does.
@@ -113,7 +113,7 @@ def _of_collections(type: Type) -> str | None:
 
 
 def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
-    """Refuse texts of sets.
+    """Reject texts of sets.
 
     Raises:
         UnsupportedError: ``kind`` makes a text of what it is given, and a set is among it.
@@ -189,7 +189,7 @@ def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRang
 
 
 def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
-    """Let the template of ``format`` show argument ``index`` as it is, where it says ``!r``: it is the text already."""
+    """Let the template of ``format`` show argument ``index`` unchanged, in place of ``!r``: it is the text already."""
     template = args[0].materialize(graph)
     text = template.node.attributes.get("value") if template.node.kind == "prim::Constant" else None
     if not isinstance(text, str) or "!r" not in text:

@@ -46,10 +46,10 @@ from rekindle.syntax.views import (
 )
 
 _ELEMENTS: Final = (INT, FLOAT, BOOL, STRING)
-"""What can be the key of a dict, and so an element of a set."""
+"""Types of dict keys, and so of set elements."""
 
 _OPERATORS: Final = {"|": "put_all", "&": "keep_all", "-": "drop_all", "^": "swap_all"}
-"""What changes the set on the left by the one on the right."""
+"""Functions that update the set on the left by the one on the right."""
 
 _IN_PLACE: Final = {
     "update": "|",

@@ -105,7 +105,7 @@ def _operated(emitter: Emitter, expr: UnaryOp, operand: Value) -> Value:
 
 
 _ASKED: Final = frozenset({"==", "!=", "in"})
-"""Comparisons that the compiler may answer."""
+"""Comparisons that the compiler may evaluate."""
 
 _SIGNS: Final = {"unary_minus": "-", "unary_plus": "+", "~": "~"}
 

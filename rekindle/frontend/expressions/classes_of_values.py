@@ -16,7 +16,7 @@ LATER: Final[dict[str, type[AwaitType] | type[FutureType]]] = {
     "_Await": AwaitType,
     "Future": FutureType,
 }
-"""Classes of results that come later, of whatever type, by their names in PyTorch and here."""
+"""Classes of asynchronous results, of any type, by their names in PyTorch and here."""
 
 _CLASSES: Final[dict[str, type]] = {
     "TupleType": tuple,

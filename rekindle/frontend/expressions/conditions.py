@@ -97,7 +97,7 @@ def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
 
 
 def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
-    """Return whether ``value``, which is what ``expr`` gives, is true."""
+    """Return the truth of ``value``, which is the value of ``expr``."""
     decided = None if expr.tree.kind not in _COMPARISONS else _compared(emitter, BinOp(expr.tree), value)
     if decided is not None:
         return static_condition(emitter, expr.range, decided)
@@ -109,7 +109,7 @@ def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
 
 
 def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
-    """Return what a comparison gives where the compiler knows both sides, of which one is not written there; else
+    """Return the result of a comparison whose sides the compiler both knows, one of them not as a literal; else
     None."""
     compare = _DECIDED.get(found.node.kind)
     if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
@@ -394,8 +394,8 @@ def _types_tested(emitter: Emitter, tested: Type, classes: Expr) -> list[Type]:
 
 
 def _class_without_type(emitter: Emitter, classes: Expr) -> type | None:
-    """Return the class that ``classes`` names, if it is not a type of programs: ``dict`` and what ``typing`` calls the
-    same, one of ``collections.abc`` or ``numbers``, or a result that comes later; else None."""
+    """Return the class that ``classes`` names, if it is not a type of programs: ``dict`` and its aliases in ``typing``,
+    one of ``collections.abc`` or ``numbers``, or an asynchronous result; else None."""
     name = dotted_name(classes) if classes.tree.kind in (Var.KIND, Select.KIND) else None
     if name is None or name in ("list", "tuple"):
         return None
@@ -441,7 +441,7 @@ def exception_classes(emitter: Emitter, named: SugaredValue, range: SourceRange)
 
 
 def _is_module_of(emitter: Emitter, module: SugaredValue, classes: Expr) -> bool:
-    """Return whether a module, whose class is known, is an instance of the classes or interfaces that are asked for."""
+    """Return whether a module, whose class is known, is an instance of the given classes or interfaces."""
     if classes.tree.kind == TupleLiteral.KIND:
         return any(_is_module_of(emitter, module, item) for item in TupleLiteral(classes.tree).items)
     named = emitter.emit_sugared(classes)
@@ -536,12 +536,12 @@ _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in
 
 
 def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
-    """Return what ``lhs and rhs``, or ``lhs or rhs``, says of types."""
+    """Return the type refinements of ``lhs and rhs``, or ``lhs or rhs``."""
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
 
 
 def _members(types: list[Type]) -> list[Type]:
-    """Return the types that isinstance asks for, without unions and in TorchScript's order."""
+    """Return the types that isinstance tests, without unions and in TorchScript's order."""
     flat = [member for type in types for member in union_members(type)]
     ordered = list(union_members(union(flat)))
     return flat if NUMBER in ordered else ordered
@@ -603,8 +603,8 @@ _LITERALS: Final = ("prim::ListConstruct", "prim::TupleConstruct")
 
 
 def constant_of(value: Value) -> object:
-    """Return what Python object the compiler knows ``value`` to be: a constant, or a list or a tuple of constants;
-    MISSING where it does not know."""
+    """Return the compile-time Python object of ``value``: a constant, or a list or a tuple of constants; MISSING if it
+    is unknown."""
     if value.node.kind == "prim::Constant" and not isinstance(value.type, TensorType):
         return value.node.attributes.get("value")
     if value.node.kind in _LITERALS:

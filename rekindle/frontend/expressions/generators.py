@@ -84,7 +84,7 @@ def flattened(
 
 
 def names_read_late(expr: GeneratorExpr) -> set[str]:
-    """Return the variables around a generator that it reads where its elements are asked for."""
+    """Return the captured variables that a generator reads when its elements are computed."""
     own = {name for generator in expr.generators for name in target_names(generator.target)}
     late = [expr.element, *(each.iterable for each in expr.generators[1:])]
     late += [condition for each in expr.generators for condition in each.conditions]

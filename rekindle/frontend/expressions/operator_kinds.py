@@ -26,7 +26,7 @@ BINARY_KINDS: Final[dict[str, tuple[str, str]]] = {
     ">=": ("aten::ge", "__ge__"),
     "in": ("aten::__contains__", "__contains__"),
 }
-"""The operator of each binary expression, and the method by which objects of classes answer it."""
+"""The operator of each binary expression, and the corresponding method of classes."""
 
 UNARY_KINDS: Final[dict[str, tuple[str, str]]] = {
     "unary_minus": ("aten::neg", "__neg__"),

@@ -33,7 +33,7 @@ from rekindle.syntax.views import BinOp
 
 
 def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
-    """``lhs operator rhs``; ``x in y`` asks y."""
+    """Emit ``lhs operator rhs``; for ``x in y``, the method of y."""
     if operator in ("==", "!=") and rhs.type == NONE and number_beside_tensor(lhs.type) is not None:
         return emitter.graph.insert_constant(operator == "!=", range=expr.range)
     if number_beside_tensor(lhs.type) is not None:
@@ -155,7 +155,7 @@ def _kinds(value: Value) -> frozenset[str]:
 
 
 def give_empty_literals_types(one: Value, other: Value) -> None:
-    """Give ``[]`` and ``{}`` the type of the list or dict that they are compared with."""
+    """Type ``[]`` and ``{}`` as the list or dict that they are compared with."""
     for literal, beside in ((one, other), (other, one)):
         is_empty = literal.node.kind in _NEW and not literal.node.inputs and not literal.has_uses
         if is_empty and literal.type.kind == beside.type.kind:

@@ -49,8 +49,8 @@ def emit_walrus(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -
 
 
 def local_function(emitter: Emitter, definition: Def) -> LocalFunction:
-    """Return what a function means that is defined here: its defaults are computed now, what it reads when it is
-    called."""
+    """Return the sugared value of a function defined here: its defaults are evaluated now, captured variables when it
+    is called."""
     defaults = {
         param.name.name: emitter.emit_sugared(param.default) for param in definition.params if param.default is not None
     }
@@ -70,7 +70,8 @@ def values_of(emitter: Emitter, found: Sequence[tuple[Expr, SugaredValue]]) -> l
 def emit_sugared_values_of(
     emitter: Emitter, items: Sequence[Expr], hints: Sequence[Type | None]
 ) -> list[tuple[Expr, SugaredValue]]:
-    """Return what the items mean, each with its place. Those that are to be values are so at once."""
+    """Return the sugared values of the items, each with its location. Items that have to be values are converted at
+    once."""
     found: list[tuple[Expr, SugaredValue]] = []
     for index, (item, hint) in enumerate(zip(items, hints, strict=True)):
         try:
@@ -144,6 +145,6 @@ def _holds_ints(type: Type) -> bool:
 
 
 def from_library(emitter: Emitter, name: str, range: SourceRange, *values: Value) -> Value:
-    """Return what the function of the library's texts gives for these values."""
+    """Return the result of a prelude function for these values."""
     arguments = [SimpleValue(value) for value in values]
     return library_function(name).call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)

@@ -36,8 +36,8 @@ from rekindle.syntax.views import BinOp, Expr
 
 @dataclass(slots=True)
 class _Operand:
-    """What an operand gives, what its truth says of types, and whether the compiler knows that (``static``).
-    ``truth`` is None before it is asked for: of the last operand it never is."""
+    """An operand: its value, the refinements of its truth, and whether the compiler knows that (``static``). ``truth``
+    is None until it is needed: for the last operand it never is."""
 
     value: Value
     truth: Value | None = None

@@ -320,7 +320,7 @@ def _index_tensor(emitter: Emitter, range: SourceRange, value: Value, indices: S
 
 
 def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices: Sequence[Expr]) -> IndexedTensor:
-    """Apply ints, slices and None, which give views. Returns the view and the Tensors that index it."""
+    """Apply ints, slices and None, which make views. Return the view and the Tensors that index it."""
     found = IndexedTensor(value, is_alone=len(indices) == 1)
     for index in _dimensions(emitter, indices):
         dim = emitter.graph.insert_constant(index.dim, range=range) if _needs_dim(index) else None

@@ -1,4 +1,4 @@
-"""What conditions give for the module that is compiled, as its attributes are now.
+"""Evaluation of conditions on the current attributes of the compiled module.
 
 A branch into which they do not lead need not compile: what is not understood of it raises where a later change of the
 attributes leads there after all (:func:`rekindle.frontend.statements.simple_statements.emit_unexpected`).

@@ -37,7 +37,7 @@ _TRIED: Final[tuple[Type, ...]] = (
     *(ListType(INT), ListType(FLOAT), ListType(STRING), ListType(TENSOR)),
     *(DictType(STRING, TENSOR), DictType(STRING, INT)),
 )
-"""What a parameter without an annotation may have been meant to be, the most common first."""
+"""Types that a parameter without an annotation may be meant to have, the most common first."""
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def recover(
 
 
 def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = None) -> T | None:
-    """Return what ``emit`` gives; None where it fails, which is noted. It emits ``tree`` and nothing more, where
+    """Return the result of ``emit``; None if it fails, which is recorded. It emits ``tree`` and nothing else, if
     given."""
     place = emitter.place
     try:
@@ -183,7 +183,7 @@ def _blame_assumption(emitter: Emitter, error: CompileError, names: list[str], t
 
 
 def _asks_for_types(tree: Tree) -> bool:
-    """Return whether other types would decide what is looked at, so that what is wrong may not be seen."""
+    """Return whether a compile-time condition depends on types, so that an error may be hidden."""
     return asks_compiler(Expr(tree)) or any(each.kind in ("is", "is_not") for each in tree.walk())
 
 

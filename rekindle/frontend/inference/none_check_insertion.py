@@ -104,7 +104,7 @@ class NoneCheckInserter:
         return self._narrowed(value, others[0], range)
 
     def _narrowed(self, value: Value, type: Type, range: SourceRange) -> Value:
-        """The value as one of ``type``, which the variable that it was read from is known to be from here on."""
+        """Return the value as one of ``type``; the variable that it was read from has this type from here on."""
         cast = self.graph.create("prim::unchecked_cast", [value], types=[type], range=range)
         found = self.graph.insert_node(cast).output
         variable = self._variable_that_holds(value)

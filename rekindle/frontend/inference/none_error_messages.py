@@ -1,4 +1,4 @@
-"""What Python says where None is used as something else, for checks that programs make when they run."""
+"""Python's error messages for uses of None, for run-time checks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _KEPT: Final = frozenset({"el", "item", "key", "default_value", "v"})
 _TAKES_NONE: Final = frozenset(
     {"aten::eq", "aten::ne", "aten::Bool", "aten::strip", "aten::lstrip", "aten::rstrip", "aten::__contains__"}
 )
-"""Operators that Python gives None for what they do not declare as Optional."""
+"""Operators to which Python passes None for an argument that they do not declare Optional."""
 
 
 def takes_none(schema: FunctionSchema, formal: Argument) -> bool:

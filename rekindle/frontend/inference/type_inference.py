@@ -66,7 +66,7 @@ NOTHING: Final = "None"
 NUMBERS: Final = "numbers"  # a list or dict with elements, which may be numbers or hold them
 ATTRIBUTE: Final = "attribute"  # the list or dict in an attribute: ``xs = self.history``
 RESULT: Final = "result"  # the list or dict that a function returns, which does not declare it
-"""What the first assignment of a variable was."""
+"""Kind of origin of the function's result."""
 
 
 class RestartEmission(BaseException):
@@ -93,7 +93,7 @@ class FirstAssignment:
     """How other branches begin the same variable: what its uses show holds of those, too."""
 
     def joined(self, other: FirstAssignment) -> FirstAssignment:
-        """Return the origin of a variable that one branch begins as this one says, and another branch as ``other``."""
+        """Return the origin of a variable that one branch begins as this one, and another branch as ``other``."""
         known = {id(origin) for origin in self.all}
         return replace(self, others=(*self.others, *(origin for origin in other.all if id(origin) not in known)))
 
@@ -104,12 +104,12 @@ class FirstAssignment:
 
 @dataclass(slots=True)
 class TypeEvidence:
-    """What uses have shown, by the statement that assigns the variable first: of a list the ``element``, of a dict the
-    ``key`` and the ``value``, of anything else the ``value``."""
+    """Evidence from uses, by the statement that assigns the variable first: for a list the ``element``, for a dict the
+    ``key`` and the ``value``, for others the ``value``."""
 
     shown: dict[tuple[int, str], Type] = field(default_factory=dict)
     result: Type | None = None
-    """What the function gives, where its returns have no smaller type in common."""
+    """Result type of the function, if its returns have no smaller type in common."""
     widened: dict[tuple[int, int], dict[str, Type]] = field(default_factory=dict)
     """The types of variables that loops carry, where the body assigns a wider one than there was before the loop; by
     the place of the loop in its source, and by variable."""
@@ -125,7 +125,7 @@ class TypeEvidence:
     is to count when emission begins again."""
 
     def rewrite(self, statement: Stmt, rewrite: Callable[[], Stmt]) -> Stmt:
-        """Return what ``rewrite`` makes of the statement, the same each time."""
+        """Return the result of ``rewrite`` on the statement, cached."""
         key = id(statement.tree)
         if key not in self.rewritten:
             self.rewritten[key] = (statement.tree, rewrite())
@@ -149,7 +149,7 @@ class TypeEvidence:
         raise RestartEmission
 
     def learn_widened(self, loop: tuple[int, int], variable: str, type: Type) -> None:
-        """Take note that a variable is of ``type`` when the body of a loop is entered.
+        """Record that a variable is of ``type`` at the entry of a loop body.
 
         Raises:
             RestartEmission: this was not known.
@@ -183,7 +183,7 @@ class TypeEvidence:
         return value
 
     def learn_contents(self, origin: FirstAssignment, container: Type, wanted: Type) -> None:
-        """Take note that a list or dict of the type ``container`` is to hold what a ``wanted`` holds.
+        """Record that a list or dict of the type ``container`` must hold the elements of ``wanted``.
 
         Raises:
             RestartEmission: its elements are to have a wider type.
@@ -218,7 +218,7 @@ class TypeEvidence:
         return True
 
     def record(self, origin: FirstAssignment, **parts: Type) -> None:
-        """Take note of what a use shows.
+        """Record evidence from a use.
 
         Raises:
             RestartEmission: the variable is to have another type than it has.
@@ -259,7 +259,7 @@ _ASSUMED: Final[dict[str, Type]] = {
 }
 
 _EMPTY: Final = frozenset({(LIST, ListType.kind), (DICT, DictType.kind)})
-"""What kind of assignment an empty literal is, and of what type it may be made."""
+"""Kinds of assignment of empty literals, with the types that they may have."""
 
 
 def kind_of_origin(value: Expr) -> str | None:
@@ -298,7 +298,7 @@ def _is_number(value: Expr) -> bool:
 
 
 def sides_of(choice: TernaryIf) -> tuple[Expr, Expr]:
-    """Return the two values of which ``choice`` gives one."""
+    """Return the two alternatives of ``choice``."""
     return choice.true_expr, choice.false_expr
 
 
@@ -312,7 +312,7 @@ def literal_of_dict(call: Apply) -> DictLiteral:
 
 
 def _as_literal(value: Expr) -> Expr:
-    """Return the literal that ``dict(loss=0.0)`` is; other expressions as they are."""
+    """Return the literal equivalent to ``dict(loss=0.0)``; other expressions unchanged."""
     call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
     is_dict = call is not None and call.callee_name == "dict" and not call.inputs
     return literal_of_dict(call) if call is not None and is_dict else value
@@ -382,7 +382,8 @@ def is_literal_of(value: Expr, type: Type) -> bool:
 
 
 def _maker_of(value: Expr) -> tuple[str, Type] | None:
-    """Return what Python calls the dict of numbers that ``value`` makes, and the type of those that it makes itself."""
+    """Return Python's class of the dict of numbers that ``value`` makes, and the type of the numbers that it adds
+    itself."""
     call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
     if call is not None and call.callee_name == "Counter":
         return "Counter", INT
@@ -452,7 +453,7 @@ def learn_from_branches(
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[TypeEvidence], T]) -> T:
-    """Return what ``emit`` gives, which begins again as long as its uses of variables show types."""
+    """Return the result of ``emit``, which is restarted as long as uses of variables provide evidence."""
     evidence = TypeEvidence()
     reported = list(diagnostics.problems)
     while True:

@@ -177,7 +177,7 @@ def _may_be_tensor(emitter: Emitter, type: Type) -> bool:
 
 
 def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -> SugaredValue:
-    """``min(a, b)``: of numbers of several types one of them, of others what the operator gives."""
+    """Emit ``min(a, b)``: for numbers of several types a selection of one, for others the operator."""
     operator = ">" if name == "max" else "<"
     for index in range(1, len(values)):
         values[index], values[0] = present_operands(emitter, operator, values[index], values[0], call.range)
@@ -214,7 +214,7 @@ def _all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 
 
 def _of_rows(emitter: Emitter, call: Apply, function: str) -> SugaredValue | None:
-    """``any(x)`` of a Tensor asks its rows, and gives a bool; None of other things."""
+    """Emit ``any(x)`` of a Tensor, a bool, from its rows; None for other values."""
     item = call.only_argument
     if item is None:
         return None

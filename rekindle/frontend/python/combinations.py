@@ -1,4 +1,4 @@
-"""Functions of ``itertools`` that give tuples: one text for each length of them."""
+"""Functions of ``itertools`` that return tuples: one source text for each tuple length."""
 
 import re
 
@@ -6,8 +6,8 @@ _NAME = re.compile(r"(product|combinations|combinations_with_replacement|permuta
 
 
 def made_of_several(name: str) -> str | None:
-    """Return the text of ``product2(xs0, xs1)``, ``combinations3(xs)`` and the like: lists of tuples of so many
-    elements; None for other names."""
+    """Return the source of ``product2(xs0, xs1)``, ``combinations3(xs)`` and the like: lists of tuples of that length;
+    None for other names."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None

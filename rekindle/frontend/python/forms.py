@@ -40,7 +40,7 @@ from rekindle.syntax.views import Apply, BinOp, Expr, Var
 
 
 class TypeOf(StaticValue):
-    """``type(x)``: its name is known, and comparisons with classes are answered; as a value it is refused."""
+    """``type(x)``: its name is known, and comparisons with classes are evaluated; as a value it is rejected."""
 
     description = "the class of a value"
 

@@ -28,7 +28,7 @@ from rekindle.syntax.views import Apply, Var
 
 
 class MappedValue(DerivedIterable):
-    """``map(function, iterable)``: each element is computed where a loop comes to it."""
+    """``map(function, iterable)``: each element is computed when a loop reaches it."""
 
     description = "map"
 
@@ -180,7 +180,7 @@ def keys_and_options(
 
 
 def keys_of(emitter: Emitter, xs: Value, key: SugaredValue | None, range: SourceRange) -> Value:
-    """Return the list of what ``key`` gives for the elements of a list."""
+    """Return the list of the results of ``key`` for the elements of a list."""
     if key is None:
         return xs
     return MappedValue(emitter, key, SimpleValue(xs), spread=False).as_value(range, emitter.graph)
@@ -257,7 +257,7 @@ def _first_by(emitter: Emitter, call: Apply, name: str) -> SugaredValue:
 
 
 def first_by(emitter: Emitter, range: SourceRange, xs: Value, keys: Value, name: str) -> Value:
-    """Return the first element of a list with the smallest key, or with the largest, as ``name`` says."""
+    """Return the first element of a list with the smallest key, or with the largest, depending on ``name``."""
     what = emitter.graph.insert_constant(_said_of_nothing(name), range=range)
     largest = emitter.graph.insert_constant(name == "max", range=range)
     arguments = [SimpleValue(item) for item in (xs, keys, largest, what)]
@@ -285,7 +285,7 @@ def _reduce(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return whether something is a sequence of so many elements, or of at least so many: what a pattern asks."""
+    """Return whether a value is a sequence of the given length, or at least that: the test of a pattern."""
     subject, count, exact = call.inputs
     value = emitter.emit_expression(subject)
     wanted, is_exact = int(count.tree.string(0)), exact.tree.kind == "true"
@@ -298,7 +298,7 @@ def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return what a pattern by position asks an object for."""
+    """Emit the attributes that a positional pattern reads from an object."""
     subject, cls, index = call.inputs
     python = emitter.emit_sugared(cls).python_class(cls.range)
     names: Sequence[str] = getattr(python, "__match_args__", ())
@@ -332,7 +332,7 @@ FORMS: Final[dict[str, FormHandler]] = {
 
 
 def _said_of_nothing(name: str) -> str:
-    """Return what this Python says of ``min([])`` or ``max([])``."""
+    """Return this Python's error message for ``min([])`` or ``max([])``."""
     try:
         max([]) if name == "max" else min([])
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Functions of Python's library, written as programs: each is compiled for what its calls give it.
+"""The prelude of Python's library, written as programs: each function is compiled for the arguments of its calls.
 
 They are what Python's are but for the classes of their errors where the operators that they use raise others.
 """
@@ -45,13 +45,12 @@ _OPERATORS: Final = {
     "indexed": "aten::index",
     "put_indexed": "aten::index_put_",
 }
-"""What the texts call operators: those of dicts that sets do not have, and of Python's library, and
-of subscripts."""
+"""Names of operators in the prelude: those of dicts that sets lack, of Python's library, and of subscripts."""
 
 
 @lru_cache(maxsize=1)
 def _sources() -> dict[str, str]:
-    """Return the text of each function. It is read when it is first asked for."""
+    """Return the source of each function, read when first needed."""
     found: dict[str, str] = {}
     for file in _FILES:
         text = PRELUDE.joinpath(f"{file}.py").read_text(encoding="utf-8")

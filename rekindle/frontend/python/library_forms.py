@@ -1,4 +1,4 @@
-"""Calls of ``itertools``, ``heapq``, ``bisect``, ``functools`` and ``operator`` whose arguments the compiler looks at.
+"""Calls of ``itertools``, ``heapq``, ``bisect``, ``functools`` and ``operator`` whose arguments the compiler inspects.
 
 What they make lists of is a list here at once; what has no end is gone over where a loop stops it.
 """
@@ -37,7 +37,7 @@ _WITH_A_KEY: Final = {
     **{name: f"{name}_by" for name in ("nlargest", "nsmallest")},
     **{name: f"{name}_by" for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")},
 }
-"""Functions that take a key, and those that look at it."""
+"""Functions that take a key, and their implementations with one."""
 
 _LAZY: Final = (MappedValue, IterableTree, RangeValue, InfiniteIterator, IsliceValue)
 
@@ -59,7 +59,7 @@ def _as_list(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Simple
 
 
 def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue]:
-    """Return what a call of Python's function with these parameters is given, by their names."""
+    """Return the arguments of a call of Python's function with these parameters, by name."""
     args, kwargs = emit_sugared_args(emitter, call)
     if len(args) > len(names):
         raise TypeMismatchError(
@@ -84,7 +84,7 @@ def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str
 
 
 def _if_iterable(emitter: Emitter, item: SugaredValue, range: SourceRange) -> SugaredValue:
-    """Return what the compiler alone can iterate over, as a list; anything else as it is."""
+    """Return a compile-time iterable as a list; anything else unchanged."""
     return SimpleValue(list_of(emitter, range, item, None)) if isinstance(item, _LAZY) else item
 
 

@@ -47,11 +47,11 @@ from rekindle.syntax.views import (
 )
 
 _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
-"""Whether the operands change places, and what two equal lists give."""
+"""Whether the operands are exchanged, and the result for two equal lists."""
 
 
 _CHANGED_PLACES: Final = {"+": "+", "*": "*", "==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-"""What ``y operator x`` is that ``x operator y`` is."""
+"""Operators with exchanged operands: ``y operator x`` for ``x operator y``."""
 
 _WHOLE: Final = (INT, BOOL)
 _TYPED_NUMBERS: Final = (INT, FLOAT, COMPLEX)

@@ -1,4 +1,4 @@
-"""What Python has in place of what operators give: tuples for lists, dtypes for ints, None for a list that changed."""
+"""Python's types of operator results: tuples for lists, dtypes for ints, None for a list that changed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def as_python_has_it(kind: str, made: Value) -> Value:
 
 
 def gives_nothing(kind: str, made: Value, itself: NamedValue | None) -> bool:
-    """Return whether Python gives None where the operator gives the list that was changed, or no result."""
+    """Return whether Python returns None where the operator returns the changed list, or no result."""
     if itself is None:
         return False
     if made.type == TupleType(()):

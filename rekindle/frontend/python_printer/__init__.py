@@ -1,4 +1,4 @@
-"""Graphs and types as TorchScript source text: what ``.code`` shows, and what archives hold.
+"""Printer of graphs and types as TorchScript source: for ``.code``, and for archives.
 
 .. code-block:: text
 

@@ -132,7 +132,7 @@ def _container(value: object, type: Type, spell: Spelling, table: ConstantTable)
 
 
 def _type_of(value: object, type: Type) -> Type:
-    """Return the type of a container where the declared one says less: it is Any, or a Union."""
+    """Return the type of a container whose declared type is less specific: Any, or a Union."""
     kind = ListType if isinstance(value, list) else TupleType if isinstance(value, tuple) else DictType
     if isinstance(type, kind):
         return type

@@ -50,7 +50,7 @@ def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> N
 
 
 def _differs_from_library(node: Node) -> bool:
-    """Return whether ``torch.name`` of an archive means something else than this operator of ``aten``."""
+    """Return whether ``torch.name`` of an archive has other semantics than this operator of ``aten``."""
     return "math" in node.attributes or (node.operator is not None and differs_in_archives(node.operator))
 
 
@@ -390,7 +390,7 @@ _SPECIAL: Final[dict[str, _Writer]] = {
     "prim::EnumName": _member("name"),
     "prim::EnumValue": _member("value"),
 }
-"""What has a form of its own. All else is the call of an operator by its name."""
+"""Writers of kinds with a form of their own. All others are calls of an operator by its name."""
 
 _AS_PYTHON_MEANS: Final = {
     "aten::str": "ops.aten.str",
@@ -398,5 +398,5 @@ _AS_PYTHON_MEANS: Final = {
     "aten::percentFormat": "ops.aten.percentFormat",
     "prim::Print": "ops.prim.Print",
 }
-"""Text to be read back says by these names that it means what Python means: ``str(x)`` of an archive is
-``archive::str``. ``torch.jit`` takes both for the same."""
+"""Names of operators with Python's semantics in text to be read back: ``str(x)`` of an archive is ``archive::str``.
+``torch.jit`` does not distinguish them."""

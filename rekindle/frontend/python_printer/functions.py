@@ -16,7 +16,8 @@ from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import ANY, NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number
 
 _LONG_LINE: Final = 40
-"""An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
+"""Number of characters of an expression, including indentation, from which it becomes a variable before it is used in
+another."""
 
 
 class FunctionPrinter:
@@ -44,14 +45,14 @@ class FunctionPrinter:
         self.names = names
         self.inlined: set[Node] = set()
         self._written: dict[Value, str | TaggedText] = {}
-        """What each value is called: a variable, or the expression that computes it."""
+        """Text of each value: a variable, or the expression that computes it."""
         self._split_up_to: dict[Node, int] = {}
         self._annotated: set[Value] = set()
 
     # ------------------------------------------------------------------------------------------------------- values
 
     def use(self, value: Value) -> str | TaggedText:
-        """Return what ``value`` is called where it is used."""
+        """Return the text of ``value`` at its use."""
         return self._written[value]
 
     def uses(self, values: Sequence[Value]) -> list[str | TaggedText]:
@@ -61,7 +62,7 @@ class FunctionPrinter:
         self._written[value] = written
 
     def name(self, values: Sequence[Value]) -> None:
-        """Give each a variable, called as the author called it where that is known."""
+        """Assign a variable to each value, with the author's name if it is known."""
         for value in values:
             self.assign(value, self.names.fresh(as_identifier(value.base_name) if value.has_name else "_"))
 
@@ -328,8 +329,8 @@ class FunctionPrinter:
 
 
 def _is_cast(target: Value, value: Value) -> bool:
-    """Return whether a branch has to say the type of what it assigns, which no annotation can: an Any, a Scalar that is
-    given a number of a single type, a tuple of numbers that is given one of narrower types."""
+    """Return whether a branch needs a cast to the type of an assigned value, which no annotation can express: an Any, a
+    Scalar that gets a number of a single type, a tuple of numbers that gets one of narrower types."""
     if isinstance(target.type, TupleType):
         return value.type != target.type and any(map(is_open_number, target.type.elements))
     return target.type in (NUMBER, ANY) and value.type != target.type
@@ -357,7 +358,7 @@ def _constants(block: Block) -> dict[Node, None]:
 
 
 def _is_for(node: Node) -> bool:
-    """Return whether a loop counts (``for``) or asks a condition (``while``).
+    """Return whether a loop counts (``for``) or tests a condition (``while``).
 
     Raises:
         UnsupportedError: it does both: no statement does.

@@ -1,4 +1,4 @@
-"""Operators that stand for functions of Python's library, as archives say them: by what TorchScript has.
+"""Operators of Python's library in archives: expressed by TorchScript's operators.
 
 ``torch.tensor(x, dtype=7)`` will not do: TorchScript rounds ``x`` to the default dtype on the way.
 """

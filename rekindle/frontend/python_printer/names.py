@@ -26,10 +26,10 @@ from rekindle.ir.types import (
 )
 
 NamedType: TypeAlias = "ClassType | InterfaceType | EnumType | TupleType | FunctionType"
-"""What has a definition of its own in an archive. A TupleType is one if it has a name."""
+"""Types that have a definition in an archive. A TupleType is one if it has a name."""
 
 TypeNames = Callable[[NamedType], str]
-"""What a named type is called in the text."""
+"""Function that returns the name of a named type in the text."""
 
 _RESERVED: Final = frozenset(
     {
@@ -103,7 +103,7 @@ def named_types_in(type: Type) -> Iterator[NamedType]:
 
 
 def spell(type: Type, name_of: TypeNames) -> str:
-    """Return ``type`` as it is written in source: ``Optional[List[__torch__.m.Net]]``."""
+    """Return ``type`` as source: ``Optional[List[__torch__.m.Net]]``."""
     named = as_named(type)
     if named is not None:
         return name_of(named)

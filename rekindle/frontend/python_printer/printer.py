@@ -119,7 +119,7 @@ class PythonPrinter:
     # ---------------------------------------------------------------------------------------------------- functions
 
     def print_function(self, record: GraphFunction, basename: str | None = None) -> None:
-        """``def f(x: Tensor, …) -> Tensor:`` and its body, under another name if one is given.
+        """Print ``def f(x: Tensor, …) -> Tensor:`` and its body, under another name if one is given.
 
         Raises:
             UnsupportedError: the function has what no source can say.
@@ -157,9 +157,9 @@ class PythonPrinter:
         self._out.range = UNKNOWN_RANGE
 
     def _needed_behind_defaults(self, record: GraphFunction) -> int:
-        """Return how many parameters come before the last that must be given, if one before it need not be: no reader
-        knows parameters that are passed by keyword only. Calls in the text pass all; only those of modules are called
-        from outside of it."""
+        """Return the number of parameters before the last required one, if an earlier one is optional: readers do not
+        support keyword-only parameters. Calls in the text pass all; only those of modules are called from outside of
+        it."""
         arguments = record.schema.arguments
         needed = max((index for index, argument in enumerate(arguments) if not argument.has_default), default=0)
         if not any(argument.has_default for argument in arguments[:needed]):
@@ -198,8 +198,8 @@ def _as_declared(value: object, type: Type, size: int | None = None) -> object:
 
 
 def without_builtin_calls(graph: Graph) -> Graph:
-    """Return ``graph``, or a copy in which calls of functions that come with this package have given way to what they
-    do: no reader has these functions."""
+    """Return ``graph``, or a copy in which calls of this package's functions are inlined: readers do not have these
+    functions."""
     if not any(_calls_builtin(node) for node in graph.all_nodes()):
         return graph
     copy = graph.copy()

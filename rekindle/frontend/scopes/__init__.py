@@ -1,4 +1,4 @@
-"""Scopes: what each name means where the emitter is.
+"""Scopes: the bindings of names at the emitter's position.
 
 An :class:`~rekindle.frontend.scopes.environment.Environment` is a stack of
 :class:`~rekindle.frontend.scopes.frames.EnvironmentFrame`, one for each block of control flow. Conditions narrow

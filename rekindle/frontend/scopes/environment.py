@@ -1,4 +1,5 @@
-"""What each name means at a place in the program: a stack of frames, one for each block of control flow.
+"""Environment: the bindings of names at a place in the program, as a stack of frames, one for each block of control
+flow.
 
 A variable that holds a value of the graph is not bound to the value itself: assigning emits
 ``prim::Store[name=x](%v)``, reading emits ``prim::Load[name=x]()``, and the conversion to SSA finds out which store
@@ -78,7 +79,7 @@ class Environment:
         self.narrowed: dict[str, Type] = {}
         """The types that variables had before a check showed that they are not None."""
         self.own_names: Callable[[], set[str]] = set
-        """The names that the function assigns anywhere: to it they never mean what is around it."""
+        """Names that the function assigns anywhere: they never refer to enclosing variables."""
         self.private_names: Callable[[], frozenset[str]] = frozenset
         """The variables that alone hold their containers."""
         self.guarded: set[str] = set()
@@ -108,7 +109,7 @@ class Environment:
         return frame
 
     def hidden_variable(self, name: str) -> str:
-        """Return a variable that no name of the program means."""
+        """Return a variable that no name of the program refers to."""
         self._hidden_count += 1
         return f"${self._hidden_count}.{name}"
 
@@ -122,7 +123,7 @@ class Environment:
     # ----------------------------------------------------------------------------------------- reading
 
     def lookup(self, name: str, range: SourceRange) -> SugaredValue:
-        """Return what ``name`` means here.
+        """Return the sugared value of ``name``.
 
         Raises:
             UndefinedNameError: nothing.
@@ -161,7 +162,7 @@ class Environment:
         return found
 
     def is_builtin(self, name: str, range: SourceRange) -> bool:
-        """Return whether ``name`` means here what Python itself has under it."""
+        """Return whether ``name`` refers to Python's builtin here."""
         if self.is_own(name):
             return False
         return self.find_local(name) is None and self.resolver.resolve_value(name, range, self.graph) is None
@@ -173,7 +174,7 @@ class Environment:
         return variable in self.private_names()
 
     def is_own(self, name: str) -> bool:
-        """Return whether ``name`` means a variable of the function, whatever it means around it."""
+        """Return whether ``name`` refers to a variable of the function, whatever it refers to around it."""
         return self.graph.follows_python and (self.frame.variable(name) != name or name in self.own_names())
 
     def may_be_unassigned(self, name: str, variable: str) -> bool:
@@ -298,7 +299,7 @@ class Environment:
                 self.frame.types[name] = type
 
     def set_flag(self, variable: str, assigned: Value, range: SourceRange) -> None:
-        """Say whether the variable has been assigned, after it was stored."""
+        """Set the flag of whether the variable has been assigned, after it was stored."""
         self._insert_store(FLAG + variable, range, assigned)
         self.has_flags = True
 
@@ -323,12 +324,11 @@ class Environment:
         self.frame.set_partial(self.frame.variable(name), partial)
 
     def find_local(self, name: str) -> SugaredValue | None:
-        """Return what an assignment in the program has made of ``name``."""
+        """Return the sugared value that the program has assigned to ``name``."""
         return self.find_variable(self.frame.variable(name), name)
 
     def find_variable(self, variable: str, name: str) -> SugaredValue | None:
-        """Return what the variable, which the program calls ``name``, holds here; None where nothing has assigned
-        it."""
+        """Return the value of the variable, which the program calls ``name``; None if it is unassigned."""
         frame = self.frame.find(variable)
         if frame is None:
             return None
@@ -357,7 +357,7 @@ class Environment:
     # --------------------------------------------------------------------------------------- assigning
 
     def assign(self, name: str, range: SourceRange, value: SugaredValue, annotated: Type | None = None) -> None:
-        """Let ``name`` mean ``value`` from here on. ``annotated`` is the type that the assignment declares.
+        """Bind ``name`` to ``value`` from here on. ``annotated`` is the type that the assignment declares.
 
         Raises:
             TypeMismatchError: the variable has another type.
@@ -498,7 +498,7 @@ class Environment:
                 self.evidence.learn_widened(outermost.loop, variable, wider)
 
     def widen_carried(self, loop: SourceRange) -> None:
-        """Give the variables that the loop carries the types that its body has been found to need."""
+        """Widen the variables that the loop carries to the types that its body requires."""
         for variable, type in self.evidence.widened.get((loop.start, loop.end), {}).items():
             known = self.frame.find_type(variable)
             if known is not None and known != type:
@@ -625,7 +625,7 @@ class Environment:
         self.frame.sugared[name] = ERROR_VALUE
 
     def define_static(self, name: str, value: SugaredValue) -> None:
-        """Let ``name`` mean ``value`` in this block, whatever it means around it."""
+        """Bind ``name`` to ``value`` in this block, whatever it refers to around it."""
         name = self.frame.variable(name)
         self.frame.types.pop(name, None)
         self.frame.sugared[name] = value
@@ -645,7 +645,7 @@ class Environment:
 
 
 _LONGEST_TYPE: Final = 500
-"""How long the text of a type may become that a loop makes of itself: ``x = [x]``."""
+"""Maximum length of the text of a type that a loop grows: ``x = [x]``."""
 
 
 def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
@@ -669,7 +669,7 @@ def _is_wide(type: Type) -> bool:
 
 
 def _joined_number(type: Type) -> Type | None:
-    """Return what the members of a Union of numbers join to; None for any other type."""
+    """Return the common type of the members of a Union of numbers; None for any other type."""
     if not is_open_number(type):
         return None
     return functools.reduce(lambda one, other: join_numbers(one, other) or one, union_members(type))
@@ -700,8 +700,7 @@ def _is_assumed_list(expected: Type, actual: Type) -> bool:
 
 
 def is_meaningful(name: str) -> bool:
-    """Return whether a value may be named so: not a temporary of the compiler, not ``_`` or ``_1``, which mean nothing
-    to a reader."""
+    """Return whether a value may have this name: not a temporary of the compiler, nor ``_`` or ``_1``."""
     if not name or name[0] == "$":
         return False
     if name == "_":

@@ -20,9 +20,9 @@ class LoopScope:
 
     tree: Tree
     names: set[str]
-    """What its statement assigns."""
+    """Names that its statement assigns."""
     frame: EnvironmentFrame
-    """What is known around it."""
+    """The enclosing frame."""
     tries: dict[str, frozenset[int]]
     """The ``try`` statements in it, by the names that their bodies assign."""
     wanted: dict[str, SourceRange] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class EnvironmentFrame:
     allows_any_type: bool = False
     """Whether variables from outside may become anything: what the block is was not understood."""
     known_none: set[str] = field(default_factory=set)
-    """Variables that are None here, though their types say more."""
+    """Variables that are None here, though their types are wider."""
     annotated: dict[str, Type] = field(default_factory=dict)
     """The variables that the program annotates here, by the types that they are declared with."""
     loop: tuple[int, int] | None = None
@@ -70,7 +70,7 @@ class EnvironmentFrame:
         return None
 
     def find_partial(self, name: str) -> Partial | None:
-        """Return what is known of a variable that may not have been assigned; None for others."""
+        """Return the facts about a variable that may be unassigned; None for others."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
@@ -96,7 +96,7 @@ class EnvironmentFrame:
         return None if frame is None else frame.types.get(name)
 
     def has_given_up(self, name: str) -> bool:
-        """Return whether the statement that gave ``name`` its meaning here could not be compiled."""
+        """Return whether the statement that binds ``name`` here could not be compiled."""
         frame = self.find(name)
         return frame is not None and frame.sugared.get(name) is ERROR_VALUE
 
@@ -137,7 +137,7 @@ class EnvironmentFrame:
         return None
 
     def variable(self, name: str) -> str:
-        """Return the variable that ``name`` means here: itself, unless a comprehension has one of its own."""
+        """Return the variable that ``name`` refers to here: itself, unless a comprehension has one of its own."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.hidden:

@@ -1,4 +1,4 @@
-"""What a condition says of the types of variables: ``if x is not None`` makes an ``Optional[T]`` a ``T`` within."""
+"""Type refinement by conditions: ``if x is not None`` refines an ``Optional[T]`` to a ``T`` within."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rekindle.ir.graph import Value
 from rekindle.ir.types import NONE, OptionalType, Type, unify, union
 
 KNOWN_NONE: Final[Type] = OptionalType(NONE)
-"""Said of a variable that is None: its type stays what it is, and nothing is to be taken out of it."""
+"""Refinement of a variable that is None: its type is unchanged, and it is not unwrapped."""
 
 
 @dataclass(slots=True)
@@ -31,14 +31,14 @@ class RefinementSet:
 
 
 def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
-    """Return what is true of a variable if one of two facts holds and it is not known which."""
+    """Return the refinements that hold if one of two holds, and it is not known which."""
     both = [name for name in a if name in b and (a[name] == KNOWN_NONE) == (b[name] == KNOWN_NONE)]
     return {name: unify(a[name], b[name]) or union((a[name], b[name])) for name in both}
 
 
 @dataclass(slots=True)
 class CondValue:
-    """A condition: its bool value, what it says of types, and whether the compiler knows it (``static``).
+    """A condition: its bool value, its type refinements, and whether the compiler knows it (``static``).
 
     Of an ``if`` whose condition is static only the branch that is taken is compiled, which is how programs adapt to
     their configuration.

@@ -29,7 +29,7 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, unify
 
 FLAG: Final = "$assigned."
-"""What the flag of a variable is called, before the variable's name."""
+"""Prefix of the name of a variable's flag."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -70,7 +70,7 @@ def unassigned_text(name: str, *, is_free: bool) -> tuple[str, str]:
 
 
 def stored_types(block: Block) -> dict[str, Type]:
-    """Return what the variables are that ``block`` assigns, the blocks within it included."""
+    """Return the types of the variables that ``block`` assigns, including its inner blocks."""
     found: dict[str, Type] = {}
     for node in block.all_nodes():
         if node.kind == "prim::Store":
@@ -148,7 +148,7 @@ def _both(a: _State, b: _State) -> _State:
 
 @dataclass(slots=True)
 class _Loop:
-    """What is certainly assigned where the body of a loop is left early."""
+    """Variables that are definitely assigned at early exits of a loop's body."""
 
     broken: _State = None
     continued: _State = None

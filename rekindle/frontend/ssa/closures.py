@@ -25,7 +25,7 @@ _REPEATABLE: Final = ("prim::Constant", "prim::Uninitialized")
 
 
 def lift_closures(graph: Graph) -> None:
-    """Give every node of :data:`CLOSURES` that has a block a graph instead, and what the block uses as its inputs."""
+    """Replace the block of every node of :data:`CLOSURES` by a graph, with the captured values as its inputs."""
     _lift_within(graph.block)
 
 

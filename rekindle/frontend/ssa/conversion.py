@@ -136,7 +136,7 @@ def _visit_if(node: Node, scope: _Scope) -> None:
 
 
 def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) -> Value:
-    """Return what a variable is at the end of a branch of ``node``, which no one may get to.
+    """Return the value of a variable at the end of a branch of ``node``, which may be unreachable.
 
     Under ``forget`` the value does not count, though the branch may know one.
     """

@@ -274,7 +274,7 @@ def _visible_values(block: Block) -> Iterator[Value]:
 
 
 def _joined_status(then: _Status, otherwise: _Status) -> _Status:
-    """Return the status of an ``if``. A branch that throws does as the other one does: no one sees the difference."""
+    """Return the status of an ``if``. A branch that throws gets the status of the other one, which is unobservable."""
     if then is _Status.THROWS:
         return otherwise
     if otherwise is _Status.THROWS or then is otherwise:

@@ -100,7 +100,7 @@ _IN_PLACE: Final[dict[str, str]] = {
     "<<": "aten::__ilshift__",
     ">>": "aten::__irshift__",
 }
-"""What ``x op= y`` does to a tensor, and to a list where it is ``+`` or ``*``."""
+"""Operators of ``x op= y`` for a tensor, and for a list with ``+`` or ``*``."""
 
 
 def emit_assign(emitter: Emitter, statement: Assign) -> None:
@@ -139,7 +139,7 @@ def _assign_to_each(emitter: Emitter, targets: Sequence[Expr], value: Expr) -> N
 
 
 def _declared(emitter: Emitter, annotation: Expr) -> Type | None:
-    """Return the type that the annotation of a variable means; None where it means what only Python has."""
+    """Return the type of a variable's annotation; None if it is a type that only Python has."""
     try:
         return parse_type_expression(annotation, emitter.resolver)
     except UndefinedNameError:
@@ -345,7 +345,7 @@ def assign_targets(
 
 
 def assign(emitter: Emitter, target: Expr, value: SugaredValue, range: SourceRange) -> None:
-    """Assign what ``value`` means to one target; ``range`` is the place of the value."""
+    """Assign the sugared value ``value`` to one target; ``range`` is the location of the value."""
     kind = target.tree.kind
     if kind == Var.KIND:
         name = Var(target.tree).name.name
@@ -391,7 +391,7 @@ def _unpack(emitter: Emitter, targets: Sequence[Expr], value: SugaredValue, rang
 
 
 def _unpack_list(emitter: Emitter, targets: Sequence[Expr], star: int, xs: SimpleValue, range: SourceRange) -> None:
-    """``a, *b, c = xs`` of a list: its length is asked, and what is left between becomes a list."""
+    """Emit ``a, *b, c = xs`` of a list: check its length, and collect the middle in a list."""
     graph, least = emitter.graph, len(targets) - 1
     length = emitter.insert("aten::len", range, xs.value)
     least_value, star_value = emitter.literal(least, range), emitter.literal(star, range)
@@ -415,7 +415,7 @@ def _assign_rest(emitter: Emitter, starred: Starred, rest: Value, range: SourceR
 
 
 def _starred_list(emitter: Emitter, values: Sequence[Value], range: SourceRange) -> Value:
-    """Return what a starred target holds: a list, as in Python; for TorchScript a tuple where the types differ."""
+    """Return the value of a starred target: a list, as in Python; for TorchScript a tuple if the types differ."""
     if not values:
         return emitter.insert_node("prim::EmptyListLiteral", range, [], [ListType(TENSOR)]).output
     types = [unshaped(value.type) for value in values]

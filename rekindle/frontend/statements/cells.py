@@ -53,7 +53,7 @@ class TryBody:
 
     node: Node
     outer: EnvironmentFrame
-    """What is known around it."""
+    """The enclosing frame."""
     loop: LoopKind
     """The enclosing loop, which its jumps leave or continue."""
     cells: dict[str, VariableCell] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class TryBody:
     flags: dict[str, VariableCell] = field(default_factory=dict)
     """Whether it has, for each of them."""
     assigned: dict[str, Type] = field(default_factory=dict)
-    """What the variables are that the body may assign and that are not known around it."""
+    """Types of the variables that the body may assign and that are undefined around it."""
 
     def note(
         self,
@@ -82,8 +82,8 @@ class TryBody:
         range: SourceRange,
         assigned: Value | None = None,
     ) -> None:
-        """``value`` is assigned to the variable ``name``, which may be one from around the body. ``assigned`` says at
-        run time whether it really is; None: it is."""
+        """Record the assignment of ``value`` to the variable ``name``, which may be a captured one. ``assigned`` is
+        whether it is assigned at run time; None: it is."""
         known = self.outer.find_type(name)
         if known is None:
             if name in self.observed:

@@ -1,4 +1,4 @@
-"""Loops over what their bodies change.
+"""Loops over containers that their bodies change.
 
 Of a list that the body may make longer or shorter, under whatever name, the length is asked before each iteration:
 
@@ -89,8 +89,7 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
 
 
 def error_of(type: Type) -> tuple[str, str]:
-    """Return what Python says where a container of the type has been changed within a loop over it, and the class of
-    that."""
+    """Return Python's error message for a container that changes during a loop over it, and the error's class."""
     python = type.python.partition(":")[0] if isinstance(type, (DictType, ListType)) else ""
     said = {
         "deque": "deque mutated during iteration",
@@ -204,7 +203,7 @@ def _is_made(node: Node) -> bool:
 
 
 def _is_made_within(value: Value, body: Block) -> bool:
-    """Return whether ``value`` is a container that the same iteration has made, so that it is not the one gone over."""
+    """Return whether ``value`` is a container made in the same iteration, so that it is not the iterated one."""
     node: Node | None = _source(value).node
     if node is None or node.kind != "prim::Load":
         return node is not None and body.contains(node) and _is_made(node)

@@ -134,7 +134,8 @@ _STATIC: Final = frozenset({"hasattr", "isinstance", "is_scripting", "is_tracing
 
 
 def asks_compiler(expr: Expr) -> bool:
-    """Return whether ``expr`` calls what the compiler answers, so that a branch may be meant for it not to see."""
+    """Return whether ``expr`` calls a function that the compiler evaluates, so that a branch may be meant not to be
+    compiled."""
     for tree in expr.tree.walk():
         if tree.kind == Apply.KIND:
             callee = Apply(tree).callee

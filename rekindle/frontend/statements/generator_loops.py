@@ -1,4 +1,5 @@
-"""What computes the elements of a generator one by one: ``any``, ``next``, ``in``, ``zip`` and ``enumerate`` of one."""
+"""Loops that compute the elements of a generator one by one: for ``any``, ``next``, ``in``, ``zip`` and
+``enumerate``."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _CONSTANT: Final = frozenset({Const.KIND, "true", "false", "none", "string_liter
 
 
 class GeneratedValue(DerivedIterable):
-    """``(element for target in iterable)``: each element is computed where a loop comes to it."""
+    """``(element for target in iterable)``: each element is computed when a loop reaches it."""
 
     description = "a generator"
 
@@ -65,7 +66,7 @@ def _kept_source(emitter: Emitter, iterable: Expr) -> Expr:
 
 
 def elements_of(emitter: Emitter, expr: Expr) -> SugaredValue:
-    """Return what ``expr`` iterates over, beside others. Elements of generators are computed where their turn comes.
+    """Return the iterable ``expr`` for a loop over several. Elements of generators are computed in order, when needed.
 
     Raises:
         UnsupportedError: they have effects, and could only be computed beforehand.
@@ -157,8 +158,8 @@ def among_generated(emitter: Emitter, expr: BinOp, generator: GeneratorExpr) -> 
 
 
 def has_effects(node: Node, result: Value) -> bool:
-    """Return whether a node does more than compute values, as far as is known. Writing to ``result`` does not count,
-    and a warning may come early."""
+    """Return whether a node may have effects beyond computing values. Writing to ``result`` does not count, and
+    warnings may be moved."""
     operator = node.operator
     if node.kind == "prim::CallMethod" or (operator and operator.has_side_effects and node.kind != "aten::warn"):
         return True

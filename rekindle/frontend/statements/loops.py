@@ -278,7 +278,7 @@ def _run_loop(
 
 
 def _heed_changes(emitter: Emitter, node: Node, iterator: SugaredValue, range: SourceRange) -> None:
-    """Ask for the lengths of what the body of the loop may make longer or shorter."""
+    """Emit tests of the lengths of containers that the body of the loop may extend or shorten."""
     asks_again = False
     for value in iterator.gone_over:
         container = underlying_dict(value) or value
@@ -559,7 +559,7 @@ def each(emitter: Emitter, range: SourceRange, iterator: SugaredValue, body: Cal
 
 
 def check_jump(emitter: Emitter, word: str, range: SourceRange) -> None:
-    """Refuse ``break`` and ``continue`` where they have no loop, or one that is unrolled."""
+    """Reject ``break`` and ``continue`` outside of a loop, or in one that is unrolled."""
     if emitter.loop is LoopKind.NONE:
         raise UnsupportedError(f"'{word}' is outside of a loop", range)
     if emitter.loop is LoopKind.UNROLLED:

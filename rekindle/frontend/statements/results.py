@@ -1,4 +1,4 @@
-"""What a function returns, as it declares it."""
+"""Conversion of returned values to the declared result type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rekindle.syntax.views import Return
 
 
 def as_declared(emitter: Emitter, value: Value, declared: Type, statement: Return) -> Value:
-    """Return what is returned, as the function declares it."""
+    """Return the returned value, converted to the declared type."""
     if number_beside_tensor(value.type) is not None and without_none(declared) == TENSOR:
         value = emitter.present(value, statement.range, _other_result(value.type, declared))
     value = as_declared_bool(emitter.graph, value, declared, statement.range)

@@ -1,4 +1,4 @@
-"""Emit statements: each is tried, and what is wrong with one does not keep the others from being looked at."""
+"""Emit statements, with error recovery: an error in one does not prevent the emission of the others."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ from rekindle.syntax.views import (
 )
 
 _NOT_COMPILED: Final = "builtins.RuntimeError"
-"""What is raised where a branch is reached that was not compiled."""
+"""Class of the error that is raised in a branch that was not compiled."""
 
 
 class _AssertionFailure(Expr):
-    """What a failed ``assert`` raises: ``(assertion_failure (option message))``. The emitter alone makes it."""
+    """The exception of a failed ``assert``: ``(assertion_failure (option message))``. Only the emitter makes it."""
 
     __slots__ = ()
     KIND = "assertion_failure"

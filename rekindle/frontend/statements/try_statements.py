@@ -1,4 +1,4 @@
-"""``try``: what is tried runs in a graph of its own, and says how it was left.
+"""``try`` statements: the body runs in a graph of its own, which returns how it was left.
 
 .. code-block:: text
 
@@ -133,8 +133,8 @@ def emit_try(emitter: Emitter, statement: Try) -> None:
 
 
 def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
-    """Return what is left to do of a ``try`` that begins with imports: the compiler makes them, and knows whether a
-    handler runs. None where it begins otherwise."""
+    """Return the rest of a ``try`` that begins with imports: the compiler executes them, and knows whether a handler
+    runs. None for others."""
     imports = list(takewhile(lambda each: each.tree.kind == LocalImport.KIND, statement.body))
     if not imports:
         return None
@@ -263,7 +263,7 @@ def _lose_outer(emitter: Emitter, handler: Handler) -> None:
 
 
 def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
-    """Return what ``emit`` emits, tried: a part of the statement."""
+    """Emit the body of a ``try``: a part of the statement."""
     environment, range = emitter.environment, statement.range
     node = emitter.insert_node("prim::Try", range, [], [INT, ANY])
     block = node.add_block()
@@ -353,7 +353,7 @@ def _restore_partial(emitter: Emitter, attempt: TryBody, range: SourceRange) -> 
 
 
 def _define(emitter: Emitter, attempt: TryBody, range: SourceRange, but: set[str] | None = None) -> None:
-    """Control came to the end of the body: all variables hold what they did there, ``but`` those."""
+    """Define the variables at the end of the body, which was reached: all hold its values, ``but`` those."""
     for name, type in attempt.new.items():
         if but is not None and name in but:
             continue

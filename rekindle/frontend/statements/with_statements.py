@@ -1,4 +1,4 @@
-"""What a with statement needs of its object."""
+"""Requirements of a with statement on its object."""
 
 from __future__ import annotations
 

@@ -49,11 +49,11 @@ class CallSite:
 
 
 class SugaredValue:
-    """What an expression means to the compiler. Every request that a kind does not answer is refused by name."""
+    """The compile-time value of an expression. A request that a kind does not support is rejected by name."""
 
     @property
     def description(self) -> str:
-        """What the value is, for messages: ``a module``, ``the function 'f'``."""
+        """Description of the value for messages: ``a module``, ``the function 'f'``."""
         return type(self).__name__
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
@@ -81,7 +81,7 @@ class SugaredValue:
         return None
 
     def may_widen_attribute(self, name: str) -> bool:
-        """Return whether an assignment may give the slot ``name`` a wider type."""
+        """Return whether an assignment may widen the type of the slot ``name``."""
         return False
 
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
@@ -137,7 +137,7 @@ class SugaredValue:
         return self.call(CallSite(range, graph, values, named, targets))
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
-        """Return what another function has to be given to know this."""
+        """Return the flattened value, to pass to another function."""
         raise UnsupportedError(f"{self.description} cannot be passed to a function", range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
@@ -150,7 +150,7 @@ class SugaredValue:
         return []
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        """Return what a loop over this goes over: something with a length and items, or with a static length."""
+        """Return the iterable of a loop over this: something with a length and items, or with a static length."""
         raise UnsupportedError(f"{self.description} cannot be iterated over", range)
 
     @property
@@ -183,7 +183,7 @@ class StaticValue(SugaredValue):
 
     @property
     def identity(self) -> Hashable:
-        """What makes two of these the same."""
+        """Key of two equal ones."""
         return self
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
@@ -202,20 +202,20 @@ class Resolver(Protocol):
     archive."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
-        """Return what ``name`` means, or None."""
+        """Return the sugared value of ``name``, or None."""
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
-        """Return the type that ``name`` (it may be dotted) means, or None."""
+        """Return the type that ``name`` (it may be dotted) refers to, or None."""
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue | None:
-        """Return what an import within a function means; None where programs cannot import."""
+        """Return the sugared value of an import within a function; None if imports are unsupported."""
 
     def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue | None:
-        """Return what a class within a function means; None where functions cannot define any."""
+        """Return the sugared value of a class within a function; None if local classes are unsupported."""
 
 
 class EmptyResolver:
-    """Knows no names, and refuses imports and classes."""
+    """Resolves no names, and rejects imports and classes."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         return None
@@ -231,7 +231,7 @@ class EmptyResolver:
 
 
 class ChainResolver:
-    """Asks several resolvers in turn."""
+    """Tries several resolvers in turn."""
 
     def __init__(self, *resolvers: Resolver) -> None:
         self.resolvers = resolvers

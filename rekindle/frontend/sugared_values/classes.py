@@ -1,5 +1,4 @@
-"""Script classes while a program is compiled: calls of a class make objects, and ``__init__`` says what
-attributes these have."""
+"""Script classes at compile time: a call of a class makes an object, and ``__init__`` determines its attributes."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from rekindle.ir.types import TENSOR, ClassType, Type, unshaped
 def construct(
     type: ClassType, range: SourceRange, graph: Graph, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> SugaredValue:
-    """Emit ``type(args, kwargs)``: an object with the attributes that the body of its class gives, then the call of its
+    """Emit ``type(args, kwargs)``: an object with the attributes of the class body, then the call of its
     ``__init__``."""
     init = type.methods.get("__init__")
     if init is None and type.is_incomplete:

@@ -1,4 +1,4 @@
-"""Interfaces as they are written: classes whose methods have a signature and no body."""
+"""Declarations of interfaces: classes whose methods have a signature and no body."""
 
 from __future__ import annotations
 

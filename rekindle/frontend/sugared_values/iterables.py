@@ -1,4 +1,4 @@
-"""What a loop can go over besides values of the graph: ``range``, ``zip``, ``enumerate``."""
+"""Iterables of loops other than values of the graph: ``range``, ``zip``, ``enumerate``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rekindle.ir.types import INT, ListType, Type
 
 
 class IterableValue(SugaredValue):
-    """What a loop goes over as it is."""
+    """An iterable that a loop iterates directly."""
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return self
 
 
 class DerivedIterable(IterableValue):
-    """Elements that are computed from those of ``source``, each where a loop comes to it."""
+    """Elements computed from those of ``source``, each when a loop reaches it."""
 
     source: SugaredValue
 

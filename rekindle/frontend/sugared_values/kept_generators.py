@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KeptIterator(StaticValue):
-    """What a variable holds that is used up by the first who goes over it: ``zip(xs, ys)``."""
+    """An iterator in a variable, which the first loop over it consumes: ``zip(xs, ys)``."""
 
     description = "an iterator"
 
@@ -47,7 +47,7 @@ class KeptIterator(StaticValue):
         self.taken = range
 
     def _is_within_a_loop(self) -> bool:
-        """Return whether a loop that began after it was made asks for its elements again and again."""
+        """Return whether a loop that began after its creation uses its elements repeatedly."""
         frame: EnvironmentFrame | None = self.emitter.environment.frame
         while frame is not None and frame is not self.made_in:
             if frame.is_loop_body:
@@ -113,8 +113,8 @@ class KeptGenerator(KeptIterator):
 
 
 class KeptCall(KeptIterator):
-    """An iterator of ``itertools`` that a variable holds: the call, whose arguments have been evaluated, is made where
-    the elements are asked for."""
+    """An iterator of ``itertools`` in a variable: the call, with evaluated arguments, runs when the elements are
+    needed."""
 
     static_length = None
     must_unroll = False

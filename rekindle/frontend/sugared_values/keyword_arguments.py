@@ -1,4 +1,4 @@
-"""What ``**kwargs`` stands for within a function: a dict of which the compiler knows the keys."""
+"""``**kwargs`` within a function: a dict with keys known at compile time."""
 
 from __future__ import annotations
 

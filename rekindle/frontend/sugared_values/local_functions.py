@@ -36,7 +36,7 @@ def local_names(definition: Def) -> set[str]:
 
 
 def nonlocal_names(definition: Def) -> set[str]:
-    """Return the variables around the function that it says it assigns."""
+    """Return the enclosing variables that the function declares nonlocal."""
     return _nonlocal_names(_trees_of(definition))
 
 
@@ -45,7 +45,7 @@ def _nonlocal_names(trees: list[Tree]) -> set[str]:
 
 
 def _trees_of(definition: Def) -> list[Tree]:
-    """Return what the body of the function is made of, without what is in functions within it."""
+    """Return the trees of the function's body, without those of inner functions."""
     return [tree for statement in definition.body for tree in walk_scope(statement.tree)]
 
 
@@ -78,13 +78,12 @@ def runs_in_place(definition: Def) -> bool:
 
 
 def default_of(name: str) -> str:
-    """Return what the default of the parameter ``name`` is called within a function that calls itself."""
+    """Return the name of the default of the parameter ``name`` within a recursive function."""
     return f"${name}"
 
 
 def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction | None:
-    """Return what the name of a local function means within itself, once what it is given has been assigned; None where
-    it does not name itself."""
+    """Return the sugared value of a local function's own name within its body; None if it is not recursive."""
     definition = function.definition
     free = free_names(definition)
     if definition.name.name not in free:
@@ -191,7 +190,7 @@ class LocalFunction(SugaredFunction):
 
 
 class PassedFunction(SugaredValue):
-    """A local function on its way into another one, with what the variables around it mean there."""
+    """A local function that is passed to another one, with its captured variables as values there."""
 
     def __init__(
         self, function: GenericFunction, around: Mapping[str, SugaredValue], defaults: Mapping[str, SugaredValue]

@@ -59,7 +59,7 @@ class RuntimeDispatch(SugaredFunction):
         return SimpleValue(self._branch(range, graph, call))
 
     def _branch(self, range: SourceRange, graph: Graph, emit: Callable[[SugaredValue], Value]) -> Value:
-        """Return what ``emit`` gives for the item that is chosen."""
+        """Return the result of ``emit`` for the selected item."""
         result: Type | None = None
         for make in self.makes:
             # What the branches have in common, found out in a place that is thrown away.
@@ -93,7 +93,7 @@ class RuntimeDispatch(SugaredFunction):
         return node.add_output(result)
 
     def _is(self, index: int, range: SourceRange, graph: Graph) -> Value:
-        """Return whether the item at ``index`` is meant, which a negative number can mean, too."""
+        """Return whether the item at ``index`` is selected, possibly by a negative number."""
         if self.key.type == STRING:
             return graph.insert("aten::eq", [self.key, self.names[index]], range=range)
         assert self.key.type == INT

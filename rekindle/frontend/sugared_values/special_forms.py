@@ -59,11 +59,11 @@ _MIRRORED: Final = {
     "__le__": "__ge__",
     "__ge__": "__le__",
 }
-"""Comparisons that ask the operand on the right have no names of their own."""
+"""Reflected comparisons, whose methods have no names of their own."""
 
 
 class MagicMethod(StaticValue):
-    """A function that objects answer with a method: ``len(x)`` is ``x.__len__()`` for objects of classes, else
+    """A function that objects implement by a method: ``len(x)`` is ``x.__len__()`` for objects of classes, else
     ``base``."""
 
     def __init__(self, method: str, base: SugaredValue) -> None:
@@ -94,12 +94,12 @@ class MagicMethod(StaticValue):
 
     @property
     def _reflected(self) -> str:
-        """The method by which the operand on the right answers where the one on the left does not."""
+        """The method of the operand on the right that is tried if the one on the left has none."""
         return _MIRRORED.get(self.method, f"__r{self.method[2:]}")
 
     def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> SugaredValue | None:
-        """Return what Python does where an object does not have the method; None where it has it, or nothing is left to
-        do."""
+        """Emit Python's fallback for an object without the method; None if it has the method, or there is no
+        fallback."""
         owner = args[0].type
         if not isinstance(owner, ClassType) or owner.is_module or has_method(owner, self.method):
             return None
@@ -194,7 +194,7 @@ def none_value(range: SourceRange, graph: Graph) -> SugaredValue:
 
 
 class ExceptionClass(StaticValue):
-    """An exception class. Called, it gives an exception that can be raised."""
+    """An exception class. A call of it makes an exception that can be raised."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -234,7 +234,7 @@ class ExceptionInstance(SugaredValue):
 
     @property
     def is_text(self) -> bool:
-        """Whether the message alone says what the arguments are: an empty one may be no argument, too."""
+        """Whether the message alone determines the arguments: an empty one may be no argument, too."""
         if self.count == 0:
             return True
         known = self.message.to_python()
@@ -399,7 +399,7 @@ GLOBALS: Final[dict[str, SugaredValue]] = {
     "rangelist": _operator("prim::rangelist"),
     "slice": SliceClass(),
 }
-"""What Python's own names mean."""
+"""Sugared values of Python's builtin names."""
 
 FORK: Final = SpecialForm("fork")
 """``fork``, which is not a name of Python."""

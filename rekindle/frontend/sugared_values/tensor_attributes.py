@@ -1,4 +1,4 @@
-"""What tensors have under a name besides their operators."""
+"""Attributes of tensors other than operators."""
 
 from __future__ import annotations
 

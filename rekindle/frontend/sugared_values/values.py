@@ -119,8 +119,8 @@ class SimpleValue(SugaredValue):
         return SimpleValue(checks.check(self.value, range, error, message))
 
     def _container(self, range: SourceRange, graph: Graph, message: str) -> SimpleValue | None:
-        """The value without None and numbers, where programs check that it is neither; the braces of ``message``, with
-        which they raise TypeError, stand for the class of what it is then."""
+        """Return the value without None and numbers, if programs check that it is neither. The checks raise TypeError
+        with ``message``, whose braces stand for the class of the value."""
         checks = graph.none_checks
         found = None if checks is None else checks.container_in(self.value, range, message)
         return self._present(range, graph, message.format("NoneType")) if found is None else SimpleValue(found)
@@ -684,8 +684,8 @@ class MethodValue(SugaredValue):
 
 
 class LibraryMethod(SugaredValue):
-    """A method of an object that is written in C++. Where nothing is known of its class, what it gives is taken for
-    Tensors, unless its place says otherwise."""
+    """A method of a C++ object. If its class is unknown, its results are assumed to be Tensors, unless the use
+    determines their types."""
 
     def __init__(self, object: Value, type: ClassType, name: str) -> None:
         self.object = object

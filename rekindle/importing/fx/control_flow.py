@@ -40,7 +40,7 @@ def _cond(
 
 
 def _joined(reader: FxImporter, branch: Node, blocks: Sequence[Block], pair: Sequence[ImportedValue]) -> ImportedValue:
-    """Return an output of ``branch`` for what its blocks mean."""
+    """Return an output of ``branch`` for the values of its blocks."""
     if all(not isinstance(item, Value) for item in pair) and pair[0] is None and pair[1] is None:
         return None
     types: list[Type] = []

@@ -14,7 +14,7 @@ from rekindle.ir.graph import Value
 
 
 class Unreadable(Exception):
-    """An expression holds what is not read here; the message says what."""
+    """An expression is unsupported; the message is the reason."""
 
 
 _OF_TWO: Final = {
@@ -42,7 +42,7 @@ _RELATIONS: Final = {
 
 
 def value_of_expression(reader: FxImporter, expression: Any, symbols: Mapping[sympy.Symbol, Value]) -> ImportedValue:
-    """Return what an expression of SymPy computes from ``symbols``: a value, or a number.
+    """Return the value of a SymPy expression over ``symbols``: a value, or a number.
 
     Raises:
         Unreadable: it holds another symbol, or a function that is not known.
@@ -96,8 +96,8 @@ _COMPARISONS: Final[dict[type, str]] = {
 
 
 def guard_value(reader: FxImporter, tree: ast.expr, names: Mapping[str, Value]) -> ImportedValue:
-    """Return what a condition, or a part of one, computes: ``L['x'].size()[0] % 2 == 0``. ``names`` has the values of
-    arguments, as conditions spell them.
+    """Return the value of a condition, or of a part of one: ``L['x'].size()[0] % 2 == 0``. ``names`` has the values of
+    arguments by their names in conditions.
 
     Raises:
         Unreadable: it holds what is not known.

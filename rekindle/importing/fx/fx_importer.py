@@ -43,8 +43,8 @@ Handler = Callable[["FxImporter", fx.Node, Sequence[ImportedValue], Mapping[str,
 """Importer of a call: it inserts nodes at the graph's insertion point, and returns the imported value of the call."""
 
 CALLS: Final[dict[object, Handler]] = {}
-"""What reads calls of certain functions, filled by the files beside this one. All other operators of ATen, and those of
-libraries, are read by their schemas."""
+"""Importers of calls of certain functions, filled by the files beside this one. All other operators of ATen, and those
+of libraries, are imported by their schemas."""
 
 
 def reads(*functions: object) -> Callable[[Handler], Handler]:
@@ -71,7 +71,7 @@ class FxImporter:
     operators: Handler
     fallback: Handler | None = None
     overrides: Mapping[object, Handler] = field(default_factory=dict)
-    """What reads certain calls here rather than what :data:`CALLS` has."""
+    """Importers of certain calls that override :data:`CALLS`."""
     problems: list[CompileError] = field(default_factory=list)
     modes: list[tuple[bool, bool, Value]] = field(default_factory=list)
     """The regions that the insertion point is in by calls of ``torch._C._set_grad_enabled``: whether gradients were
@@ -173,7 +173,7 @@ def as_list(result: ImportedValue) -> list[ImportedValue]:
 
 
 def name_of(target: object) -> str:
-    """Return what an error calls the function that a node calls."""
+    """Return the name of a called function for error messages."""
     if isinstance(target, (OpOverload, OpOverloadPacket, HigherOrderOperator)):
         return f"torch.ops.{target}" if isinstance(target, OpOverload) else str(target)
     module = getattr(target, "__module__", None)

@@ -1,4 +1,4 @@
-"""The modules that an exported program was made of: their names, classes, parameters and buffers, and no code."""
+"""Module hierarchy of an exported program: names, classes, parameters and buffers, without code."""
 
 from __future__ import annotations
 

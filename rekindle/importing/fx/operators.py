@@ -164,7 +164,7 @@ def _list_argument(reader: FxImporter, items: Sequence[ImportedValue], wanted: L
 
 
 def _result(reader: FxImporter, output: Value, known: Any) -> ImportedValue:
-    """Return what an output means: the items of a list whose length is known, each by itself."""
+    """Return the imported value of an output: the items of a list of known length, each by itself."""
     if isinstance(output.type, ListType) and isinstance(known, (list, tuple)):
         if not known:
             return []

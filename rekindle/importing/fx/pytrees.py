@@ -71,7 +71,7 @@ class PytreeNode:
 
 
 def tree_of(spec: pytree.TreeSpec, path: str, arguments: Iterator[Any]) -> PytreeLeaf | PytreeNode:
-    """Return what ``spec`` describes; ``arguments`` are those of its leaves, in order.
+    """Return the tree for ``spec``; ``arguments`` are those of its leaves, in order.
 
     Raises:
         CaptureError: it holds a container that no type describes.

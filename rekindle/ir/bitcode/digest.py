@@ -23,16 +23,16 @@ from rekindle.ir.operators.registry import is_foreign
 from rekindle.ir.types import ClassType, EnumType, InterfaceType, TupleType
 
 MAX_CONSTANT_BYTES: Final = 16 << 20
-"""The largest tensor whose elements are looked at."""
+"""The largest tensor whose elements are hashed."""
 
 MANGLE: Final = re.compile(r"___torch_mangle_\d+\.")
-"""What keeps a name apart from others of the process."""
+"""The part of a name that makes it unique in the process."""
 
 
 @dataclass(slots=True)
 class ProgramDescription:
-    """``digest`` is equal for equal programs; ``references`` are what graphs made of the program may refer to, in an
-    order that follows from the program; ``size`` is the number of nodes."""
+    """``digest`` is equal for equal programs; ``references`` are the objects that graphs of the program may refer to,
+    in an order that follows from the program; ``size`` is the number of nodes."""
 
     digest: bytes
     references: References

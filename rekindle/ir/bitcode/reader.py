@@ -188,8 +188,8 @@ def _use(user: Node, numbers: Sequence[int], values: list[Value]) -> None:
 
 
 def _known_operator(name: str) -> str:
-    """Return the name of an operator. Those of PyTorch are there, and are not looked up before they are asked for: many
-    are in branches that calls do not take.
+    """Return the name of an operator. Those of PyTorch exist, and are looked up when first needed: many are in branches
+    that calls do not take.
 
     Raises:
         NotEncodable: there is no such operator.

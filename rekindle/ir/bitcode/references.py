@@ -1,4 +1,4 @@
-"""What encoded graphs refer to and do not contain."""
+"""References of encoded graphs to objects that they do not contain."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rekindle.ir.types import base
 from rekindle.ir.types.base import Type
 
 Encoded: TypeAlias = Any
-"""What ``marshal`` writes: None, numbers, strings, bytes, and tuples of these."""
+"""Values that ``marshal`` supports: None, numbers, strings, bytes, and tuples of these."""
 
 PLAIN: Final = frozenset({type(None), bool, int, float, complex, str})
-"""The classes of values that are encoded as they are."""
+"""Classes of values that are encoded directly."""
 
 MARSHAL_VERSION: Final = 2
 """The version of ``marshal``'s format in which equal values have equal bytes: later ones refer to equal objects."""
@@ -25,7 +25,7 @@ SIMPLE_TYPES: Final[Mapping[str, Type]] = {
 
 
 class NotEncodable(Exception):
-    """A graph holds something that can be neither written nor referred to; the message says what."""
+    """A graph contains something that can be neither encoded nor referred to; the message names it."""
 
 
 class References:

@@ -75,7 +75,7 @@ class GraphWriter:
         self._graphs: list[Encoded] = []
         self._graph_numbers: dict[int, int] = {}
         self._kept: list[object] = []
-        """What is known by its ``id``, which must not become that of something else."""
+        """Objects known by ``id``, kept alive so that no other object gets their ids."""
 
     def add(self, graph: Graph) -> int:
         """Encode ``graph``; returns its number in the bundle.

@@ -1,4 +1,4 @@
-"""List and dict literals that are made as the type that their place wants.
+"""List and dict literals that are made as the expected type.
 
 ``f([1])`` of a parameter ``List[Optional[int]]``: a ``List[int]`` that exists is none, since the function could write
 None to it. A literal is referred to by nothing else, so it is made as what the parameter says. Its elements stay what
@@ -79,7 +79,7 @@ def make_as(value: Value, type: Type) -> Value:
 
 
 def make_alike(a: Value, b: Value) -> None:
-    """Give the values of two branches one type where literals allow it: an empty list is made as the other one, and
+    """Unify the types of the values of two branches if literals permit it: an empty list is made as the other one, and
     ``[1]`` and ``[0.5]`` as lists of both."""
     if a.type.kind != b.type.kind or a.type == b.type or not isinstance(a.type, (ListType, DictType)):
         return

@@ -1,4 +1,4 @@
-"""The operators that are known: an open set, empty here, which :mod:`rekindle.ops` and users fill.
+"""The registry of operators: extensible, empty here, filled by :mod:`rekindle.ops` and by users.
 
 An operator is a schema with what runs it. Those of PyTorch's dispatcher number thousands, so a provider looks them up
 by name when a kind is first asked for.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rekindle.ir.node import Node
 
 Operation = Callable[..., object]
-"""What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""
+"""Function that runs a node: called with the inputs, it returns the output; several as a tuple, anything for none."""
 
 
 _OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "autodiff"})
@@ -33,10 +33,10 @@ def is_foreign(kind: str) -> bool:
 
 
 class AliasAnalysisKind(Enum):
-    """What a call does beyond computing its results, as far as its schema does not say."""
+    """Effects of a call beyond computing its results that its schema does not declare."""
 
     FROM_SCHEMA = "from_schema"
-    """It reads, writes and aliases what its alias annotations say."""
+    """It reads, writes and aliases as its alias annotations declare."""
     PURE = "pure"
     """It does nothing but compute fresh results."""
     CONSERVATIVE = "conservative"
@@ -52,7 +52,7 @@ class Invocation:
     function: Operation
     positional: tuple[int, ...]
     named: tuple[tuple[str, int], ...] = ()
-    """The name of a parameter, and the index of the input that goes there."""
+    """The names of parameters, each with the index of the input bound to it."""
     constants: tuple[int, ...] = ()
     """Numbers that follow the inputs that are passed by position."""
     objects: tuple[tuple[int, object], ...] = ()
@@ -61,7 +61,7 @@ class Invocation:
     """Inputs that are numbers, and the objects that are passed for these: by index, dtypes by their numbers."""
     spreads: bool = False
     """Whether the last of the inputs that are passed by position, a list of ints that is not empty, may be passed as
-    so many arguments."""
+    separate arguments."""
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +100,7 @@ class Operator:
         return self.schema.name
 
     def operation_of(self, node: Node) -> Operation:
-        """Return what runs ``node``."""
+        """Return the function that runs ``node``."""
         if self.operation is not None:
             return self.operation
         assert self.operation_for_node is not None, f"{self.schema.qualified_name} has no implementation"
@@ -135,7 +135,7 @@ class Operator:
         return True
 
     def gives_outputs_of(self, node: Node) -> bool:
-        """Return whether the outputs of ``node`` are of types that the schema returns, as far as it says:
+        """Return whether the outputs of ``node`` have types that the schema returns, as far as it declares them:
         ``prim::EnumValue`` has overloads that only differ in this."""
         returns = self.schema.returns
         if len(returns) != len(node.outputs):
@@ -191,8 +191,8 @@ class OperatorRegistry:
         return operator
 
     def add_provider(self, provider: Provider) -> None:
-        """Ask ``provider`` for the operators of a kind when it is first looked up. What it gives comes before what is
-        registered.
+        """Register ``provider``, which is called for the operators of a kind at the first lookup of the kind. Its
+        operators precede the registered ones.
         """
         self._providers.append(provider)
         self._resolved.clear()

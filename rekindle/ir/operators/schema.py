@@ -1,4 +1,4 @@
-"""What a function or an operator takes and returns, and how that aliases."""
+"""Schemas: the arguments and results of a function or an operator, and their aliasing."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _annotate(type: Type, text: str, alias: AliasInfo | None, size: int | None) 
 
 
 class _Annotated(Type):
-    """Stands for a part of a type, and says its text with the annotation."""
+    """Wraps a part of a type whose text includes its alias annotation."""
 
     __slots__ = ("_text",)
 

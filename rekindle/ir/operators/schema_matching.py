@@ -1,4 +1,4 @@
-"""Which overload a call means, and the nodes that make its arguments fit.
+"""Overload resolution: selects the overload of a call, and creates the nodes that convert its arguments.
 
 Overloads are tried in order: first as the arguments are, then with implicit conversions, and last, in programs from
 Python, with checks that what may be None is not (:mod:`rekindle.ir.none_checks`). Matching is done in two
@@ -112,7 +112,8 @@ def is_empty_list_literal(argument: NamedValue) -> bool:
 
 
 def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputBuilder, Type]:
-    """Return how ``argument`` becomes a ``type``, and the type that this gives, which may still not fit."""
+    """Return the converted ``argument`` and its type after conversion towards ``type``, which may still not be a
+    subtype of ``type``."""
     actual = argument.type
     if actual is type and not type.contained:
         return argument_builder(argument), actual
@@ -199,7 +200,7 @@ def _passes_numbers(argument: NamedValue) -> bool:
 
 
 def _is_assumed(value: Value) -> bool:
-    """Return whether nothing is known of what gives the value, so that it was taken for a Tensor."""
+    """Return whether the type of the value is the default, Tensor, because the type of its producer is unknown."""
     node = value.node
     if not isinstance(value.type, (TensorType, TupleType)):
         return False  # its position determines its type
@@ -270,8 +271,8 @@ def _from_open_number(kind: str, argument: NamedValue, type: Type) -> InputBuild
 
 
 def _cast(argument: NamedValue, type: Type) -> InputBuilder:
-    """Return the value as it is, under another type: where a number is wanted, operators take a bool for what it is in
-    Python, and ``torch.full([2], True)`` is a tensor of bools."""
+    """Return a builder that emits the value unconverted under another static type: where a number is expected,
+    operators accept a bool with its Python value, and ``torch.full([2], True)`` is a tensor of bools."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
         value = argument.materialize(graph)
@@ -352,7 +353,7 @@ _PYTHON_NAMES: Final = {
     "dim": ("axis",),
     "keepdim": ("keepdims",),
 }
-"""What Python's functions call arguments of operators besides: ``torch.sum(input=x, axis=0)``, as NumPy calls them."""
+"""Additional argument names of Python's functions: ``torch.sum(input=x, axis=0)``, as in NumPy."""
 
 _NAMES_OF_FUNCTIONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "aten::split": {
@@ -548,7 +549,7 @@ def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conver
 
 
 def _misfit(formal: Argument, actual: NamedValue, result: Type, type: Type) -> str:
-    """Return why ``actual``, of which a ``result`` would be made, is no ``type``."""
+    """Return why ``actual``, from which a ``result`` would be made, is not a ``type``."""
     message = f"argument '{formal.name}': expected {type.annotation}, got {result.annotation}"
     if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
         message += " (an empty list without an annotation is a List[Tensor])"
@@ -570,7 +571,8 @@ def _becomes(actual: NamedValue, known: Type, conversions: bool) -> bool:
 
 
 def _default_fits(value: object, type: Type) -> bool:
-    """Return whether a constant is an empty list, or a list for a list: its own type says too little."""
+    """Return whether a constant is an empty list, or a list passed for a list parameter: its inferred type is not
+    specific enough to decide."""
     return isinstance(value, list) and isinstance(without_none(type), ListType)
 
 
@@ -592,7 +594,7 @@ def match_schemas(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None = None,
 ) -> tuple[int, MatchedSchema]:
-    """Return the first of ``schemas`` that the call fits, by index, and how.
+    """Return the index of the first of ``schemas`` that matches the call, with the match.
 
     Raises:
         SchemaError: none does; the message says of each why.
@@ -701,7 +703,7 @@ def _describe_failure(
 
 
 def _hint(given: Sequence[NamedValue]) -> tuple[str | None, Cause | None]:
-    """Return what is most likely wrong with a call that fits nothing, and what to do."""
+    """Return the most likely mistake in a call that fits no overload, and a hint."""
     for item in given:
         if item.type.is_optional and item.type not in (NONE, ANY):
             text = item.range.text if item.range.is_known else ""

@@ -77,7 +77,7 @@ def parse_graph(
 
 @dataclass(slots=True)
 class _Input:
-    """What the readers of a graph and of its sub-graphs share."""
+    """State shared by the readers of a graph and of its sub-graphs."""
 
     lexer: Lexer
     types: TypeReader
@@ -357,7 +357,7 @@ class _GraphReader:
         return text[start : lexer.end].strip()
 
     def _output_types(self, node: Node, declared: list[tuple[Token, Type | None]]) -> list[Type]:
-        """Return what the operator's schema says of the outputs, where the text leaves a type out."""
+        """Return the output types of the operator's schema, where the text omits a type."""
         unknown: list[Type] = [TENSOR] * len(declared)
         if all(type is not None for _, type in declared):
             return unknown

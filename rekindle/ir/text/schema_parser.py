@@ -322,4 +322,4 @@ _NAMED_NUMBERS: Final[dict[str, dict[str, int]]] = {
     "MemoryFormat": _MEMORY_FORMAT_NAMES,
     "int": {**_DTYPE_NAMES, **_LAYOUT_NAMES, **_MEMORY_FORMAT_NAMES, **_REDUCTION_NAMES},
 }
-"""What the defaults of an argument may be called, by the spelling of its type."""
+"""Names of the defaults of an argument, by the spelling of its type."""

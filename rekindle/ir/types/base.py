@@ -1,4 +1,4 @@
-"""What every type can do, and the types without parts."""
+"""Base class of types, and the types without parts."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ def holds_set(type: Type) -> bool:
 
 
 def lost_class(actual: Type, wanted: Type) -> str | None:
-    """Return what a value of type ``actual`` would not do any more as a ``wanted``, of which it is a subtype; None
-    where it does what it did."""
+    """Return the behavior that a value of type ``actual`` loses as a ``wanted``, of which it is a subtype; None if it
+    loses none."""
     if actual == wanted or not actual.contained:
         return None
     if wanted == ANY and holds_set(actual):
@@ -41,6 +41,6 @@ def lost_class(actual: Type, wanted: Type) -> str | None:
             if actual.python.startswith(_DIFFERS):
                 return f"a {actual.annotation} {_LOST[actual.python.partition(':')[0]]} as a {wanted.annotation}"
             if wanted.python.startswith(_DIFFERS):
-                return f"a {actual.annotation} is no {wanted.annotation}"
+                return f"a {actual.annotation} is not a {wanted.annotation}"
     parts = zip(actual.contained, wanted.contained, strict=False)
     return next(filter(None, (lost_class(part, other) for part, other in parts)), None)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rekindle.ir.operators.schema import FunctionSchema
 
 LIBRARY_CLASSES: Final = "__torch__.torch.classes."
-"""What the names of classes begin with that are written in C++; no program text defines them."""
+"""Prefix of the names of C++ classes; no program text defines them."""
 
 AttributeKind = Literal["attribute", "parameter", "buffer"]
 
@@ -33,9 +33,9 @@ class ClassAttribute:
     is_dynamic: bool = field(default=False, compare=False, repr=False)
     """Whether a method assigns it first, so that objects do not have it from the start."""
     initial: Callable[[], object] | None = field(default=None, compare=False, repr=False)
-    """What objects have in such a slot until then, where they have anything."""
+    """Initial value of such a slot of objects, if there is one."""
     present: object = field(default=None, compare=False, repr=False)
-    """What is in the slot of the module from which the class was made, where that is a string, a number or a bool."""
+    """Value of the slot in the module that the class was made from, if that is a string, a number or a bool."""
     is_declared: bool = field(default=False, compare=False, repr=False)
     """Whether the program annotates it: then it keeps its type."""
     is_assumed: bool = field(default=False, compare=False, repr=False)
@@ -82,10 +82,10 @@ class ClassType(Type):
     is_open: bool = False
     """Whether all its methods are compiled from Python, so that attributes may get wider types."""
     generic_methods: dict[str, Callable[[Value], object]] = field(default_factory=dict, repr=False)
-    """What the methods of an object mean that do not declare all that they take.
+    """Sugared values of methods that do not declare all their parameter types.
     :mod:`rekindle.scripting.classes.script_classes` fills it."""
     library_methods: dict[str, FunctionSchema] | None = field(default=None, repr=False)
-    """What is known of the methods of a class that is written in C++."""
+    """Schemas of the methods of a C++ class."""
     method_finder: Callable[[str], GraphFunction | None] | None = field(default=None, repr=False)
     """Finds methods that nothing has called yet, of a module whose methods are compiled when they are called."""
 
@@ -159,7 +159,8 @@ class InterfaceType(Type):
         return not any(True for _ in self._lacks(other))
 
     def why_not(self, other: Type) -> str:
-        """Return what keeps ``other`` from standing for the interface: sentences without a full stop, one a line."""
+        """Return the reasons why ``other`` does not implement the interface: sentences without a full stop, one a
+        line."""
         if not isinstance(other, (ClassType, InterfaceType)):
             return ""
         return "\n".join(self._lacks(other))

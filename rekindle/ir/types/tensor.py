@@ -106,7 +106,7 @@ class TensorType(Type):
         )
 
     def merge(self, other: TensorType) -> TensorType:
-        """Return what is true of both."""
+        """Return the properties that both types state."""
         return TensorType(
             self.dtype if self.dtype == other.dtype else None,
             self.device if self.device == other.device else None,

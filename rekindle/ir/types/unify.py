@@ -167,7 +167,7 @@ def number_beside_tensor(type: Type) -> Type | None:
 
 
 def present(type: Type) -> Type:
-    """Return what a value that may be None, or a number instead of a Tensor, is where it is not."""
+    """Return the type of a value without None, or without numbers in place of Tensors."""
     return without_none(type) if number_beside_tensor(type) is None else TENSOR
 
 
@@ -256,7 +256,7 @@ def unify_all(types: Iterable[Type], *, default_to_union: bool = False, hint: Ty
 
 
 Bindings = dict[str, Type]
-"""What the type variables of a schema stand for."""
+"""Bindings of the type variables of a schema."""
 
 
 def substitute(type: Type, bindings: Bindings) -> Type | None:

@@ -1,1 +1,1 @@
-"""Operators of the texts, values and tensors in archives that mean something else than today's."""
+"""Operators on texts, values and tensors whose semantics in archives differ from the current ones."""

@@ -1,4 +1,4 @@
-"""Values as text, as archives have it: ``str(5.0)`` is ``5.``, and a tensor is written as C++ writes it.
+"""Conversion of values to text as in archives: ``str(5.0)`` is ``5.``, and a tensor is formatted as by C++.
 
 A program of an archive means what it meant in the release that wrote it, and its releases wrote text by C++. These
 operators are theirs, with the schemas of ``aten::str``, ``aten::format``, ``aten::percentFormat`` and ``prim::Print``,
@@ -61,7 +61,7 @@ _NUMBERS: Final = "difeEF"
 
 @implements("archive::percentFormat(str self, ...) -> str")
 def percent_format(self: str, *values: object) -> str:
-    """``self % values`` with the specifiers ``%d %i %f %F %e %E %s %c %%``; a tuple gives its elements."""
+    """Return ``self % values`` for the specifiers ``%d %i %f %F %e %E %s %c %%``; a tuple supplies its elements."""
     if len(values) == 1 and isinstance(values[0], tuple):
         values = values[0]
     parts: list[str] = []

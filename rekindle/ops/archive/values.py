@@ -18,14 +18,14 @@ from rekindle.ops.registration.declare import declare, is_declared
 
 
 def operators_of_archives(kind: str) -> list[Operator]:
-    """Return what the text of an archive means by ``torch.name`` in place of the operators of ``aten::name``."""
+    """Return the operators for ``torch.name`` in the text of an archive, in place of those of ``aten::name``."""
     namespace, _, name = kind.partition("::")
     twin = f"archive::{name}"
     return list(REGISTRY.overloads(twin)) if namespace == "aten" and is_declared(twin) else []
 
 
 def differs_in_archives(operator: Operator) -> bool:
-    """Return whether archives mean something else by this operator of ``aten`` than Python does."""
+    """Return whether this operator of ``aten`` has other semantics in archives than in Python."""
     overload = operator.schema.overload
     return any(twin.schema.overload == overload for twin in operators_of_archives(operator.name))
 
@@ -34,7 +34,7 @@ def differs_in_archives(operator: Operator) -> bool:
 
 
 def _as_in_c(of_python: Callable[[float], float], of_c: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., float]:
-    """``of_python``; what ``of_c`` gives where it raises."""
+    """Return a function that calls ``of_python``, and ``of_c`` where that raises."""
 
     def apply(a: float) -> float:
         try:

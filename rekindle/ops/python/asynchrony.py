@@ -1,4 +1,4 @@
-"""Results that come later: futures, awaits, and references to objects of other processes."""
+"""Operators on asynchronous results: futures, awaits, and references to objects of other processes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Await(Generic[T]):
         return self._call is None
 
     def fn(self) -> Callable[..., T]:
-        """Return what is called with :meth:`args` for the result."""
+        """Return the function that is called with :meth:`args` for the result."""
         return (lambda value: value) if self._given is None else self._given.run
 
     def args(self) -> tuple[Any, ...]:

@@ -106,7 +106,7 @@ def raise_exception(msg: str, cls: str | None = None) -> NoReturn:
 
 @implements("prim::RaiseException.arguments(str msg, str? cls, Any arguments) -> ()", side_effects=True)
 def raise_with(msg: str, cls: str | None, arguments: Any) -> NoReturn:
-    """Raise ``cls(*arguments)``; ``msg`` is what TorchScript says in its place."""
+    """Raise ``cls(*arguments)``; ``msg`` is the text of the error in TorchScript."""
     raise make_exception(msg, cls, arguments)
 
 

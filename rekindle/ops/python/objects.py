@@ -87,7 +87,8 @@ def set_attribute(node: Node) -> Operation:
 
 @implements_for_node("prim::CreateObject(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def create_object(node: Node) -> Operation:
-    """Return an object of the class that the output's type says; its ``__init__`` is called by a node of its own."""
+    """Return an uninitialised object of the class given by the type of the output; another node calls its
+    ``__init__``."""
     type = node.output.type
     if not isinstance(type, ClassType):
         raise GraphError(f"prim::CreateObject makes objects of classes, not of {type}")
@@ -126,7 +127,7 @@ def leave(manager: Any, *error: Any) -> Any:
 
 @implements("prim::ModuleContainerIndex.list(Any self, int ind) -> Any", effects=AliasAnalysisKind.CONSERVATIVE)
 def module_at(self: Any, ind: int) -> Any:
-    """Return the sub-module number ``ind`` of a ``ModuleList`` or ``Sequential``.
+    """Return the sub-module at index ``ind`` of a ``ModuleList`` or ``Sequential``.
 
     Raises:
         IndexError: there are not so many.

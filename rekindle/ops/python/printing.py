@@ -1,4 +1,4 @@
-"""What a program says to the outside: prints, warnings, files, statistics."""
+"""Output of programs: prints, warnings, files, statistics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def save(item: object, filename: str) -> None:
 
 
 STATISTICS: Final[Counter[str]] = Counter()
-"""What programs have counted with ``prim::AddStatValue``."""
+"""Counters of ``prim::AddStatValue``."""
 
 
 @implements("prim::AddStatValue(str key, int val) -> ()", side_effects=True)

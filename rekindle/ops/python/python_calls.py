@@ -44,8 +44,8 @@ def call_python(node: Node) -> Operation:
 
 
 def as_result(value: Any, type: Type) -> Any:
-    """Return what Python returned as a value of ``type``: an int as a float, a tuple as a list, a dtype as its number,
-    and so within containers. What has no such conversion is given back as it is."""
+    """Return a result of Python as a value of ``type``: an int as a float, a tuple as a list, a dtype as its number,
+    also within containers. Other values are returned unchanged."""
     if value_matches(value, type):
         return value
     if isinstance(type, OptionalType):

@@ -1,4 +1,5 @@
-"""Functions of Python's library that TorchScript has no operator for, and whose last digit no other operators give.
+"""Functions of Python's standard library for which TorchScript has no operator, and whose last digit cannot be
+reproduced with other operators.
 
 They run as Python's own functions. Archives say them by operators of tensors, whose last digit may be another.
 """

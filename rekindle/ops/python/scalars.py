@@ -82,7 +82,7 @@ def power_of_ints(a: int, b: int) -> float:
 
 
 def power_of_floats(a: float, b: float) -> float:
-    """``a ** b`` where that is real.
+    """Return ``a ** b`` where the result is real.
 
     Raises:
         ValueError: it is not (a negative number to a broken power): Python would answer with a complex, which is no
@@ -112,7 +112,8 @@ def power_of_scalars(a: complex, b: complex) -> complex:
 def _powers(schema: str, function: Operation) -> None:
     @implements_for_node(schema)
     def power(node: Node) -> Operation:
-        """``a ** b``, or ``math.pow(a, b)`` where the attribute ``math`` says so: its errors are others."""
+        """Return ``a ** b``, or ``math.pow(a, b)``, which raises other errors, if the node has the attribute
+        ``math``."""
         return math.pow if node.attributes.get("math") else function
 
 

@@ -106,5 +106,5 @@ declare(str.format, "aten::format(str self, ...) -> str")
 
 @implements("aten::percentFormat(str self, ...) -> str")
 def percent_format(self: str, *values: object) -> str:
-    """``self % values``; a single value is the right operand itself, so that a tuple gives its elements."""
+    """Return ``self % values``; a single value is the right operand itself, so that a tuple supplies its elements."""
     return self % (values[0] if len(values) == 1 else values)

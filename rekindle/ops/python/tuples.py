@@ -38,7 +38,7 @@ def _construct_plain_tuple(*items: Any) -> tuple[Any, ...]:
 
 @implements_for_node("prim::TupleConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_tuple(node: Node) -> Operation:
-    """``(…)``, or the NamedTuple that the output's type says."""
+    """Return a tuple, or the NamedTuple given by the type of the output."""
     type = node.output.type
     if isinstance(type, TupleType) and type.fields is not None:
         made: Operation = new_named_tuple(type)
@@ -50,14 +50,14 @@ def construct_tuple(node: Node) -> Operation:
 
 
 def _single(items: Any) -> Any:
-    """Return the only element: a node with one output gives the value itself."""
+    """Return the only element: an operation with one output returns the value instead of a tuple."""
     (item,) = items
     return item
 
 
 @implements_for_node("prim::TupleUnpack(Any tup) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def unpack_tuple(node: Node) -> Operation:
-    """Return one output for each element; the type of the tuple says how many there are."""
+    """Return one output for each element; their number is the length of the tuple type."""
     return _single if len(node.outputs) == 1 else tuple
 
 

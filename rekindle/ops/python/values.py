@@ -70,8 +70,8 @@ class ScriptObject:
 
 
 def script_class(value: object) -> ClassType | None:
-    """Return the class that an object says it is of: a :class:`ScriptObject`, a module of a program, an object of a
-    class that a library wrote in C++. None for others."""
+    """Return the script class of an object: a :class:`ScriptObject`, a module of a program, or an object of a class
+    that a library defines in C++. Return None for others."""
     if isinstance(value, torch.ScriptObject):
         return class_of_library_object(value)
     found = getattr(value, "script_type", None) or kept_type(type(value))
@@ -106,7 +106,8 @@ def named_tuple_class(type: TupleType) -> Any:
 
 
 def new_named_tuple(type: TupleType) -> Callable[..., Any]:
-    """Return what makes a NamedTuple of its fields. The classes in ``torch.return_types`` take them as one tuple."""
+    """Return a constructor of a NamedTuple from its fields. The classes in ``torch.return_types`` take them as one
+    tuple."""
     cls = named_tuple_class(type)
     return (lambda *items: cls(items)) if hasattr(cls, "n_sequence_fields") else cls
 

@@ -1,4 +1,4 @@
-"""Aliasing and writes of PyTorch's operators that their schemas do not declare.
+"""Aliasing and mutation by PyTorch's operators that their schemas do not declare.
 
 An operator that the dispatcher composes of others (a *composite*) may return its argument though its schema says
 ``-> Tensor``: ``type_as`` where nothing is to be converted, ``dropout`` when it does not train, ``einsum`` where a

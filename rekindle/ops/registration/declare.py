@@ -154,8 +154,8 @@ def declared_operators(kind: str) -> Sequence[Operator]:
 
 
 def is_declared(kind: str) -> bool:
-    """Return whether operators of this kind were declared; PyTorch's dispatcher, which would look through all it has,
-    is not asked."""
+    """Return whether operators of this kind were declared, without a lookup in PyTorch's dispatcher, which would search
+    all its operators."""
     return kind in _DECLARED
 
 

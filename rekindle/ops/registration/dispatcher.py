@@ -1,4 +1,4 @@
-"""The operators of PyTorch's dispatcher, of every namespace: looked up by kind when first asked for, never all at once.
+"""The operators of PyTorch's dispatcher, of every namespace: looked up by kind on first use, never enumerated.
 
 A node calls its operator with its inputs in the order of the schema. The dispatcher takes those after the ``*`` of a
 schema by name, and reading arguments costs time, so the operation of a node passes by position what it must, by name
@@ -117,7 +117,7 @@ def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
 
 
 def _invocation(call: Operation, schema: FunctionSchema, direct: Operation | None, node: Node) -> Invocation:
-    """Return what :func:`positional_call` does, for code that is written for one node."""
+    """Return the shorter call of :func:`positional_call`, for code that is generated for one node."""
     count, named = _passed(schema, _wanted(schema, node))
     name = schema.qualified_name
     if name in IN_PIECES and all(use.user.kind == "prim::ListUnpack" for use in node.output.uses):
@@ -188,7 +188,7 @@ def positional_call(
     bound: Mapping[str, object] | None = None,
     direct: Operation | None = None,
 ) -> Operation:
-    """``call``, which takes some arguments by name, as a function of all arguments of ``schema`` by position.
+    """Return ``call``, which takes some arguments by keyword, as a function of all arguments of ``schema`` by position.
 
     ``wanted`` says of each argument whether it is passed on; what is not passed takes its default. ``bound`` has values
     of arguments that go by name and are known already. ``direct`` is called instead where all that is passed are the

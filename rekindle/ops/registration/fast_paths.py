@@ -106,20 +106,20 @@ _FEWER: Final = {
     **dict.fromkeys(("aten::to.dtype", "aten::to.other"), 4),
     "aten::to.device": 5,
 }
-"""How many arguments a function takes by position, where this is less than the schema says."""
+"""Number of positional arguments of a function, if it is less than the schema's."""
 
 ALWAYS_PASSED: Final = frozenset({"reduction"})
 """Arguments whose default is another one in functions."""
 
 SPREADS: Final = frozenset({"aten::expand", "aten::repeat", "aten::view"})
-"""Methods whose last argument, a list of ints that is not empty, may be given as so many arguments: that is read
+"""Methods whose last argument, a non-empty list of ints, may be passed as separate int arguments: PyTorch parses these
 faster."""
 
 _OBJECTS: Final[dict[str, Mapping[int, object]]] = {
     spelling: {number: each for number, each in enumerate(objects) if each is not None}
     for spelling, objects in (("ScalarType", DTYPES), ("Layout", LAYOUTS), ("MemoryFormat", MEMORY_FORMATS))
 }
-"""What the numbers of the IR stand for, by the spelling of an argument's type."""
+"""Python's objects for the numbers of the IR, by the spelling of an argument's type."""
 
 
 def objects_of(argument: Argument) -> Mapping[int, object] | None:

@@ -1,4 +1,4 @@
-"""Operators and classes of libraries that are not installed: what to say when they are called."""
+"""Operators and classes of libraries that are not installed: the errors of calls to them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def missing_library(what: str, namespace: str) -> MissingLibraryError:
 
 
 def missing_operation(node: Node) -> Callable[..., Any]:
-    """Runs ``node``, whose operator is not known: it may be, by the time of the call; else the call says what brings
-    it.
+    """Return an operation for ``node``, whose operator is unknown: each call looks it up again, and if it is still
+    unknown raises an error that names the library which defines it.
 
     Raises:
         MissingLibraryError: no library has brought it.

@@ -26,13 +26,13 @@ def trait_table() -> Mapping[str, frozenset[Trait]]:
 
 
 def traits_of_kind(kind: str) -> frozenset[Trait]:
-    """Return what the table says of the operators of a kind (``aten::add``)."""
+    """Return the traits of the operators of a kind (``aten::add``)."""
     return trait_table().get(kind, NO_TRAITS)
 
 
 @cache
 def kinds_with(trait: Trait) -> frozenset[str]:
-    """Return the kinds to which the table gives ``trait``."""
+    """Return the kinds that have ``trait`` in the table."""
     return frozenset(kind for kind, traits in trait_table().items() if trait in traits)
 
 

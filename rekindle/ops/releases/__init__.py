@@ -1,4 +1,4 @@
-"""Differences between releases of PyTorch: one module for each release that brought some.
+"""Differences between releases of PyTorch: one module for each release with relevant changes.
 
 Where it is possible, the package asks PyTorch for what it needs, and does without where it is missing. A module here
 has what cannot be asked, and what stands in for what an older release lacks. ``rekindle.archive.removed_operators`` has

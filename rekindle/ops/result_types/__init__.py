@@ -1,4 +1,4 @@
-"""Result types: rules that say what is known of the results of operators, given what is known of their arguments.
+"""Result types: rules that infer facts about the results of operators from facts about their arguments.
 
 .. code-block:: text
 
@@ -67,7 +67,7 @@ def result_facts(
     default_device: torch.device | None = None,
     attributes: Mapping[str, object] | None = None,
 ) -> Sequence[Fact]:
-    """Return what is known of each result of a call; nothing at all if no rule applies.
+    """Return the facts about each result of a call; none if no rule applies.
 
     ``arguments`` are facts in the order of the schema. ``default_dtype`` and ``default_device`` are those of the
     process when the graph runs, None if they are not known. Whether results require a gradient holds for runs that

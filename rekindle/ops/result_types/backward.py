@@ -25,7 +25,7 @@ def _pointwise(*names: str) -> Result:
 
 
 def _of_layer(*names: str) -> Rule:
-    """Gradients of the arguments ``names``, those that ``output_mask`` asks for."""
+    """Return the rule for the gradients of the arguments ``names`` selected by ``output_mask``."""
 
     def rule(call: Call) -> Sequence[Fact]:
         mask = call.items("output_mask") or ()

@@ -107,7 +107,7 @@ def promoted(operands: Iterable[Fact], default_dtype: torch.dtype | None) -> tor
 
 
 def _operand_choices(operand: Fact, default: torch.dtype | None) -> Sequence[tuple[int, torch.dtype]]:
-    """Return what the operand may be: category and dtype. Nothing if that is not known."""
+    """Return the possible categories and dtypes of the operand; none if they are unknown."""
     if isinstance(operand, TensorType):
         if operand.dtype is None:
             return ()
@@ -122,7 +122,7 @@ def _operand_choices(operand: Fact, default: torch.dtype | None) -> Sequence[tup
 
 
 _DEFAULTS: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-"""What the default dtype may be where it is not known."""
+"""Possible default dtypes, if it is unknown."""
 
 
 def _dtype_of_number(kind: str | None, default: torch.dtype) -> torch.dtype | None:
@@ -227,7 +227,7 @@ def floating(rule: DtypeRule) -> DtypeRule:
 
 
 def only_floating(rule: DtypeRule) -> DtypeRule:
-    """Return what ``rule`` says where it is a floating or complex dtype; nothing for integers and bools."""
+    """Return the dtype of ``rule`` if it is a floating or complex one; none for integers and bools."""
 
     def not_int(call: Call) -> torch.dtype | None:
         found = rule(call)
@@ -279,17 +279,18 @@ def summed(rule: DtypeRule) -> DtypeRule:
 
 
 def real(rule: DtypeRule) -> DtypeRule:
-    """Return the dtype of the real part of what ``rule`` says."""
+    """Return a rule for the real counterpart of the dtype inferred by ``rule``."""
     return lambda call: real_of(rule(call))
 
 
 def to_complex(rule: DtypeRule) -> DtypeRule:
-    """Return the complex dtype of what ``rule`` says."""
+    """Return a rule for the complex counterpart of the dtype inferred by ``rule``."""
     return lambda call: complex_of(rule(call))
 
 
 def named(otherwise: DtypeRule, name: str = "dtype") -> DtypeRule:
-    """Return the dtype that the argument ``name`` names; what ``otherwise`` says if it is None."""
+    """Return a rule for the dtype passed as the argument ``name``, or the dtype inferred by ``otherwise`` if that is
+    None."""
 
     def rule(call: Call) -> torch.dtype | None:
         if call.is_none(name):

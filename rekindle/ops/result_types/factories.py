@@ -99,7 +99,7 @@ def _tensor(call: Call) -> Sequence[Fact]:
 
 
 def _converted(call: Call) -> Sequence[Fact]:
-    """``to``: dtype and device as the arguments say, otherwise as before."""
+    """Infer the results of ``to``: dtype and device from the arguments, otherwise unchanged."""
     given = call.first
     if call.has("other"):
         other = call.tensor("other")
@@ -121,7 +121,8 @@ def _cast(call: Call) -> torch.dtype | None:
 
 
 def _normal(call: Call) -> Sequence[Fact]:
-    """Return the sizes of samples for a mean and a deviation, at least one of which is a tensor; or the given size."""
+    """Return the sizes of samples from a mean and a standard deviation, at least one of which is a tensor, or the given
+    size."""
     if call.has("size"):
         return _made(default, _SIZE)(call)
     names = [name for name in ("mean", "std") if number_kind(call.fact(name)) is None]

@@ -38,8 +38,8 @@ _INT64: Final = always(torch.int64)
 
 
 def _indexed(call: Call) -> Sizes | None:
-    """Advanced indexing: adjacent indices leave their dimensions where they are, others put them in front. Masks take
-    several dimensions, and give one of unknown size."""
+    """Return the sizes of the result of advanced indexing: adjacent indices keep the position of their dimensions,
+    others move them to the front. A mask replaces several dimensions by one of unknown size."""
     known, items = call.first.sizes, call.items("indices")
     if known is None or items is None:
         return None
@@ -69,7 +69,7 @@ def _indexed(call: Call) -> Sizes | None:
 
 
 def _index_sizes(item: Fact) -> tuple[int | None, Sizes | None]:
-    """Return how many dimensions an index takes, and the sizes of what it gives."""
+    """Return the number of dimensions that an index consumes, and the sizes of those that replace them."""
     if not isinstance(item, TensorType) or item.dtype is None or item.rank is None:
         return None, None
     if item.dtype in (torch.bool, torch.uint8):

@@ -1,4 +1,4 @@
-"""Properties of tensors: what a program asks of a tensor beside its elements."""
+"""Properties of tensors that programs query, other than elements."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def first_device(call: Call) -> torch.device | None:
 
 
 def made_on(otherwise: DeviceRule) -> DeviceRule:
-    """Return the device that the argument ``device`` names; what ``otherwise`` says if it is None."""
+    """Return a rule for the device passed as the argument ``device``, or the device inferred by ``otherwise`` if that
+    is None."""
 
     def rule(call: Call) -> torch.device | None:
         if call.is_none("device"):
@@ -115,7 +116,7 @@ class Result:
     flow: str
 
     def type(self, call: Call) -> TensorType:
-        """Return what is known of the tensor."""
+        """Return the known properties of the tensor."""
         dtype = self.dtype(call)
         return TensorType(dtype, self.device(call), self.sizes(call), None, _requires_grad(call, dtype, self.flow))
 

@@ -47,7 +47,7 @@ def unknown_of(rank: int | None) -> Sizes | None:
 
 
 def listed(name: str) -> SizesRule:
-    """Return the sizes that a list of ints says; -1 is not known."""
+    """Return a rule for sizes passed as a list of ints; -1 is unknown."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.ints(name)
@@ -119,9 +119,9 @@ def _is_number(call: Call, name: str) -> bool:
 
 
 def reduced(dims: str = "dim", keepdim: str | None = "keepdim", *, empty: str = "all") -> SizesRule:
-    """Return the sizes of the first argument without the dimensions ``dims``, or with 1 in place of them. All are
-    reduced where ``dims`` is None, or missing. ``empty`` says which an empty list means: "all", "none", or
-    "unknown"."""
+    """Return a rule for the sizes of the first argument without the dimensions ``dims``, or with 1 in place of them.
+    All are reduced where ``dims`` is None or not an argument. ``empty`` specifies which dimensions an empty list
+    reduces: "all", "none", or "unknown"."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.first.sizes

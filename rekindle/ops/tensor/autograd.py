@@ -1,4 +1,4 @@
-"""Gradients, as programs ask for them and as differentiated graphs add them up.
+"""Operators of gradients: those that programs call, and those that accumulate gradients in differentiated graphs.
 
 A gradient that does not exist is None here.
 """

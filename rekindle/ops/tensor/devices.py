@@ -19,7 +19,7 @@ declare(attrgetter("index"), "prim::index(Device self) -> int?")
 
 @implements("aten::Generator(*, Device? device=None, int? seed=None) -> Generator", nondeterministic=True)
 def make_generator(device: torch.device | None = None, seed: int | None = None) -> torch.Generator:
-    """Return a generator of random numbers, on the CPU unless ``device`` says otherwise."""
+    """Return a random number generator, by default on the CPU."""
     generator = torch.Generator("cpu" if device is None else device)
     if seed is not None:
         generator.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""What ``torch.nn`` calls in TorchScript and the dispatcher does not have."""
+"""Functions of ``torch.nn`` that TorchScript calls and the dispatcher lacks."""
 
 from __future__ import annotations
 

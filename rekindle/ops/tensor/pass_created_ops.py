@@ -1,5 +1,4 @@
-"""What passes put in place of several nodes: joined concatenations, constant chunks, trees of matrix products, shape
-arithmetic."""
+"""Operators that passes create: joined concatenations, constant chunks, trees of matrix products, shape arithmetic."""
 
 from __future__ import annotations
 
@@ -17,7 +16,8 @@ from rekindle.ops.registration.declare import implements, implements_for_node, i
 
 
 def _plain_chunk(node: Node) -> Invocation:
-    """Return the chunks, however many: Python counts those that it gives names to, and says the same."""
+    """Return the chunks, whose number is not checked: Python compares it with the number of targets, and raises the
+    same error."""
     chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
     if chunks == 1:
         return Invocation(constant_chunk(node), (0,))

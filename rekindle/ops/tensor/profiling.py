@@ -24,7 +24,8 @@ PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
 ProfileCallback = Callable[[Node], Callable[[object], None]]
 
 recorders: Final[WeakKeyDictionary[Graph, ProfileCallback]] = WeakKeyDictionary()
-"""Who wants to know what flows through a graph: gives, for a ``prim::profile`` of it, what to call with each value."""
+"""The callbacks of profiled graphs: return for a ``prim::profile`` of the graph the function to call with each
+value."""
 
 
 def profile(node: Node) -> Operation:
@@ -100,7 +101,7 @@ def _size_conditions(sizes: tuple[int | None, ...]) -> list[Condition]:
 
 @lru_cache(maxsize=1024)
 def guard_test(type: Type) -> Callable[[object], bool]:
-    """Return whether a value is as ``type`` says."""
+    """Return a function that checks whether a value conforms to ``type``."""
     names: dict[str, object] = {}
     parts = []
     for number, (text, constant) in enumerate(conditions(type)):

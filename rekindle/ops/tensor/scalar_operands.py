@@ -1,4 +1,4 @@
-"""Constant tensors without dimensions beside tensors, which TorchScript takes for numbers.
+"""Constant zero-dimensional tensors as operands next to tensors, which TorchScript treats as numbers.
 
 A trace of PyTorch's holds a number beside a tensor (``x * 2.5``) as a tensor of float64 without dimensions. A mark says
 that it is a number, which decides about the dtype of the result. Archives do not hold the mark: ``torch.jit`` takes

@@ -59,7 +59,8 @@ def assigned_number(data: complex, dtype: int, device: torch.device, requires_gr
     "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
 )
 def make_tensor(node: Node) -> Operation:
-    """Return ``torch.tensor``, or the value of ``x[i] = …`` where the attribute ``assigned`` says so."""
+    """Return ``torch.tensor``, or, if the node has the attribute ``assigned``, the conversion of the value of ``x[i] =
+    …``."""
     return assigned_number if node.attributes.get("assigned") else tensor
 
 
@@ -213,7 +214,7 @@ def to_device(
     non_blocking: bool = False,
     copy: bool = False,
 ) -> Tensor:
-    """``self.to(device, dtype)``; what is None stays as it is."""
+    """Return ``self.to(device, dtype)``; a property that is None is unchanged."""
     return self.to(
         device=self.device if device is None else device,
         dtype=self.dtype if dtype is None else _dtype(dtype),
@@ -232,7 +233,7 @@ def to_dtype(self: Tensor, dtype: int | None = None, non_blocking: bool = False,
 
 @implements("aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(b|a)")
 def to_same(self: Tensor, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    """Return ``self``, or a copy where one is asked for."""
+    """Return ``self``, or a copy if ``copy``."""
     return self.to(dtype=self.dtype, non_blocking=non_blocking, copy=copy)
 
 
@@ -369,7 +370,7 @@ def size_if_not_equal(self_size: list[int], other_size: list[int]) -> list[int] 
 
 @implements("aten::_grad_sum_to_size(Tensor(a) self, int[]? size) -> Tensor(a)")
 def grad_sum_to_size(self: Tensor | None, size: list[int] | None) -> Tensor | None:
-    """Return a gradient summed to ``size``; as it is where ``size`` is None."""
+    """Return a gradient summed to ``size``, or unchanged if ``size`` is None."""
     return self if size is None or self is None else self.sum_to_size(size)
 
 

@@ -43,7 +43,7 @@ _KNOWN: Final[dict[str, dict[str, str]]] = {
         "__getstate__": "() -> ((int, Tensor[], float[], int[]))",
     },
 }
-"""The methods of PyTorch's own classes, without the receiver, which comes first."""
+"""The methods of PyTorch's own classes. The types exclude the receiver, which is the first argument."""
 
 
 def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:
@@ -147,7 +147,7 @@ _SELF: Final = re.compile(rf"\w+\(({_NAME.pattern}) ")
 
 
 WRAPPER: Final[type] = vars(torch)["ScriptClass"]
-"""What ``torch.classes.space.Name`` is an object of."""
+"""The Python class of ``torch.classes.space.Name``."""
 
 
 def class_in_namespace(owner: object, name: str) -> ClassType | None:

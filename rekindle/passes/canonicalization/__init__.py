@@ -1,5 +1,5 @@
-"""Passes that give equal programs one form: inlining, one name for each operator, operators that do several things
-split.
+"""Canonicalization passes: inlining, one kind for each operator with several names, composite operators split into
+parts.
 
 They run first, so that the passes after them have fewer forms to match.
 """

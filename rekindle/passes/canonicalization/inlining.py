@@ -120,13 +120,13 @@ def replace_call(call: Node, record: GraphFunction, body: Graph) -> Node:
 
 
 def call_arguments(call: Node) -> list[Value]:
-    """Return what a call passes to the callee: its inputs, without the function that is called."""
+    """Return the arguments of a call: its inputs, without the called function."""
     callee, *arguments = call.inputs
     return arguments if call.kind == "prim::CallFunction" else [callee, *arguments]
 
 
 def _note_call(before: Node, call: Node, record: GraphFunction) -> None:
-    """Write into the nodes between ``before`` and ``call`` that they came through it."""
+    """Record in the nodes between ``before`` and ``call`` that they were inlined from it."""
     prefix = (*call.callstack, (record.basename, call.range))
     node = before.next
     while node is not call:

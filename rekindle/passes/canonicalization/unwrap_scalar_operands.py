@@ -1,4 +1,4 @@
-"""Replace constant tensors without dimensions with numbers, in programs from archives.
+"""Replace constant zero-dimensional tensors by numbers in programs from archives.
 
 .. code-block:: text
 

@@ -81,8 +81,8 @@ def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
 
 
 def _channels(value: Value, map: Foldable, aliases: AliasDb, ranks: Ranks | None) -> torch.Tensor | None:
-    """Return what ``value``, a constant, is for each channel of the map's result, in float64, or for all of them
-    alike."""
+    """Return the value of the constant ``value`` for each channel of the map's result, in float64, or for all of
+    them."""
     if not is_constant(value):
         return None
     found = value_of(value.node)

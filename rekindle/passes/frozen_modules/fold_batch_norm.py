@@ -132,7 +132,8 @@ def _insert_check(map: Foldable) -> None:
 
 
 def _folded(node: Node, map: Foldable, aliases: AliasDb) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return the weight and the bias of the map that gives what the normalisation gives, in float64."""
+    """Return, in float64, the weight and the bias with which the map alone computes what map and normalisation compute
+    together."""
     _, *parameters, _, _, eps, _ = node.inputs
     scale, shift, mean, variance = (fixed_tensor(value, aliases) for value in parameters)
     epsilon = value_of(eps.node) if is_constant(eps) else None

@@ -44,7 +44,7 @@ class Foldable:
 
     @property
     def operand(self) -> Value:
-        """What the map is applied to."""
+        """The operand of the map."""
         return self.node.named_input("input")
 
     def shift(self) -> torch.Tensor:
@@ -85,8 +85,7 @@ MAPS: Final = frozenset({*_PLAIN, "aten::convolution", "aten::_convolution", "at
 
 
 def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
-    """Return what computes ``value``, if that is a convolution or a linear map with constants, and a single node uses
-    it.
+    """Return the map that computes ``value``: a convolution or a linear map with constants and a single use.
 
     Where nothing else uses it, it does not matter that it is another tensor than before."""
     node = value.node

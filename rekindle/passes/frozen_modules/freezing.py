@@ -49,7 +49,7 @@ class Freezing:
 
     name: ClassVar[str] = "freezing"
     values: Mapping[AttributeKey, Any] = field(default_factory=dict)
-    """What the attributes hold that become constants; of those that ``can_be_constant`` says can."""
+    """The values of the attributes that become constants, out of those that ``can_be_constant`` allows."""
 
     def run(self, graph: Graph) -> bool:
         changed = False

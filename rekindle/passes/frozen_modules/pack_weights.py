@@ -252,7 +252,8 @@ _ASKING: Final = frozenset({"aten::dim", "aten::size"})
 
 
 class _Order:
-    """Finds what may be in channels-last order, and gives it to those who would mind in the usual one."""
+    """Determines which values may be in channels-last order, and converts them to the default order for users whose
+    result depends on the order."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -264,7 +265,8 @@ class _Order:
                 self.written |= self.aliases.writes_to(node)
         self.other_order: set[Value] = set()
         self.orders: dict[Value, Value] = {}
-        """The order that PyTorch's operators would give a value, as an int that is known when the program runs."""
+        """The memory order that PyTorch's operators would produce for a value, as a value of type int computed when the
+        program runs."""
 
     def keep(self) -> None:
         for node in list(self.graph.all_nodes()):
@@ -332,13 +334,13 @@ def _works_on_own_result(node: Node) -> bool:
 
 
 def _has_channels_last_weights(node: Node) -> bool:
-    """Return whether PyTorch, too, gives the result of a convolution in channels-last order, for any image."""
+    """Return whether PyTorch, too, returns the result of a convolution in channels-last order for every image."""
     weight = value_of(node.inputs[1].node)
     return isinstance(weight, torch.Tensor) and suggest_memory_format(weight) is torch.channels_last
 
 
 _FRESH_ORDER: Final = frozenset({"aten::contiguous", "aten::layer_norm", "aten::linear", LINEAR})
-"""What gives results in the usual order, whatever the order of its first operand is."""
+"""Kinds with results in the usual memory order, whatever the order of the first operand."""
 _REORDERING: Final = frozenset({"aten::permute", "aten::transpose"})
 
 
@@ -370,6 +372,6 @@ def _forgets_order(use: Use) -> bool:
 
 
 def _gives_one_place(mean: Node) -> bool:
-    """Return whether a mean of images is one number for each channel, so that memory order is not observable."""
+    """Return whether a mean of images has one number for each channel, so that memory order is not observable."""
     dims = _ints(mean.inputs[1]) if len(mean.inputs) > 2 else None
     return dims is not None and {dim % 4 for dim in dims} == {2, 3}

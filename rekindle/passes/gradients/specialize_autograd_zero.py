@@ -1,4 +1,4 @@
-"""Resolve tests of gradients that are known to be defined or undefined.
+"""Fold checks of gradients that are known to be defined or undefined.
 
 .. code-block:: text
 

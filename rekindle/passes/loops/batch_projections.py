@@ -190,7 +190,7 @@ def _goes_back(loop: Node, index: Value) -> bool:
 
 
 def _matrix(loop: Node, value: Value) -> Value:
-    """Return what ``value`` is the transpose of, where it is transposed in the loop."""
+    """Return the value of which ``value`` is the transpose, if it is transposed in the loop."""
     return value.node.inputs[0] if value.node.kind == "aten::t" and loop.contains(value.node) else value
 
 

@@ -31,7 +31,7 @@ from rekindle.rewriting.changes import may_change
 
 _READ_LISTS: Final = frozenset({"aten::len", "aten::__getitem__"})
 _KEEP: Final = frozenset({"prim::Return", "prim::ListConstruct", "prim::TupleConstruct", "aten::append", "prim::If"})
-"""Kinds of nodes that keep, or pass on, a tensor as it is."""
+"""Kinds of nodes that store or forward a tensor without reading its elements."""
 _RETURN_THEIR_LIST: Final = frozenset({"aten::append", "aten::add_", "aten::_set_item"})
 
 

@@ -211,7 +211,7 @@ class _Sides:
         wanted = set(products)
         group = [first]
         depending = {first}
-        """What needs one of the group, and the group itself."""
+        """Nodes that depend on the group, and the group itself."""
         node = first
         while node is not last:
             node = node.next

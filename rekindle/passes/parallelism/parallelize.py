@@ -75,7 +75,7 @@ class Parallelize:
 _Part = list[Node]
 """The nodes that only lead to one value, in order."""
 _MAX_LENGTH: Final = 1000
-"""How many nodes a part has at most: without an end, a chain of nodes would be walked from each of them."""
+"""Maximum number of nodes of a part: without a limit, a chain of nodes would be walked from each of them."""
 
 
 class _Parallelization:

@@ -120,7 +120,7 @@ def fold_node(node: Node, *, through_branches: bool = True) -> bool:
 
 
 def _results(selected: Value) -> list[Value]:
-    """Return what the branches of a ``prim::If`` return as one of its outputs."""
+    """Return the values that the branches of a ``prim::If`` return as one of its outputs."""
     return [block.outputs[selected.offset] for block in selected.node.blocks]
 
 
@@ -208,8 +208,8 @@ _LONGEST_TEXT = 1000
 
 
 def _may_be_huge(node: Node, values: list[Any]) -> bool:
-    """Return whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 <<
-    10**9``, ``"".ljust(10**9)``. The program may never come here."""
+    """Return whether the result may be so large that computing it would stall the compiler: ``9 ** 9 ** 9``, ``1 <<
+    10**9``, ``"".ljust(10**9)``. The program may never execute the node."""
     if any(isinstance(value, str) for value in values):
         return node.kind in _GROWING or any(
             len(value) > _LONGEST_TEXT if isinstance(value, str) else isinstance(value, int) and value > _LONGEST_TEXT
@@ -327,8 +327,7 @@ def _no_inputs(value: Value) -> Value:
 
 
 def _common_value(then: Value, otherwise: Value) -> Value | None:
-    """Return what both branches return, if that is one value from outside, or equal constants that cannot be written
-    to."""
+    """Return the value that both branches return, if it is one captured value, or equal immutable constants."""
     if then is otherwise:
         return then
     if then.node.kind != "prim::Constant" or otherwise.node.kind != "prim::Constant":
@@ -371,7 +370,7 @@ def remove_invariants(node: Node) -> bool:
 
 
 def inline_branch(node: Node, block: Block) -> None:
-    """Move the nodes of ``block`` in front of the ``if`` that owns it, which goes away."""
+    """Move the nodes of ``block`` in front of the ``if`` that owns it, and erase the ``if``."""
     results = list(block.outputs)
     for moved in list(block.nodes):
         moved.move_before(node)

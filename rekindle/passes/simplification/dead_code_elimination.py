@@ -66,7 +66,7 @@ class _Elimination:
         self.needed: set[Node] = set()
         self.live: set[Value] = set()
         self.live_memory: MemoryLocations = 0
-        """What of the memory that some node writes to is read later on; unknown before ``aliases`` is."""
+        """The written memory that is read later on; unknown before ``aliases`` is."""
         self.changed = False
 
     def run(self) -> bool:

@@ -70,7 +70,7 @@ class FoldConstantTensors:
 
     name: ClassVar[str] = "fold_constant_tensors"
     largest_growth: int = 1 << 16
-    """How many bytes more than what goes in a result may have."""
+    """Maximum number of bytes by which a result may exceed its operands."""
 
     def run(self, graph: Graph) -> bool:
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda") or _sets_modes(graph):
@@ -225,7 +225,7 @@ def _bytes(tensors: list[torch.Tensor]) -> int:
 
 
 _REPEATING: Final = frozenset({"aten::repeat", "aten::repeat_interleave", "aten::tile", "aten::mul", "aten::pad"})
-"""Kinds whose results may have any size, whatever goes in: a list is repeated by ``mul``."""
+"""Kinds whose results may have any size whatever the sizes of their inputs: ``mul`` repeats a list."""
 
 
 def _type(value: Any, declared: Type) -> Type | None:

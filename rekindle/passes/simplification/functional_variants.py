@@ -1,4 +1,4 @@
-"""Which operators that write to a tensor have one beside them that gives the same numbers in a tensor of its own.
+"""Functional variants of mutating operators: operators that compute the same numbers into a new tensor.
 
 ``x.add_(y)`` keeps the dtype and the sizes of ``x``, or fails; ``x + y`` takes those that both need. So the two are the
 same only where something is known of the operands: here from their types, by the rule for the result of ``add``, and
@@ -22,8 +22,8 @@ from rekindle.ops.result_types import result_facts
 
 
 def functional_kind(node: Node, *, sizes_stay: bool) -> str | None:
-    """Return the kind of the operator that takes what ``node`` takes, and gives in a new tensor what ``node`` writes to
-    its first input; None where there is none, or where it may give another dtype or other sizes.
+    """Return the kind of the operator with the inputs of ``node`` that returns in a new tensor what ``node`` writes to
+    its first input; None if there is none, or if its result may have another dtype or other sizes.
 
     ``sizes_stay`` says that nothing in the graph changes the sizes of a tensor that is there.
     """

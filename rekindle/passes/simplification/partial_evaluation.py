@@ -83,14 +83,14 @@ _SMALL: Final = 24
 """The most nodes of callees that are inlined before they are evaluated: evaluating another copy is cheaper than sharing
 one."""
 _MAX_OPERATORS: Final = 8
-"""How many operators are between a tensor and the parameters that its type is worked out from."""
+"""Maximum number of operators between a tensor and the parameters that its type is inferred from."""
 _MAX_DEPTH: Final = 100
 """How deep calls nest of callees that are evaluated first: each level takes a few frames of Python's stack."""
 
 UNKNOWN: Final = object()
-"""What :meth:`Attributes.value_of` returns where nothing may be assumed."""
+"""Result of :meth:`Attributes.value_of` for attributes about which nothing may be assumed."""
 PRESENT: Final = object()
-"""What is known of an input that is not None."""
+"""Fact about an input: it is not None."""
 
 
 class Attributes(Protocol):
@@ -197,7 +197,7 @@ class _Callees:
     with_types: bool
     evaluated: dict[tuple[GraphFunction, Hashable], list[_Callee]] = field(default_factory=dict)
     depth: int = 0
-    """How many callees are being evaluated, each for a call in the one before."""
+    """Nesting depth of callees being evaluated."""
 
     def value_of(self, read: AttributeRead) -> object:
         return UNKNOWN if self.attributes is None else self.attributes.value_of(read)
@@ -237,7 +237,7 @@ class _Callees:
 
 
 def _known_of(value: Value, parameter: Value) -> Hashable:
-    """Return what a callee is specialized to, of one of its arguments."""
+    """Return the fact that a callee is specialized to, for one of its arguments."""
     if _is_known_constant(value):
         return constant_key(value.node)
     return value.type if _is_narrower(value, parameter) else None
@@ -269,7 +269,7 @@ _TRANSFER: Final = TransferFunctions(any_modes=True)
 
 
 def _fact_of(value: Value) -> Fact:
-    """Return what is known of an input of a node, for the transfer functions."""
+    """Return the fact about an input of a node, for the transfer functions."""
     if is_constant(value):
         return fact_of_input(value)
     if value.node.kind == "prim::ListConstruct":
@@ -307,8 +307,8 @@ def _only_reads(node: Node) -> bool:
 
 
 def keeps_types(graphs: Iterable[Graph]) -> bool:
-    """Return whether tensors keep dtype, rank and device as long as they live, and autocast stays as it is, while a
-    program of ``graphs`` runs."""
+    """Return whether tensors keep dtype, rank and device, and the autocast mode is unchanged, while a program of
+    ``graphs`` runs."""
     for graph in graphs:
         for node in nodes_within(graph):
             changes_mode = writes_modes(node) and node.kind != "aten::set_grad_enabled"
@@ -393,7 +393,7 @@ class _Walk:
         return value.type if is_refined and isinstance(value.type, TensorType) else None
 
     def _fact_by_attributes(self, value: Value, reads: dict[AttributeRead, object], depth: int) -> Fact:
-        """Return what is known of ``value``, if parameters and buffers have the types that are noted in ``reads``."""
+        """Return the fact about ``value``, if parameters and buffers have the types in ``reads``."""
         node = value.node
         known = _fact_of(value)
         if known is not None and known != TENSOR:
@@ -418,7 +418,7 @@ class _Walk:
         return value if isinstance(value, TensorType) else None
 
     def _known_of_attribute(self, query: Node, attribute: Node) -> object:
-        """Return the answer to a query of a parameter or a buffer, and note that it is assumed."""
+        """Return the result of a query of a parameter or a buffer, and record it as an assumption."""
         found = self._read_of(attribute)
         type = None if found is None else self._type_of_attribute(attribute, *found)
         if found is None or type is None:
@@ -480,7 +480,8 @@ class _Walk:
         return True
 
     def _call(self, call: Node) -> tuple[bool, Node]:
-        """Inline a call: a small callee as it is, to be visited here; another one after it has been evaluated."""
+        """Inline a call: a small callee before it is evaluated, so that the caller visits its nodes; a larger one after
+        it has been evaluated."""
         following = call.next
         record = called_function(call)
         if record is None or record.is_recursive or not may_change("inline", call):

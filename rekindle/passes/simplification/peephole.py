@@ -108,7 +108,7 @@ def _same_scalar(at: RewriteSite) -> bool:
 
 
 def _plus_nothing(at: RewriteSite) -> bool:
-    """The sum of a gradient and one that does not exist."""
+    """Remove the sum of a gradient and one that does not exist."""
     gradient, other = at.node.inputs
     return is_constant(other) and value_of(other.node) is None and at.replace_uses(gradient)
 
@@ -347,7 +347,7 @@ def _shape(at: RewriteSite) -> bool:
 
 
 def _same_dtype(at: RewriteSite) -> bool:
-    """``x.to(dtype)`` gives ``x`` itself where it is of that dtype."""
+    """Replace ``x.to(dtype)`` by ``x`` where ``x`` already has that dtype."""
     node = at.node
     tensor, *options = node.inputs
     schema, type = node.schema, tensor.type

@@ -115,7 +115,7 @@ def _writes_later(user: Node, node: Node) -> bool:
 
 @dataclass(slots=True)
 class _Contents:
-    """What is in a list, and what was taken out of it last."""
+    """The contents of a list, and the item that was removed last."""
 
     items: list[Value]
     popped: Value | None = None

@@ -30,7 +30,7 @@ class SubgraphCache(Generic[_Made]):
         self._made: Final[WeakKeyDictionary[Graph, WeakValueDictionary[Hashable, _Made]]] = WeakKeyDictionary()
 
     def of(self, node: Node, make: Callable[[Graph], _Made], discriminator: Hashable = None) -> _Made:
-        """Return what an alike node of the same graph had made, or what ``make`` gives now. Nodes that differ in
+        """Return the object of an equal node of the same graph, or the result of ``make``. Nodes that differ in
         ``discriminator`` share nothing."""
         subgraph = node.get_graph("Subgraph")
         made = self._made.setdefault(node.graph, WeakValueDictionary())

@@ -1,4 +1,4 @@
-"""Continuations: the rest of a program after a bailout, as a graph of its own.
+"""Continuations: the remainder of a program after a bailout, as a separate graph.
 
 Its inputs are those of the ``prim::BailOut``: the value that failed the guard, then the captured values. Within a
 branch, the continuation runs to the end of the branch, then the nodes after the ``prim::If``. Within a loop, it

@@ -231,7 +231,7 @@ _ASSUMED_TRIP_COUNT: Final = 8
 
 
 def _eliminate_costly(graph: Graph) -> bool:
-    """Remove all guards if they cost more than the queries that they answer."""
+    """Remove all guards if they cost more than the queries that they replace."""
     costs = sum(_ASSUMED_TRIP_COUNT ** _loops_around(guard) for guard in graph.find_nodes(GUARD))
     saves = sum(_ASSUMED_TRIP_COUNT ** _loops_around(node) for node in graph.all_nodes() if node.kind in FOLDED_BY_TYPE)
     if costs <= saves or not may_change("eliminate all guards of", graph.return_node):
@@ -246,7 +246,7 @@ def _loops_around(node: Node) -> int:
 
 
 def _queried_guards(graph: Graph, and_after: bool) -> set[Node]:
-    """Return the guards that what the program asks about tensors may depend on."""
+    """Return the guards on which queries of tensors by the program may depend."""
     needed: set[Node] = set()
     seen: set[Value] = set()
     pending: list[Value] = []
@@ -266,6 +266,6 @@ def _queried_guards(graph: Graph, and_after: bool) -> set[Node]:
 
 
 def _sources(value: Value) -> list[Value]:
-    """Return what the type of ``value`` may follow from."""
+    """Return the values that the type of ``value`` may follow from."""
     incoming = incoming_values(value)
     return list(value.node.inputs) if incoming is None else incoming

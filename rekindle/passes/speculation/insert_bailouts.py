@@ -36,7 +36,7 @@ from rekindle.rewriting.changes import may_change
 BAILOUT: Final = "prim::BailOut"
 TEMPLATE: Final = "prim::BailoutTemplate"
 AT_ENTRY: Final = "at_entry"
-"""The attribute of bailouts that know all arguments of the graph, and come before all that cannot run again."""
+"""The attribute of bailouts that receive all arguments of the graph, and precede every node that must not run again."""
 _PURE_READS: Final = frozenset({"prim::Constant", "prim::GetAttr", GUARD, BAILOUT, TEMPLATE})
 """Kinds that may run again without an observable difference."""
 
@@ -119,7 +119,7 @@ def _within_with(block: Block, depth: int) -> list[Node]:
 
 
 class _Captures:
-    """What the rest of the program reads, for each guard: one walk from the end to the start."""
+    """The values that the rest of the program reads, for each guard: one walk from the end to the start."""
 
     def __init__(self, graph: Graph) -> None:
         self.found: dict[Node, list[Value]] = {}

@@ -41,9 +41,9 @@ _Key: TypeAlias = tuple[int, str]
 def frozen(
     module: ScriptModule, preserved: Sequence[str] = (), *, numerics: bool = True, evaluating: bool = False
 ) -> ScriptModule:
-    """Return a copy of ``module`` with its values fixed. ``preserved`` names attributes, parts and methods that are
-    kept; ``a.b`` is the attribute ``b`` of the part ``a``. Without ``numerics`` its answers are the same to the last
-    bit; ``evaluating`` says that the copy is to be in evaluation mode.
+    """Return a copy of ``module`` with its values fixed. ``preserved`` names attributes, submodules and methods to
+    keep; ``a.b`` is the attribute ``b`` of the submodule ``a``. Without ``numerics`` its results are bitwise identical;
+    with ``evaluating`` the copy is in evaluation mode.
 
     Raises:
         NotScriptableError: there is nothing of one of these names, or no method at all.

@@ -40,12 +40,12 @@ _SHARED = frozenset(
         *("_rekindle_plain_type", "_rekindle_passes", "_rekindle_method_class"),
     }
 )
-"""What copies of a module have in common."""
+"""State that copies of a module share."""
 
 PythonAttribute = Callable[["ScriptModule", type, str], Any]
 
 python_attribute: Final = LayerHook[PythonAttribute]("rekindle.scripting", lambda module, cls, name: None)
-"""What a Python class leaves to Python under a name, bound to a compiled module; None where there is no such thing."""
+"""Hook: return an attribute that a Python class leaves to Python, bound to a compiled module; None if there is none."""
 
 compile_instance: Final = LayerHook[Callable[["ScriptModule"], None]]("rekindle.scripting")
 """Makes a compiled module of an object of a user's class whose ``__init__`` has ended."""
@@ -70,7 +70,7 @@ _OF_FORWARD = frozenset(
         "measure",
     }
 )
-"""Names that a module answers for its ``forward``, unless it has attributes of these names."""
+"""Names that a module forwards to its ``forward``, unless it has attributes with these names."""
 
 
 _FORWARD, _FORWARD_PRE, _BACKWARD, _BACKWARD_PRE = (
@@ -322,8 +322,8 @@ class ScriptModule(torch.nn.Module, Savable):
     # ------------------------------------------------------------------------------------------------------- attributes
 
     def __getattr__(self, name: str) -> Any:
-        """Return what is not in the module's own dict: parameters, buffers, sub-modules; methods, properties,
-        constants."""
+        """Return an attribute that is not in the module's own dict: a parameter, buffer, submodule, method, property or
+        constant."""
         own = self.__dict__
         for table in ("_parameters", "_buffers", "_modules"):
             held = own.get(table)
@@ -364,7 +364,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return Overloaded(found, self) if found else None
 
     def _python_attribute(self, name: str) -> Any:
-        """Return what the module's Python class leaves to Python, bound to this module."""
+        """Return an attribute that the module's Python class leaves to Python, bound to this module."""
         python_class = self._rekindle_python_class
         return None if python_class is None else python_attribute.get()(self, python_class, name)
 
@@ -434,7 +434,7 @@ class ScriptModule(torch.nn.Module, Savable):
     def _check_kind(self, slot: ClassAttribute, kind: AttributeKind) -> None:
         if slot.kind != kind:
             raise TypeError(
-                f"attribute '{slot.name}' of '{self.original_name}' is no {kind} and cannot become one: "
+                f"attribute '{slot.name}' of '{self.original_name}' is not a {kind} and cannot become one: "
                 "code was compiled for what it was"
             )
 
@@ -461,7 +461,8 @@ class ScriptModule(torch.nn.Module, Savable):
             self.__dict__[name] = fit_value(value, slot.type, where)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> ScriptModule:
-        """Return what ``to()``, ``half()`` and the like are made of: it may replace tensors without assigning them."""
+        """Apply ``fn`` to all tensors, as ``to()``, ``half()`` and the like do: it may replace tensors without
+        assigning them."""
         before = [(table, dict(table)) for table in (self._parameters, self._buffers)]
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])

@@ -1,4 +1,4 @@
-"""What a Python class and hooks add to ``state_dict()``: they run on compiled modules as on others.
+"""Additions of a Python class and of hooks to ``state_dict()``: they run on compiled modules as on others.
 
 An override may call ``super()``, other methods of its class and attributes of its object. So it runs on an object of
 the class that shares all that the compiled module holds: parameters, buffers, parts, hooks and attributes. What it
@@ -43,7 +43,7 @@ def has_overrides(python_class: type | None) -> bool:
 
 @contextmanager
 def as_written(module: torch.nn.Module, python_class: type, constants: dict[str, object]) -> Iterator[torch.nn.Module]:
-    """Give an object of ``python_class`` that holds what the compiled ``module`` holds.
+    """Return an object of ``python_class`` with the state of the compiled ``module``.
 
     Raises:
         AttributeError: the class asks for an attribute that the compiled module does not have.
@@ -67,7 +67,7 @@ def as_written(module: torch.nn.Module, python_class: type, constants: dict[str,
 
 
 def _python_values(module: torch.nn.Module) -> dict[str, object]:
-    """Return what attributes are in Python that are ints in programs: ``torch.float32``."""
+    """Return the Python values of attributes that are ints in programs: ``torch.float32``."""
     held: dict[str, tuple[int, object]] = vars(module).get("_rekindle_python_values", {})
     return {name: value for name, (number, value) in held.items() if vars(module).get(name) == number}
 

@@ -44,7 +44,7 @@ class ModuleValues:
             self._visit(graph.block)
 
     def narrow(self, graph: Graph) -> bool:
-        """Let values say which class they are of, where their type is an interface; returns whether there were any."""
+        """Replace interface types of values by the class of the submodule; returns whether there were any."""
         changed = False
         for node in nodes_within(graph):
             for value in node.outputs:

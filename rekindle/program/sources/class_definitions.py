@@ -1,4 +1,4 @@
-"""The definitions in a text of an archive, and what the bodies of its classes say: read, not compiled."""
+"""The definitions in a text of an archive, and the bodies of its classes: parsed, not compiled."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def definitions_in(source: Source) -> dict[str, ClassDef | Def]:
 
 @dataclass(slots=True)
 class ClassText:
-    """What the body of a class says."""
+    """The contents of the body of a class."""
 
     slots: list[tuple[str, Expr]]
     """Attributes and their types."""
@@ -63,7 +63,7 @@ class ClassText:
 
 
 def read_class(definition: ClassDef) -> ClassText:
-    """Return what the body of a class says.
+    """Return the contents of the body of a class.
 
     Raises:
         ParseError: there is something in it that classes of archives do not have; a name stands for two things, or is
@@ -115,7 +115,7 @@ _NAMES_OF_PYTHON: Final = frozenset(
         *("__get__", "__set__", "__delete__", "__set_name__", "__init_subclass__", "__class_getitem__"),
     }
 )
-"""What Python looks up for its own purposes."""
+"""Names that Python looks up implicitly."""
 
 
 def _is_kept(name: str) -> bool:

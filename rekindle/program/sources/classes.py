@@ -28,7 +28,7 @@ from rekindle.runtime.executor import execute
 from rekindle.syntax.views import Assign, ClassDef, Decorated, Def, ExprStmt, Pass, Stmt, StringLiteral, Var
 
 DefinedType: TypeAlias = ClassType | InterfaceType
-"""What a class of a program text is."""
+"""Types that a class of a program text defines."""
 
 _INTERFACES: Final = {"Interface": False, "ModuleInterface": True}
 """The bases that make an interface of a class, and whether it is one of modules."""
@@ -171,7 +171,8 @@ def _add_method(owner: ClassType, definition: Def, declared: dict[str, Type], re
 
 
 def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -> None:
-    """``@staticmethod``, ``@property`` and ``@name.setter``; ``@torch.jit.export`` says nothing new."""
+    """Add a method with ``@staticmethod``, ``@property`` or ``@name.setter``; ``@torch.jit.export`` has no effect
+    here."""
     definition, name = decorated.definition, decorated.definition.name.name
     spelled = [dotted_name(item) or item.range.text for item in decorated.decorators]
     (decorator,) = spelled if len(spelled) == 1 else [""]
@@ -229,7 +230,7 @@ _HIDDEN_CALLS: Final = frozenset(
         *("__copy__", "__deepcopy__", "__sizeof__", "__fspath__", "__buffer__", "__subclasshook__"),
     }
 )
-"""Methods that Python calls where its user has not asked for anything: when an object dies, is looked at, copied."""
+"""Methods that Python calls implicitly: when an object is destroyed, displayed or copied."""
 
 
 def _without_hidden_calls(methods: dict[str, Any]) -> dict[str, Any]:

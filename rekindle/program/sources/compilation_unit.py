@@ -36,7 +36,7 @@ resolver_of_frame: Final = LayerHook[Callable[[FrameType], Resolver]](
 
 
 def caller_resolver(frames_up: int) -> Resolver:
-    """Return the names that the caller ``frames_up`` above the function that asks sees."""
+    """Return a resolver of the names visible in the frame ``frames_up`` above the function that calls this."""
     frame = inspect.currentframe()
     for _ in range(frames_up + 1):
         frame = None if frame is None else frame.f_back
@@ -60,8 +60,8 @@ def parse_definitions(source: str | Source, filename: str | None = None) -> list
 
 
 def parse_program(source: str | Source, diagnostics: Diagnostics) -> tuple[list[Def], list[ClassDef], set[str]]:
-    """Return the functions and the classes that a program text defines, and the names of those that cannot be read.
-    What is wrong goes to ``diagnostics``."""
+    """Return the functions and the classes that a program text defines, and the names of those that cannot be parsed.
+    Errors are added to ``diagnostics``."""
     functions: list[Def] = []
     classes: list[ClassDef] = []
     text = source if isinstance(source, Source) else Source(source)

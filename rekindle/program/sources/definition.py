@@ -51,7 +51,7 @@ def define_function(
     known: Mapping[str, Known] | None = None,
     diagnostics: Diagnostics | None = None,
 ) -> None:
-    """Compile ``definition`` and give ``record`` the graph and the schema.
+    """Compile ``definition`` and store the graph and the schema in ``record``.
 
     ``defaults`` are the values of default arguments; ``parameter_types`` and ``return_type`` override the annotations
     of the definition. ``known`` maps names other than parameters to their values at the start of the body.
@@ -126,7 +126,7 @@ def _is_mutable(default: object) -> bool:
 
 
 def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBinding | None) -> dict[str, TypeOrError]:
-    """Return what ``__setstate__`` takes, where it does not say: what ``__getstate__`` gives."""
+    """Return the parameter type of ``__setstate__``, if it is undeclared: the result type of ``__getstate__``."""
     if record.basename != "__setstate__" or self_binding is None or len(definition.params) != 2:
         return {}
     state = definition.params[1]

@@ -19,7 +19,7 @@ class Constants(SimpleNamespace):
 
 
 def code_with_constants(record: GraphFunction, is_method: bool) -> tuple[str, Constants]:
-    """Return the source of a function, or of a method (nothing is said of the type of its ``self``), and its constants.
+    """Return the source of a function, or of a method (whose ``self`` has no annotation), and its constants.
 
     Raises:
         UnsupportedError: the function has what no source can say.

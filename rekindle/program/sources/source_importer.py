@@ -1,4 +1,4 @@
-"""The texts of an archive become types and functions, each when it is first asked for."""
+"""Imports the texts of an archive as types and functions, each on first use."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SourceReader = Callable[[str], "Source | None"]
 
 
 class SourceImporter:
-    """Reads types and functions from the texts of an archive.
+    """Imports types and functions from the texts of an archive.
 
     Types are made when they are first asked for, bodies of functions compiled when they are first called or looked at.
 
@@ -194,7 +194,7 @@ class SourceImporter:
         self._fill(type, definition)
 
     def _fill(self, owner: ClassType, definition: ClassDef) -> None:
-        """Give ``owner`` what the body of its definition says."""
+        """Fill ``owner`` from the body of its definition."""
         body = read_class(definition)
         for name, annotation in body.slots:
             type = self._slot_type(owner, name, parse_type_expression(annotation, self.names))
@@ -214,7 +214,8 @@ class SourceImporter:
         owner.methods.update((name, record) for name, record in records.items() if name not in hooks)
 
     def _slot_type(self, owner: ClassType, name: str, type: Type) -> Type:
-        """Return the type that the text says, but for packed weights: up to 1.5 it calls them Tensors."""
+        """Return the annotated type, except for packed weights, which archives up to PyTorch 1.5 annotate as
+        Tensors."""
         if name != "_packed_params" or type != TENSOR or not _QUANTIZED.match(owner.name):
             return type
         found = self.find_type(_packed_weights_of(owner.name))
@@ -265,11 +266,11 @@ _CLASSES: Final[dict[str, Callable[[SourceImporter, str, ClassDef], None]]] = {
     "": SourceImporter._script_class,
     "object": SourceImporter._script_class,
 }
-"""What a class is, by what it derives from."""
+"""Importers of classes, by their base class."""
 
 
 _CONSTANTS: Final = CONSTRUCTS | {"prim::Constant"}
-"""What graphs of constants are made of, once they are folded."""
+"""Kinds of nodes in folded graphs of constants."""
 
 _QUANTIZED: Final = re.compile(r"__torch__\.torch\.nn\.(?:intrinsic\.)?quantized\.")
 

@@ -1,4 +1,4 @@
-"""Calls from Python: arguments checked against a schema and converted, results handed back.
+"""Calls from Python: arguments are checked against a schema and converted, results are returned.
 
 A value that equals one of the declared type is converted to it: an int to a float, a tuple to a list, a dtype to its
 number, a string to a device, NumPy's scalars to numbers (:mod:`rekindle.runtime.calls.number_conversion`). A list or a
@@ -64,7 +64,7 @@ def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 def binder_of(record: GraphFunction) -> Binder:
-    """Return what binds the arguments of a function, made when it is first called."""
+    """Return the binder of the arguments of a function, created on the first call."""
     found = record.binder
     if not isinstance(found, Binder):
         schema = record.schema  # compiling the function determines its origin
@@ -90,7 +90,7 @@ Runner = Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any]
 
 
 class Binder:
-    """What :func:`bind` does for one schema, prepared, and what becomes of results.
+    """Argument binding for one schema (see :func:`bind`), and conversion of results.
 
     ``bind`` is Python written for the schema: arguments of just the class that is expected are passed on after one
     comparison.
@@ -116,7 +116,8 @@ class Binder:
         return self._written("args, kwargs", "", {})
 
     def runner(self, execute: Callable[[GraphFunction, Sequence[Any]], Any]) -> Runner:
-        """Return what calls a function with this schema from Python: ``execute`` runs it on what fits."""
+        """Return a function that calls a function with this schema from Python: ``execute`` runs it on bound
+        arguments."""
         if any(map(_is_written_copy, self.schema.arguments)):
             return self._runner_over_copies(execute)
         if self._gives_as_is:
@@ -126,8 +127,8 @@ class Binder:
         )
 
     def _runner_over_copies(self, execute: Callable[[GraphFunction, Sequence[Any]], Any]) -> Runner:
-        """Return what calls a function that is given sets or deques, which are dicts and lists to it: what it does to
-        these, the sets and deques see."""
+        """Return the caller of a function with set or deque arguments. The function gets dicts and lists; its changes
+        of these are copied back to the sets and deques."""
         places = [index for index, item in enumerate(self.schema.arguments) if _is_written_copy(item)]
         bind_arranged = self._written("args, kwargs", "", {}, are_arranged=True)
 
@@ -152,7 +153,7 @@ class Binder:
         return written
 
     def result(self, value: Any) -> Any:
-        """Return what Python's user gets of a result: NamedTuples are of their class."""
+        """Return a result as a Python value: NamedTuples are of their class."""
         return value if self._gives_as_is else to_python(value, self._result)
 
     def _convert(self, index: int, value: Any) -> Any:
@@ -212,7 +213,7 @@ class Binder:
 
     @property
     def _hidden(self) -> int:
-        """How many of the first arguments the caller does not write: the object of a method."""
+        """Number of leading arguments that the caller does not write: the object of a method."""
         first = self.schema.arguments[0] if self.schema.arguments else None
         is_method = first is not None and first.name == "self" and isinstance(first.type, (ClassType, InterfaceType))
         return 1 if is_method else 0
@@ -245,7 +246,7 @@ class Binder:
 
 
 def _converter_of(argument: Argument, numbers: NumberRules) -> Converter:
-    """Return what converts values for ``argument``. One number stands for a list where the argument is declared to
+    """Return the converter of values for ``argument``. One number is converted to a list if the argument is declared to
     broadcast it: ``BroadcastingList2[int]``."""
     whole, wanted, size = converter_for(argument.type, numbers), without_none(argument.type), argument.size
     if size is None or not isinstance(wanted, ListType):
@@ -280,8 +281,9 @@ def _copied(given: object, taken: object) -> tuple[object, object] | None:
 def _binding(
     schema: FunctionSchema, parameters: str, use: str, names: dict[str, Any], are_arranged: bool
 ) -> Iterator[str]:
-    """Yield the lines of what binds the arguments of ``schema`` and makes ``use`` of them; what they call goes into
-    ``names``. Arguments that ``are_arranged`` have been put into the order of the schema."""
+    """Yield the lines of a function that converts the arguments of ``schema`` and returns ``use`` of them; the objects
+    that it references are added to ``names``. If ``are_arranged``, the arguments are already in the order of the
+    schema."""
     count = len(schema.arguments)
     everything = "".join(f"a{index}, " for index in range(count))
     yield f"def bind({parameters}):"

@@ -1,4 +1,4 @@
-"""What a value from Python becomes where the program expects a type, and what a result becomes for Python."""
+"""Conversion of values from Python to the declared types, and of results to Python."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from rekindle.runtime.calls.type_checks import TypeCheck, exact_class, is_checka
 
 
 def converter_for(type: Type, numbers: NumberRules = PYTHON_RULES) -> Converter:
-    """Return what converts values from Python to ``type``, numbers by the rules ``numbers``."""
+    """Return the converter of values from Python to ``type``, for numbers by the rules ``numbers``."""
     make = _MAKERS.get(type.kind)
     if make is None:
         return _pass
@@ -70,7 +70,7 @@ def converter_for(type: Type, numbers: NumberRules = PYTHON_RULES) -> Converter:
 
 
 def _checked_first(type: Type, convert: Converter) -> Converter:
-    """Return what converts only values that machine code does not find to be of ``type`` already."""
+    """Return a converter that only converts values that machine code does not recognize as values of ``type``."""
     check: TypeCheck | None = None
 
     def checked(value: Any) -> Any:
@@ -270,7 +270,7 @@ def _tuple(type: TupleType, numbers: NumberRules) -> Converter:
 
 
 def _items_of(value: object) -> Sequence[Any] | None:
-    """Return what a tuple or a list holds, whatever a class derived from it says of that; None for anything else."""
+    """Return the contents of a tuple or a list, ignoring overrides of a derived class; None for anything else."""
     if type(value) is tuple or isinstance(value, list):
         return value
     return tuple(tuple.__iter__(value)) if isinstance(value, tuple) else None
@@ -355,8 +355,9 @@ NOT_ASSIGNED = object()
 
 
 def _class(type: ClassType, numbers: NumberRules) -> Converter:
-    """Modules and what programs make are what they say. Of an object of a Python class, and of all that it leads to,
-    the attributes are looked at: Python may have put anything there. An object of a derived class may do anything."""
+    """Return the converter for a class. Modules and objects made by programs already have the declared types. Of an
+    object of a Python class, and of all objects reachable from it, the attributes are checked, since Python may have
+    assigned any value. An object of a derived class is rejected, since it may behave differently."""
     if numbers is DROP_IN_RULES:
         numbers = PYTHON_RULES  # what is converted there is converted for good: the object stays the user's
     slots: dict[ClassType, list[tuple[str, Any, Converter]]] = {}
@@ -597,4 +598,4 @@ _FACTORIES: Final[dict[str, builtins.type]] = {
     DictType.kind: dict,
     "set": set,
 }
-"""What makes the values of a ``defaultdict``, by the kinds of their types, or by the class that Python has for them."""
+"""Default factories of a ``defaultdict``, by the kinds of their types, or by Python's class for them."""

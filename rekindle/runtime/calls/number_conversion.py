@@ -38,7 +38,7 @@ class NoMatch(Exception):
 
     @property
     def hint(self) -> str | None:
-        """What to do about a number that does not fit; None where nothing is to be said."""
+        """Hint about a number that does not fit; None if there is none."""
         wanted, value = self.type.annotation, self.value
         if isinstance(value, deque):
             return "a program does not keep the limit (maxlen) of a deque that it is given; pass a deque without one"
@@ -101,7 +101,7 @@ def _or_of_tensor(value: Any) -> bool | int | float | complex | None:
 
 
 class NumberRules:
-    """What fits a declared number: the rules of programs compiled from Python."""
+    """Rules for numeric arguments of programs compiled from Python."""
 
     number: Callable[[Any], bool | int | float | complex | None] = staticmethod(plain_number)
 
@@ -171,7 +171,7 @@ class NumberRules:
 
 
 class _TorchScriptRules(NumberRules):
-    """What fits a declared number in a program from an archive."""
+    """Rules for numeric arguments of programs from an archive."""
 
     number = staticmethod(_or_of_tensor)
 
@@ -196,7 +196,7 @@ def _in_tensor(value: Any) -> Any:
 
 
 class _DropInRules(NumberRules):
-    """What fits a declared number in a program compiled through the drop-in."""
+    """Rules for numeric arguments of programs compiled through the drop-in."""
 
     number = staticmethod(lambda value: plain_number(_in_tensor(value)))
 

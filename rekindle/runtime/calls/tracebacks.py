@@ -32,7 +32,7 @@ KEEP_INTERNAL_FRAMES = bool(os.environ.get("REKINDLE_INTERNAL_FRAMES"))
 
 @dataclass(slots=True)
 class SourceFrame:
-    """A function of a program that is running, and the place in its source that it has come to."""
+    """A running function of a program, and its current position in the source."""
 
     function: str
     range: SourceRange
@@ -43,7 +43,7 @@ class _Left(Exception):
 
 
 def foreign_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """Return what remains of a traceback without the frames of this package and of torch's dispatcher.
+    """Return a traceback without the frames of this package and of torch's dispatcher.
 
     What remains are Python functions that the program called: those that compilation ignored, and operators that
     users registered.

@@ -1,4 +1,4 @@
-"""Whether values are of a type as they are, checked by machine code.
+"""Checks in machine code whether values have a type without conversion.
 
 Most arguments need no conversion. Of a list of tuples, say, that is found out by a walk over all of it, which takes
 Python a microsecond for each item, and machine code some nanoseconds.
@@ -82,7 +82,7 @@ class _NotDescribed(Exception):
 
 
 class _Description:
-    """What machine code reads of a type; see :mod:`rekindle.codegen.plan_runtime.type_check_ir`."""
+    """Description of a type for machine code; see :mod:`rekindle.codegen.plan_runtime.type_check_ir`."""
 
     words: ctypes.Array[ctypes.c_int64]
 

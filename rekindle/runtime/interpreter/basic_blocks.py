@@ -1,4 +1,4 @@
-"""Instructions in the form that the interpreter runs.
+"""Instructions in the form that the interpreter executes.
 
 A segment is a run of instructions without jumps into or out of its middle. Each instruction of its body is a function
 of the registers, made for its number of inputs and outputs, so that running it decides nothing. What ends a segment
@@ -19,7 +19,7 @@ Registers = list[Any]
 BoundInstruction = Callable[[Registers], object]
 """Runs one instruction."""
 Jump = Callable[[Registers], "BasicBlock"]
-"""Runs an instruction that ends a segment; gives the next segment."""
+"""Runs the instruction that ends a segment; returns the next segment."""
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +92,7 @@ def _go_to(segment: BasicBlock, registers: Registers) -> BasicBlock:
 
 
 def _jump(instruction: Instruction, target: BasicBlock, following: BasicBlock | None) -> Jump:
-    """Return what runs a jump. A conditional one is never the last instruction."""
+    """Return the function that runs a jump. A conditional one is never the last instruction."""
     if instruction.opcode is Opcode.JUMP:
         return partial(_go_to, target)
     assert following is not None
@@ -157,7 +157,7 @@ def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Reg
 
 
 def step_of(instruction: Instruction) -> BoundInstruction:
-    """Return what runs an instruction of a body."""
+    """Return the function that runs an instruction of a body."""
     if instruction.opcode is Opcode.CONSTANT:
         (register,) = instruction.outputs
         return partial(_write_copy, register, instruction.constant)
@@ -176,8 +176,7 @@ def _write_copy(register: int | None, value: object, registers: Registers) -> No
 
 @cache
 def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) -> Callable[..., BoundInstruction]:
-    """Return what makes the steps of one shape: from the operation and the registers of inputs, to clear, and of
-    outputs.
+    """Return a factory of steps of one shape: from the operation and the registers of inputs, to clear, and of outputs.
 
     For two inputs, one to clear and one output::
 

@@ -176,7 +176,7 @@ LATER[FutureType.kind].append(Future)
 
 
 class _ThisThread(threading.local):
-    """What a thread knows of itself: the pool that it works for."""
+    """Thread-local state: the pool that the thread works for."""
 
     pool: TaskPool | None = None
 
@@ -185,7 +185,7 @@ _this_thread: Final = _ThisThread()
 
 
 class TaskPool:
-    """Up to ``threads`` threads that run tasks in the order in which they come, started when they are needed."""
+    """Up to ``threads`` threads that run tasks in order of submission, started on demand."""
 
     def __init__(self, threads: int) -> None:
         if threads < 1:
@@ -244,7 +244,7 @@ class TaskPool:
 
     @property
     def started(self) -> int:
-        """How many threads there are now."""
+        """Current number of threads."""
         return len(self._workers)
 
     def close(self) -> None:

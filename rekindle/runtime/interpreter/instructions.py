@@ -12,7 +12,7 @@ from rekindle.ir.operators.registry import Operation
 
 
 class Opcode(enum.Enum):
-    """What an instruction does. The values are how listings spell it."""
+    """Opcodes. The values are their names in listings."""
 
     OPERATION = "operation"
     """Call ``operation`` with the inputs; write what it returns to the outputs."""
@@ -25,7 +25,7 @@ class Opcode(enum.Enum):
     JUMP = "Jump"
     JUMP_IF_TRUE = "JumpIfTrue"
     JUMP_IF_FALSE = "JumpIfFalse"
-    """Go to ``target`` if the input says so, else on."""
+    """Jumps to ``target`` if the input is false, else continues with the next instruction."""
     LOOP_START = "LoopStart"
     """Set the counter (the output) to 0; go to ``target`` if the input, the number of iterations, allows none,
     else on."""
@@ -56,7 +56,7 @@ JUMPS = frozenset({Opcode.JUMP, Opcode.JUMP_IF_TRUE, Opcode.JUMP_IF_FALSE, Opcod
 CALLS = frozenset({Opcode.CALL, Opcode.CALL_METHOD})
 TASKS = frozenset({Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT})
 BOUNDARIES = CALLS | TASKS | {Opcode.BAILOUT, Opcode.STORE}
-"""What the interpreter itself runs: more than the registers change."""
+"""Opcodes that the interpreter itself runs: they change more than the registers."""
 ENDS_SEGMENT = JUMPS | BOUNDARIES
 """Instructions that may continue elsewhere than with the next one."""
 

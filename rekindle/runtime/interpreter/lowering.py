@@ -45,7 +45,7 @@ AWAITED = "<awaited function>"
 
 @dataclass(slots=True)
 class LoweredCode:
-    """What :func:`lower` makes: instructions, what registers hold at the start, and which registers hold constants.
+    """The result of :func:`lower`: instructions, the initial contents of registers, and the registers of constants.
 
     ``non_owning`` are the registers that keep nothing alive: those of numbers, and of constants, which live as long as
     the code. ``values`` are the values that each register holds at some time.
@@ -82,7 +82,7 @@ class _Lowering:
         self.planned: dict[Value, int] = {}
         """The registers of values that are yet to be defined."""
         self.occupants: dict[int, Value] = {}
-        """What a loop carries in a register from the iteration before."""
+        """Values that a loop carries in a register from the previous iteration."""
         self.preloaded: set[Value] = set()
         """Constants: their registers hold them from the start, and are never cleared."""
 
@@ -463,7 +463,7 @@ def constructor_call(node: Node) -> Node | None:
 
 
 def no_operator(node: Node) -> SchemaError:
-    """Return what to say of a node that nothing runs."""
+    """Return the error for a node that has no implementation."""
     types = ", ".join(str(value.type) for value in node.inputs)
     known = REGISTRY.overloads(node.kind)
     if not known:

@@ -52,7 +52,7 @@ class InterpreterState:
         self.code = code
         self.registers: Registers = []
         self.result: Any = None
-        """What the program returned, once it is finished."""
+        """The result of the program, once it is finished."""
         self.awaited: Any = None
         """The unfinished future that the program waits for, if any."""
         self.failed_at = 0
@@ -114,8 +114,8 @@ class InterpreterState:
         return result
 
     def resume(self) -> Any:
-        """Run until the program is finished, or waits for an unfinished future (:attr:`awaited`); return its result
-        once it is finished.
+        """Run until the program finishes, or waits for an unfinished future (:attr:`awaited`); return its result once
+        it has finished.
 
         An error leaves as it is, with the interpreter's frames in its traceback; :meth:`traceback` has a better one.
         """
@@ -189,7 +189,7 @@ class InterpreterState:
 
     @property
     def depth(self) -> int:
-        """How many functions wait for the one that runs now."""
+        """Number of functions that wait for the running one."""
         return len(self._stack)
 
     def _pass_joints(self) -> None:
@@ -372,7 +372,7 @@ class InterpreterState:
 
 
 def _run(function: GraphFunction, *arguments: object) -> Any:
-    """Run a function for Python, which asks for the result of an Await of a program."""
+    """Run a function for Python code that waits for the result of an Await of a program."""
     return InterpreterState(code_of(function)).run(arguments)
 
 

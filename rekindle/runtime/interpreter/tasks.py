@@ -13,7 +13,8 @@ from rekindle.runtime.interpreter.futures import Future, task_pool
 
 
 class Resumable(Protocol):
-    """What can be run in parts. :class:`rekindle.runtime.interpreter.state.InterpreterState` is."""
+    """Interface of executions that can be suspended: :class:`rekindle.runtime.interpreter.state.InterpreterState` is
+    one."""
 
     @property
     def awaited(self) -> Any:
@@ -27,12 +28,12 @@ class Resumable(Protocol):
 
 
 _AUTOCAST: Final = ("cpu", "cuda")
-"""The devices whose autocasting goes along."""
+"""The devices whose autocast state is carried over to tasks."""
 
 
 class ThreadMode(NamedTuple):
-    """What PyTorch keeps for each thread and a task takes along: inference mode, whether gradients are recorded, and
-    for each device whether operators are cast, and to what; None where they are cast on no device."""
+    """Thread-local modes of PyTorch that a task inherits: inference mode, the recording of gradients, and for each
+    device whether operators are cast, and to which dtype; None if they are cast on no device."""
 
     inference: bool
     grad: bool
@@ -61,7 +62,7 @@ class ThreadMode(NamedTuple):
 _WITHOUT_AUTOCAST: Final = tuple(
     tuple(ThreadMode(inference, grad, None) for grad in (False, True)) for inference in (False, True)
 )
-"""The modes of nearly every thread, made once: every task asks for its own three times."""
+"""The modes of almost every thread, created once: every task reads its own three times."""
 
 
 class _Task:
@@ -73,7 +74,7 @@ class _Task:
         self.mode = ThreadMode.current()
 
     def __call__(self) -> None:
-        """Run on this thread as far as it goes, under the modes that the task left off with."""
+        """Run on this thread until the task finishes or waits, under the modes in effect when it was suspended."""
         before = ThreadMode.current()
         value: Any = None
         error: BaseException | None = None

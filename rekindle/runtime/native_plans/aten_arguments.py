@@ -28,13 +28,13 @@ class NotNative(Exception):
 
 
 class CallContext(Protocol):
-    """What conversions need of the writer of a plan."""
+    """Services of the writer of a plan for conversions."""
 
     layout: FrameLayout
     table: InstructionTable
     tensor_offset: int
     temporaries: list[tuple[Kind, int]]
-    """What has to be released after the call."""
+    """Temporaries to release after the call."""
 
     def emit(self, handler: str, *operands: int) -> None:
         """Append an instruction."""

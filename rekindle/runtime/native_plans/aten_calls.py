@@ -54,7 +54,8 @@ def write_aten_call(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def _probe(writer: PlanWriter, instruction: Instruction, function: AtenFunction) -> Word | None:
-    """Return the Tensor whose size says whether other threads may run; None for operators that take no time."""
+    """Return the Tensor whose size decides whether the call releases the GIL; None for operators that take negligible
+    time."""
     operator_ = instruction.node.operator
     if operator_ is None or Trait.VIEW in operator_.traits:
         return None

@@ -1,5 +1,5 @@
-"""What a native plan needs to know of a Code before it is written: which nodes C++ functions run, which lists need not
-be lists of Python, how often instructions run."""
+"""Facts about a Code that a native plan needs: which nodes C++ functions run, which lists need not be Python lists, how
+often instructions run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode
 
 _ITERATIONS: Final = 10
-"""How often the body of a loop is expected to run."""
+"""Assumed trip count of loops."""
 
 
 def function_of(node: Node) -> AtenFunction | None:

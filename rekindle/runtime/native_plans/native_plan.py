@@ -40,8 +40,8 @@ _FUNCTIONS: Final[WeakKeyDictionary[Callable[..., Any], ref[NativePlan]]] = Weak
 
 
 class NativePlan:
-    """What a native function knows of itself: it runs ``code``. ``handlers`` are the indices of the instructions of the
-    code, each with the name of a handler that it became, in their order. ``str(plan)`` shows them."""
+    """Metadata of a native function: it runs ``code``. ``handlers`` are the indices of the instructions of the code,
+    each with the name of its handler, in their order. ``str(plan)`` lists them."""
 
     __slots__ = ("__weakref__", "_kept", "code", "handlers")
 

@@ -324,4 +324,4 @@ _WRITERS: Final[dict[str, Callable[[PlanWriter, Instruction], bool]]] = {
     "prim::dtype": dtype,
     "aten::__derive_index": derived_index,
 }
-"""What writes nodes of these kinds; it returns whether it could."""
+"""Writers of nodes by kind; each returns whether the node is supported."""

@@ -153,7 +153,7 @@ def _is_right(library: NativeCode) -> bool:
 
 
 def arguments() -> tuple[Any, ...]:
-    """Return what :data:`PROGRAM` is called with."""
+    """Return the arguments of :data:`PROGRAM`."""
     x = torch.linspace(-2, 3, 32).reshape(4, 8)
     return x, torch.linspace(-1, 1, 8).reshape(2, 1, 2, 2), 4, 1.5, True
 

@@ -55,7 +55,7 @@ Passed = Integers | InMemory | Floating
 
 
 class TooManyArguments(Exception):
-    """No handler passes so many words."""
+    """Raised for calls with more words of arguments than any handler passes."""
 
 
 @dataclass(slots=True)

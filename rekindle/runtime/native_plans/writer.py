@@ -15,7 +15,7 @@ from rekindle.runtime.native_plans.registers import FrameLayout, Register
 from rekindle.runtime.native_plans.words import TooManyArguments, content
 
 _MAX_PYTHON_CALLS: Final = 4
-"""How many calls of Python a plan may have for each that needs none."""
+"""Maximum number of calls of Python in a plan for each call that needs none."""
 
 
 class Unsuitable(Exception):
@@ -324,7 +324,7 @@ class PlanWriter:
 def _python_function(
     instruction: Instruction,
 ) -> tuple[Any, list[int | Reference], list[tuple[str, int | Reference]]]:
-    """Return what Python calls, and its arguments: registers, or objects in their place."""
+    """Return the function that Python calls, and its arguments: registers, or objects in their place."""
     found = instruction.node.operator
     if found is None or found.invocation_for_node is None:
         return instruction.operation, list(instruction.inputs), []

@@ -12,10 +12,10 @@ from rekindle.runtime.native_plans.operators import write_arithmetic, write_by_k
 from rekindle.runtime.native_plans.writer import Demoted, PlanWriter, Unsuitable
 
 WAYS: Final = (write_by_kind, write_arithmetic, write_kernel_call, write_aten_call)
-"""What may write an operator, in this order; Python is called where none does."""
+"""Writers of operators, in this order; Python is called if none applies."""
 
 _MAX_WORDS: Final = 1 << 16
-"""How large a frame may be: each call makes one."""
+"""Maximum size of a frame: each call allocates one."""
 _SUPPORTED: Final = frozenset(
     {
         *(Opcode.OPERATION, Opcode.CONSTANT, Opcode.MOVE, Opcode.DROP, Opcode.STORE),
@@ -26,7 +26,7 @@ _WITH: Final = frozenset({"prim::Enter", "prim::Exit"})
 
 
 def written_plan(code: Code, tensor_offset: int) -> PlanWriter:
-    """Return what has written the instructions of ``code``.
+    """Return the writer of the instructions of ``code``.
 
     Raises:
         Unsuitable: the Code has instructions that native plans do not run.

@@ -54,7 +54,7 @@ class FoldedInstructions:
 
 
 def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructions:
-    """Return what needs no line of its own."""
+    """Return the results that need no line of their own."""
     found = FoldedInstructions()
     for index, instruction in enumerate(instructions):
         if uses.is_plain_result(instruction) and _is_list_of_numbers(instruction, uses):

@@ -30,16 +30,17 @@ from rekindle.runtime.interpreter.instructions import BOUNDARIES, Instruction
 from rekindle.runtime.plans.python_code import NotCompilable, PythonWriter
 
 HOT = 200
-"""How often a loop comes back to its start before it is compiled: about as many steps take as long as compiling one."""
+"""Number of backward jumps before a loop is compiled: about as many steps take as long as compiling one."""
 
 
 def _must_be_interpreted(instruction: Instruction) -> bool:
-    """Calls need the interpreter's stack; with statements need its registers, should an error come."""
+    """Return whether only the interpreter can execute the instruction: calls need its stack; with statements need its
+    registers if an error occurs."""
     return instruction.opcode in BOUNDARIES or instruction.node.kind == "prim::Enter"
 
 
 class HotLoops:
-    """The loops of some instructions that have been compiled, and where their lines come from."""
+    """The compiled loops of some instructions, and the source positions of their lines."""
 
     __slots__ = ("_instructions", "_light", "_lines")
 

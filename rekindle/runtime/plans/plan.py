@@ -1,4 +1,4 @@
-"""A whole function as Python: registers as local variables, operators called the shortest way.
+"""A whole function as Python code: registers as local variables, each operator called by its fastest form.
 
 A plan runs what :class:`~rekindle.runtime.interpreter.code.Code` says, instruction by instruction, so that every value
 dies where it dies in the interpreter. For ``relu(x @ w + 1)``, ``print(plan.source)`` shows::
@@ -85,7 +85,7 @@ class _PlanWriter(PythonWriter):
         super().__init__(code.instructions)
         self.code = code
         self.written: dict[int, str] = {}
-        """What stands for the registers of constants."""
+        """Texts for the registers of constants."""
         for register in code.constants:
             value = code.template[register]
             text = literal(value)

@@ -22,12 +22,12 @@ from rekindle.runtime.plans.plan import ExecutionPlan
 from rekindle.runtime.plans.python_code import NotCompilable
 
 _CALLED: Final = re.compile(r"f\d+")
-"""What stands for the function of an instruction, by its index."""
+"""Names of the functions of instructions, by index."""
 
 
 def plan_text(plan: ExecutionPlan) -> str:
-    """Return the source of ``plan`` with what it needs in front. Where something has no name to import it by, a comment
-    says so."""
+    """Return the source of ``plan``, preceded by the imports and definitions that it needs. An object that has no
+    importable name is described by a comment."""
     imports: dict[str, None] = {}
     lines: list[str] = []
     groups: list[str] = []
@@ -50,8 +50,8 @@ def plan_text(plan: ExecutionPlan) -> str:
 
 
 def _group_text(name: str, node: Node) -> str | None:
-    """Return a function called ``name`` that does what the graph within ``node`` says; None if there is no such graph,
-    or no plan can run it."""
+    """Return the text of a function named ``name`` that computes the graph within ``node``; None if it has no graph, or
+    no plan can run it."""
     if "Subgraph" not in node.attributes:
         return None
     try:

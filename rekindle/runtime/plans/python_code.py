@@ -65,7 +65,7 @@ class NotCompilable(Exception):
 
 
 class PythonWriter:
-    """Writes instructions as lines of Python; how registers are read and written is for subclasses to say.
+    """Writes instructions as lines of Python; subclasses define how registers are read and written.
 
     ``lines`` are the lines, ``indices`` has for each the instruction that it runs, and ``names`` are the globals that
     the code needs.
@@ -84,7 +84,7 @@ class PythonWriter:
         self.uses = Uses(instructions)
         self.folding = foldable(instructions, self.uses)
         self.folded: dict[int, tuple[str, bool]] = {}
-        """What is written for registers that have no variable, and whether it takes parentheses as a part."""
+        """Texts of registers without a variable, and whether each needs parentheses as an operand."""
         self.items: dict[int, list[str]] = {}
         """The elements of those of them that are written as tuples."""
         self.left: list[int] = []
@@ -98,20 +98,20 @@ class PythonWriter:
     # ------------------------------------------------------------------------------------------------------ registers
 
     def source(self, register: int | None) -> str:
-        """Return what is read for a register that has a variable."""
+        """Return the text that reads a register with a variable."""
         raise NotImplementedError
 
     def part(self, register: int | None) -> str:
-        """Return what is read for a register, as a part of an expression."""
+        """Return the text that reads a register, as an operand."""
         text, is_compound = self.folded.get(register, ("", False)) if register is not None else ("", False)
         return (f"({text})" if is_compound else text) or self.source(register)
 
     def alone(self, register: int | None) -> str:
-        """Return what is read for a register, as a whole expression."""
+        """Return the text that reads a register, as a whole expression."""
         return (self.folded.get(register, ("", False))[0] if register is not None else "") or self.source(register)
 
     def target(self, register: int | None) -> str:
-        """Return what is written for a register; ``_`` for None."""
+        """Return the assignment target for a register; ``_`` for None."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------------------------- lines
@@ -203,8 +203,8 @@ class PythonWriter:
         return start.target
 
     def _range_of(self, index: int, start: Instruction) -> str:
-        """Return the range that a loop walks over, if the body begins with its numbers and asks for the count no
-        more."""
+        """Return the range that a loop iterates over, if the body starts by computing its element and does not use the
+        iteration count otherwise."""
         first = self.instructions[index + 1]
         length = self.uses.writer_of(start.input)
         if first.operation is not derive_index or length is None or length.operation is not range_length:
@@ -479,4 +479,4 @@ _FORMS: Final[dict[str, Callable[[Node, Sequence[str]], str | None]]] = {
     "prim::unchecked_cast": _itself,
     "prim::unchecked_unwrap_optional": _itself,
 }
-"""What Python writes without a call."""
+"""Forms of Python without a call."""

@@ -1,4 +1,4 @@
-"""Where an error comes from that a plan has raised."""
+"""Locates the origin of an error that a plan has raised."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from rekindle.runtime.plans.plan import plan_of_frame
 
 
 def running_plan(traceback: TracebackType | None) -> tuple[Code, int, str] | None:
-    """Return the code of the plan that an error comes from, the index of the instruction that raised it, and the name
-    of the function that the plan is of; None if no plan runs in the frames of ``traceback``. The plans release all
-    references.
+    """Return the code of the plan in which an error was raised, the index of the instruction that raised it, and the
+    name of the plan's function; None if no frame of ``traceback`` runs a plan. The plans release all references.
 
     A plan at a bailout has been replaced by the rest of the program: the error comes from that. If a node runs an
     outlined part of the function, the error comes from the plan of that subgraph.

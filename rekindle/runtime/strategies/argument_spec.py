@@ -1,4 +1,4 @@
-"""What of the arguments decides which version of a graph runs.
+"""Argument specs: the properties of arguments that select the version of a graph.
 
 A graph asks things of its arguments that are the same in nearly every call::
 
@@ -36,7 +36,7 @@ ArgumentSpec = tuple[object, ...]
 
 
 class ArgumentProperty(Enum):
-    """What a graph may ask of an argument; the value is how Python asks it."""
+    """Properties of arguments that a graph may query; the value is the query in Python."""
 
     IS_NONE = "{0} is None"
     RANK = "{0}.dim()"
@@ -88,7 +88,7 @@ class ArgumentPath:
 
 @dataclass(slots=True)
 class ArgumentSpecCreator:
-    """Makes the specs of the calls of ``graph``.
+    """Computes the specs of the calls of ``graph``.
 
     ``key``, called with all arguments, gives the spec; it is None where the graph asks nothing. It is Python, written
     for the graph: it runs at every call. Where ``allowed`` is given, nothing else is part of a spec.
@@ -116,7 +116,7 @@ class ArgumentSpecCreator:
         return eval(f"lambda {parameters}: ({', '.join(answers)},)", {})  # type: ignore[no-any-return]  # noqa: S307
 
     def types_for(self, spec: ArgumentSpec) -> dict[int, TensorType]:
-        """Return what ``spec`` says of tensors among the inputs, by their numbers."""
+        """Return the types that ``spec`` states for tensors among the inputs, by index."""
         known: dict[int, dict[ArgumentProperty, Any]] = {}
         for (place, fact), answer in zip(self.queried_properties, spec, strict=True):
             if not place.path and answer is not None and fact is not ArgumentProperty.IS_NONE:
@@ -165,8 +165,8 @@ def _elements(node: Node) -> Iterator[tuple[int, Value]]:
 
 
 def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
-    """Return what ``graph`` asks of its arguments, each thing once, in the order of the arguments; what it asks of
-    results that follow from arguments is asked of these."""
+    """Return the queries of ``graph`` on its arguments, each once, in the order of the arguments. Queries of results
+    that follow from arguments become queries of these."""
     arguments = _arguments(graph)
     queried: set[tuple[ArgumentPath, ArgumentProperty]] = set()
     derived = _Derived(arguments)
@@ -294,7 +294,7 @@ def _merged_values(value: Value) -> list[Value] | None:
 
 
 def _items_of(made: Value) -> Iterator[Value]:
-    """Yield what a list is made of, and what is appended to it."""
+    """Yield the items that a list is made of, and those that are appended to it."""
     yield from made.node.inputs
     for use in made.uses:
         if use.user.kind == "aten::append" and use.offset == 0:
@@ -316,8 +316,8 @@ def _elements_of(whole: Value, index: int) -> Iterator[Value]:
 
 
 def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -> bool:
-    """Write into ``graph``, a copy of the creator's, what ``spec`` says of its arguments: refined types, and casts
-    where something is known to be None, or not to be. Returns whether there is anything."""
+    """Specialise ``graph``, a copy of the creator's, to the arguments described by ``spec``: refined types, and casts
+    where a value is known to be None, or not None. Returns whether the graph has changed."""
     values = {place: value for value, place in _arguments(graph).items()}
     facts: dict[ArgumentPath, dict[ArgumentProperty, Any]] = {}
     for (place, fact), answer in zip(creator.queried_properties, spec, strict=True):
@@ -338,7 +338,7 @@ def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -
 
 
 def _casts_of(value: Value) -> list[Value]:
-    """Return what ``value`` is cast to where it is known not to be None."""
+    """Return the casts of ``value`` where it is known not to be None."""
     casts = [use.user.output for use in value.uses if use.user.kind in CASTS] if value.type.is_optional else []
     return [found for cast in casts for found in (cast, *_casts_of(cast))]
 

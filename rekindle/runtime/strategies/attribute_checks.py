@@ -37,7 +37,7 @@ class AttributeRows:
     argument_count: int = 0
     _known: dict[ModulePath, int] = field(default_factory=dict)
     _kept: list[object] = field(default_factory=list)
-    """What rows have addresses of."""
+    """Objects whose addresses are in rows."""
 
     def argument_is(self, number: int, value: object, *, negated: bool = False) -> None:
         """Require that an argument is, or is not, one object."""

@@ -20,7 +20,7 @@ from rekindle.passes.speculation.insert_bailouts import AT_ENTRY, template_of
 
 
 class FaultInjector:
-    """Makes guards fail that hold: the one that is asked when ``at`` others have been."""
+    """Fault injection: makes a guard fail that holds, the one evaluated after ``at`` others."""
 
     def __init__(self) -> None:
         self.at = -1
@@ -31,7 +31,7 @@ class FaultInjector:
         self.at, self.queries = at, 0
 
     def should_fail(self) -> bool:
-        """Return whether the guard that is asked now is to fail."""
+        """Return whether the guard being evaluated is to fail."""
         self.queries += 1
         return self.queries - 1 == self.at
 
@@ -41,7 +41,7 @@ _faults: Final[list[FaultInjector | None]] = [None]
 
 @contextmanager
 def failing_guards() -> Iterator[FaultInjector]:
-    """For tests: generate code within the ``with`` block whose guards can be made to fail. Existing code is
+    """Generate, for tests, code within the ``with`` block whose guards can be made to fail. Existing code is
     unchanged."""
     before, faults = _faults[0], FaultInjector()
     _faults[0] = faults
@@ -71,7 +71,7 @@ class Bailout:
         self.code: object = None
         """The code of the rest, for the interpreter, which makes it."""
         self.taken = 0
-        """How often the program has gone this way."""
+        """Number of times that this bailout was taken."""
         self.notice: Callable[[], None] | None = None
         """Who wants to know when it does."""
         self.restart: Callable[..., Any] | None = None
@@ -102,14 +102,14 @@ class Bailout:
         return self._graph
 
     def record_taken(self) -> None:
-        """Count that the program goes this way."""
+        """Count one execution of this path."""
         self.taken += 1
         if self.notice is not None:
             self.notice()
 
     def continuation(self, name: str) -> Callable[..., Any]:
-        """Return what runs the rest of the program, from the value that did not fit and what was captured. ``name`` is
-        what tracebacks call it."""
+        """Return the function that runs the rest of the program, from the value that failed the guard and the captured
+        values. ``name`` is its name in tracebacks."""
         self.record_taken()
         if self.restart is not None and self._places is not None:
             return partial(_restart, self.restart, self._places)

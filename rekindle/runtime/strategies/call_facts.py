@@ -1,4 +1,4 @@
-"""What is assumed of the calls that a graph is evaluated for, and the test of whether a call is as assumed.
+"""Call facts: assumptions about calls that a graph is evaluated with, and the test of whether a call satisfies them.
 
 Before anything else is done with a graph, :class:`~rekindle.passes.PartialEvaluation` evaluates it for the first call:
 for inputs that are None or a bool, and for the bools, numbers and strings among the attributes of modules::
@@ -47,7 +47,7 @@ _ASSUMED: Final = (bool, int, float, str, type(None))
 
 @dataclass(slots=True)
 class CallFacts:
-    """What is assumed of a call: ``inputs`` that are constants or ``PRESENT``, by their numbers, and ``attributes``.
+    """Assumptions about a call: ``inputs`` that are constants or ``PRESENT``, by index, and ``attributes``.
 
     ``hold``, called with the arguments, tests whether a call is as assumed; it is None where nothing is.
     """
@@ -201,12 +201,12 @@ class AssumedAttributes:
 
 
 def _type_of(tensor: torch.Tensor) -> TensorType:
-    """Return what may be assumed of a tensor in an attribute."""
+    """Return the properties of a tensor in an attribute that may be assumed."""
     return TensorType(tensor.dtype, tensor.device, (None,) * tensor.dim())
 
 
 def _value_of(arguments: Sequence[object], read: AttributeRead) -> object:
-    """Return what an attribute holds; ``UNKNOWN`` where it is not there."""
+    """Return the value of an attribute; ``UNKNOWN`` if it does not exist."""
     module: Any = arguments[read.module.input]
     for name in read.module.names:
         parts = module._modules if isinstance(module, torch.nn.Module) else {}

@@ -57,7 +57,7 @@ _FORMAT: Final = 1
 MIN_NODES: Final = 160
 """Smaller programs, with the functions that they call, are optimised as fast as they are looked up."""
 _MAX_VARIANTS: Final = 4
-"""How many evaluations of a function are kept that differ in the attributes of its modules."""
+"""Maximum number of cached evaluations of a function that differ in the attributes of its modules."""
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class GraphCache:
         return graph, DerivedGraphs(self, (key, answers))
 
     def derived(self) -> DerivedGraphs:
-        """Return the cache of what is made of the function's graph as it is."""
+        """Return the cache of graphs derived from the unoptimised graph of the function."""
         return DerivedGraphs(self, self._key())
 
     def _key(self) -> Encoded:
@@ -182,12 +182,12 @@ class RecordedAttributes:
         return self.attributes.is_written(key)
 
     def encoded(self) -> Encoded:
-        """Return what was read, and the values."""
+        """Return the reads, and their values."""
         return tuple([(_encoded_read(read), _encoded_answer(value)) for read, value in self.answers.items()])
 
 
 def _assumed(attributes: Attributes | None, answers: Encoded) -> dict[Encoded, tuple[AttributeRead, object]] | None:
-    """Return what ``attributes`` hold, by the encoded reads; None if that is not what ``answers`` say."""
+    """Return the values of ``attributes``, by the encoded reads; None if they differ from ``answers``."""
     found: dict[Encoded, tuple[AttributeRead, object]] = {}
     for encoded, answer in answers:
         index, names, name = encoded
@@ -213,8 +213,8 @@ def _encoded_answer(value: object) -> Encoded:
 
 
 def _nodes(graph: Graph, limit: int) -> int:
-    """Return how many nodes ``graph`` has with the functions that it calls, each as often as it is called; at least
-    ``limit`` if there are more, or if one of them is not compiled."""
+    """Return the number of nodes of ``graph`` and of the functions that it calls, each counted once per call; a number
+    of at least ``limit`` if there are more, or if one of them is not compiled."""
     found = 0
     for node in graph.all_nodes():
         if node.kind in CALLS:

@@ -58,7 +58,7 @@ class NativeVersions(GraphVersions):
         """The versions for calls that may record gradients."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
         self._elements = 0
-        """How many elements the largest tensor had when a version was made last."""
+        """Number of elements of the largest tensor when the last version was compiled."""
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """See :class:`~rekindle.runtime.strategies.simple_strategy.GraphVersions`."""
@@ -67,7 +67,7 @@ class NativeVersions(GraphVersions):
 
     @property
     def versions(self) -> Sequence[Version]:
-        """What there is so far."""
+        """The versions so far."""
         return list(dict.fromkeys([*self._recording.versions, *self._table.versions]))
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:

@@ -1,4 +1,4 @@
-"""What flows through a program, noted while it runs.
+"""Type profiles of a program, recorded while it runs.
 
 ::
 
@@ -26,7 +26,7 @@ from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE,
 
 @dataclass(slots=True)
 class TensorProfile:
-    """What one ``prim::profile`` has seen.
+    """The record of one ``prim::profile``.
 
     ``type`` holds for all recorded tensors: dtype, device, sizes, strides and ``requires_grad``; None if there was no
     tensor. ``nones`` counts None in place of a tensor, ``opaque_tensors`` tensors that types do not describe:
@@ -54,7 +54,7 @@ class TensorProfile:
 
     @property
     def merged_type(self) -> Type | None:
-        """What is true of all that came: the type of tensors, NoneType; None where nothing is."""
+        """The type that holds for all recorded values: a tensor type or NoneType; None if there is none."""
         if self.opaque_tensors or not self.seen:
             return None
         if self.nones:

@@ -46,7 +46,7 @@ from rekindle.runtime.version import Version
 _LOG: Final = logging.getLogger(__name__)
 
 MAX_BAILOUTS: Final = 4
-"""How often calls leave a version in its middle before it is given up."""
+"""Number of bailouts of a version before it is discarded."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,8 +70,8 @@ class ProfiledVersion:
 
 @dataclass(slots=True)
 class Counters:
-    """What a strategy has done so far: calls that were watched, versions that were made, the guards in them, how often
-    calls left one at a guard of the arguments (``entry_failures``), and how often in its middle (``bailouts``)."""
+    """Statistics of a strategy: profiled calls, compiled versions, the guards in them, and the number of failed guards
+    of arguments (``entry_failures``) and of later guards (``bailouts``)."""
 
     profiled_calls: int = 0
     versions: int = 0
@@ -120,7 +120,7 @@ class ProfilingStrategy:
     # -------------------------------------------------------------------------------------------------------- choosing
 
     def select(self, arguments: Sequence[object]) -> Version:
-        """Return what runs a call with these arguments."""
+        """Return the version for a call with these arguments."""
         current = self._current
         if current is not None and current is self._general:
             return current
@@ -156,7 +156,7 @@ class ProfilingStrategy:
 
     @property
     def graph(self) -> Graph:
-        """The function as it is optimised for any arguments."""
+        """Return the graph optimised for any arguments."""
         if self._graph is None:
             with COMPILING, room_to_recurse(UNKNOWN_RANGE):
                 graph = self.record.graph.copy()
@@ -168,7 +168,7 @@ class ProfilingStrategy:
 
     @property
     def versions(self) -> Sequence[Version]:
-        """What there is so far, the newest first."""
+        """The versions so far, the newest first."""
         found: list[Version] = []
         at = self.newest
         while at is not None:
@@ -179,7 +179,7 @@ class ProfilingStrategy:
     # -------------------------------------------------------------------------------------------------------- watching
 
     def _begin(self) -> Version:
-        """Return what runs calls as long as there is no version: it watches them."""
+        """Return the version that runs calls before the first one is compiled: it profiles them."""
         if SETTINGS.in_background and self._graph is None:
             if not self._is_busy:
                 self._is_busy = True
@@ -195,7 +195,7 @@ class ProfilingStrategy:
             return self._current
 
     def _profiled_code(self) -> Code | None:
-        """Return what notes what flows, if there may be one more version."""
+        """Return the code that profiles calls, if there may be one more version."""
         if self._knows_sizes and self._watching is None:
             self._recording = self._recording or ProfilingRecord(self.graph)
             self._watching = Code(self._recording.graph, self.record.name)

@@ -45,7 +45,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SpecializeArguments:
-    """Writes into a graph what is known of its arguments.
+    """Writes the known facts about its arguments into a graph.
 
     .. code-block:: text
 
@@ -97,7 +97,7 @@ class VersionTable:
 
 @dataclass(slots=True)
 class VersionBudget:
-    """How many versions of a function there are that assume something of calls."""
+    """Number of versions of a function that assume something about calls."""
 
     made: int = 0
 
@@ -120,8 +120,8 @@ class GraphVersions:
         general: Callable[[], Version] | None = None,
         stored: GraphCache | None = None,
     ) -> None:
-        """``general`` gives the version for any calls, which runs when the budget is spent; where nothing is assumed,
-        it is one of these. ``stored`` has graphs from earlier processes."""
+        """``general`` returns the version for any arguments, which runs when the budget is exhausted; without
+        assumptions, the version is one of these. ``stored`` has graphs from earlier processes."""
         self._record = record
         self._budget = budget
         self._table = VersionTable()
@@ -129,7 +129,7 @@ class GraphVersions:
         self._evaluated: Graph
         """The graph for any arguments of which the facts hold, optimised where that is needed."""
         self._stored: DerivedGraphs | None = None
-        """What is on disk of that graph."""
+        """Cached data of that graph on disk."""
         if stored is None:
             self._evaluated = self._evaluated_by(evaluation)
         else:
@@ -147,12 +147,12 @@ class GraphVersions:
         return (PartialEvaluation(facts.inputs, types, assumed, self._with_types), *OPTIMIZATION)
 
     def specialization_for(self, arguments: Sequence[object]) -> SpecializeArguments:
-        """Return the pass that follows :meth:`passes_for`. Optimised graphs may ask more of arguments than what chooses
-        among versions."""
+        """Return the pass that follows :meth:`passes_for`. Optimised graphs may assume more about arguments than the
+        key that selects versions."""
         return SpecializeArguments(arguments, self._creator.queried_properties)
 
     def find(self, arguments: Sequence[object]) -> Version | None:
-        """Return what runs a call with these arguments, if there is anything yet."""
+        """Return the version for a call with these arguments, if it exists."""
         table, key = self._table_for(arguments), self._creator.key
         if key is None:
             return table.fallback
@@ -168,7 +168,7 @@ class GraphVersions:
 
     @property
     def versions(self) -> Sequence[Version]:
-        """What there is so far."""
+        """The versions so far."""
         return self._table.versions
 
     # --------------------------------------------------------------------------------------------------------- making
@@ -242,7 +242,7 @@ class GraphVersions:
         return graph
 
     def _version_of(self, graph: Graph, started: float) -> Version:
-        """Return what runs ``graph``, made since ``started``."""
+        """Return the version that runs ``graph``, compiled since ``started``."""
         version = Version.of(graph, self._record.name)
         self.facts.use_machine_code()
         version.seconds = time.perf_counter() - started
@@ -259,16 +259,16 @@ class SpecializingStrategy:
         self._finder = CallFactsFinder(record)
         self._budget = VersionBudget()
         self._graphs: list[GraphVersions] = []
-        """What there is for calls of which something is assumed, the latest first."""
+        """Graphs for calls with assumptions, the latest first."""
         self._general: GraphVersions | None = None
-        """What there is for any calls."""
+        """The graph for any calls."""
         self._stored: GraphCache | None = None
-        """What is on disk of the function."""
+        """Cached data of the function on disk."""
         self._pending: Version | None = None
         """The function as it was compiled, while a version is being made in the background."""
 
     def select(self, arguments: Sequence[object]) -> Version:
-        """Return what runs a call with these arguments."""
+        """Return the version for a call with these arguments."""
         for each in self._graphs:
             hold = each.facts.hold
             if hold is None or hold(*arguments):
@@ -294,12 +294,12 @@ class SpecializingStrategy:
 
     @property
     def versions(self) -> Sequence[Version]:
-        """What there is so far."""
+        """The versions so far."""
         graphs = dict.fromkeys([*self._graphs, *([] if self._general is None else [self._general])])
         return [version for each in graphs for version in each.versions]
 
     def _graph_for(self, arguments: Sequence[object]) -> GraphVersions:
-        """Return what there is for calls like one with these arguments, made if there is nothing."""
+        """Return the graph versions for calls like one with these arguments, created if missing."""
         for each in self._graphs:
             if each.facts.hold is None or each.facts.hold(*arguments):
                 return each
@@ -326,7 +326,7 @@ class SpecializingStrategy:
         return self._general
 
     def _missing_version(self, arguments: Sequence[object]) -> Version:
-        """Return what runs a call for which nothing is there yet."""
+        """Return the version for a call that has none yet."""
         if not SETTINGS.in_background:
             return self.prepare(arguments)
         if self._pending is None:

@@ -76,8 +76,8 @@ class AppliedFunction(SugaredFunction, StaticValue):
         return UnsupportedError(f"{self.description} takes no arguments by name", range, hint="give them by position")
 
     def _result(self, range: SourceRange, targets: int) -> Type:
-        """Return what ``forward`` returns: what its annotation says, else as many Tensors as its ``return`` shows, or
-        as the call is unpacked to."""
+        """Return the result type of ``forward``: its annotation, else as many Tensors as its ``return`` has, or as the
+        call is unpacked to."""
         annotation = annotations_of(self.cls.forward).get("return")
         declared = None if annotation is None else find_type(annotation, range, self.resolver)
         if declared is not None:
@@ -93,7 +93,7 @@ class Application:
     numbers."""
 
     way_out = "its gradient is Python's; for an archive, write what forward does as a function"
-    """What saving says of a program that calls it."""
+    """Hint of saving about a program that calls it."""
 
     def __init__(self, cls: type[torch.autograd.Function], known: tuple[object, ...]) -> None:
         self.cls = cls
@@ -120,8 +120,8 @@ def _python_object(item: SugaredValue) -> object:
 
 
 def _dtype_places(cls: type[torch.autograd.Function]) -> list[int]:
-    """Return the positions of the arguments of ``apply`` that are dtypes, as the names and annotations of ``forward``
-    say."""
+    """Return the positions of the arguments of ``apply`` that are dtypes, according to the names and annotations of
+    ``forward``."""
     names = list(inspect.signature(cls.forward).parameters.values())
     if cls.setup_context is torch.autograd.Function.setup_context:
         names = names[1:]  # ctx comes first
@@ -152,7 +152,7 @@ def _returned(forward: Any) -> int | None:
 
 
 def _own_returns(tree: ast.AST) -> list[ast.expr]:
-    """Return what the statements ``return`` of a function return, without those of functions within it."""
+    """Return the returned expressions of a function, without those of inner functions."""
     found: list[ast.expr] = []
     waiting = list(ast.iter_child_nodes(tree))
     while waiting:

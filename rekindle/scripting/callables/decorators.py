@@ -1,4 +1,4 @@
-"""What a decorated function is: the object that the decorators have made of it.
+"""Decorated functions: the objects that decorators return.
 
 A context manager of PyTorch (``@torch.no_grad()``) becomes a ``with`` statement around the body. The wrappers of
 PyTorch, of Python's library and of this package leave what a call computes as it is, and are looked through. Any other
@@ -39,7 +39,7 @@ def unwrapped(function: types.FunctionType) -> tuple[list[Any], types.FunctionTy
 
 
 _LOOKED_THROUGH: Final = frozenset({"torch", "rekindle", "contextlib", "functools", "typing_extensions", "warnings"})
-"""The packages whose decorators leave what a call computes as it is."""
+"""The packages whose decorators do not change what a call computes."""
 
 _BOOKKEEPING: Final = frozenset({"transformers.utils.deprecation"})
 """Modules whose decorators rename old parameters and warn of them: a call by an old name is refused here."""

@@ -19,7 +19,7 @@ from rekindle.syntax.views import Apply, Attribute, Def, Expr, Ident, Return, St
 
 @dataclass(slots=True, frozen=True)
 class Forwarding:
-    """A wrapper that takes whatever it is given, ``wrapper(*args, **kwargs)``, around a function that says what."""
+    """A wrapper that forwards all its arguments, ``wrapper(*args, **kwargs)``, to a function that has a signature."""
 
     wrapper: types.FunctionType
     function: types.FunctionType

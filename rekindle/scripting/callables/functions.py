@@ -1,4 +1,4 @@
-"""Python functions as records of compiled functions: made when first asked for, compiled when first called.
+"""Records of Python functions: created on first use, compiled at the first call.
 
 The record of a function is kept with the function itself, so that a function is compiled once and both die together.
 """
@@ -52,7 +52,7 @@ def record_of(function: types.FunctionType) -> GraphFunction:
 
 
 def records_called(function: types.FunctionType) -> tuple[GraphFunction, ...]:
-    """Return the records that a call of the function may mean: those of both functions, where a boolean chooses one."""
+    """Return the records that a call of the function may run: both, for functions that a boolean selects."""
     dispatch = boolean_dispatch_of(function)
     if dispatch is None:
         return records_of(function)
@@ -85,7 +85,7 @@ def underlying_function(obj: object) -> types.FunctionType | None:
 
 _IF_TRACING: Final = "__script_if_tracing_wrapper"
 _ORIGINAL: Final = "__original_fn"
-"""The attributes that ``torch.jit`` leaves on what ``script_if_tracing`` gives."""
+"""The attributes that ``torch.jit`` sets on the functions returned by ``script_if_tracing``."""
 
 
 def mark_as_compiled_if_tracing(wrapper: object, function: object) -> None:

@@ -1,4 +1,5 @@
-"""Python functions that do not say themselves all that they take: they are compiled for what their calls give them."""
+"""Python functions whose signatures do not specify all types of their parameters: they are compiled for the types of
+the arguments of their calls."""
 
 from __future__ import annotations
 
@@ -113,8 +114,8 @@ def make_generic(
     forms: Mapping[str, SugaredValue] | None = None,
     names: Mapping[str, object] | None = None,
 ) -> GenericFunction:
-    """Return the function as one that is compiled for what it is given, with names that mean something of their own in
-    it."""
+    """Return the function as one that is compiled for the types of its arguments, with bindings of names that apply in
+    it alone."""
     managers, inner = unwrapped(function)
     definition = without_open(function_def(inner, unwrap=False), inner)
     if managers:

@@ -1,4 +1,4 @@
-"""Methods of objects and modules: those that do not say themselves all that they take
+"""Methods of objects and modules: those whose signatures do not specify all types of their parameters
 (:mod:`rekindle.scripting.callables.generic_functions`), and those that are fixed, as in a trace."""
 
 from __future__ import annotations

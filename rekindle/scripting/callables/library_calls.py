@@ -1,5 +1,5 @@
-"""Functions of PyTorch that are left to Python: they are written in Python that no program can be made of, such as
-classes within functions. Programs that call them run here, and gradients go through them; archives cannot hold them.
+"""Functions of PyTorch that Python executes: they use Python that cannot be compiled, such as classes within functions.
+Programs that call them run in this process, and gradients pass through them; archives cannot hold them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rekindle.ir.types import TENSOR, ListType, Type
 
 
 class LibraryCall(StaticValue):
-    """A function of PyTorch that is called as it is, with all that it takes."""
+    """A function of PyTorch that Python calls, with all its arguments."""
 
     def __init__(self, function: Callable[..., Any], result: Type) -> None:
         self.function = function
@@ -68,4 +68,4 @@ LIBRARY_CALLS: Final[dict[int, SugaredValue]] = {
     **{id(function): LibraryCall(function, TENSOR) for function in _LOSSES},
     id(torch.unravel_index): LibraryCall(torch.unravel_index, ListType(TENSOR)),
 }
-"""What the functions mean, by identity."""
+"""Sugared values of functions, by identity."""

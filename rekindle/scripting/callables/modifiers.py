@@ -1,4 +1,4 @@
-"""Marks on Python functions that say what is to become of them when a program is compiled.
+"""Markers on Python functions that determine how they are compiled.
 
 ``torch.jit``'s decorators leave their mark on the function itself, in an attribute; ours leave the same one, so that
 both spellings mean the same to either compiler.
@@ -23,7 +23,7 @@ _ATTRIBUTE = "_torchscript_modifier"
 
 
 class Modifier(Enum):
-    """What a mark says."""
+    """Modifiers of functions."""
 
     DEFAULT = auto()
     """Compile it where compiled code calls it."""
@@ -40,7 +40,7 @@ class Modifier(Enum):
 _EXPORT: Final = torch_jit.modifier_text("EXPORT", "export")
 _IGNORE: Final = torch_jit.modifier_text("IGNORE", "ignore")
 _UNUSED: Final = torch_jit.modifier_text("UNUSED", "unused")
-"""What the decorators write: the texts of ``torch.jit``, if it is there."""
+"""Markers that the decorators set: those of ``torch.jit``, if it exists."""
 
 _MODIFIERS: Final = {
     "export": Modifier.EXPORT,
@@ -53,7 +53,7 @@ _MODIFIERS: Final = {
 
 
 def modifier_of(function: object) -> Modifier:
-    """Return what the mark on ``function`` (or on the function of a bound method) says."""
+    """Return the modifier of ``function`` (or of the function of a bound method)."""
     function = getattr(function, "__func__", function)
     if isinstance(function, property):
         function = function.fget
@@ -102,7 +102,7 @@ def ignore(drop: F) -> F: ...
 @overload
 def ignore(drop: bool = ..., **kwargs: Any) -> Callable[[F], F]: ...
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Mark a function that compiled code calls in Python. ``@ignore(drop=True)`` means :func:`unused`.
+    """Mark a function that compiled code calls in Python. ``@ignore(drop=True)`` is :func:`unused`.
 
     A program that calls such a function runs, but cannot be saved.
 

@@ -33,7 +33,7 @@ from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name
 
 Declaration: TypeAlias = "types.FunctionType | Mapping[str, Type] | None"
-"""How an overload differs from what the function itself says: a declaration to take the signature from, or types of
+"""The difference between an overload and the function itself: a declaration with the signature, or types of
 parameters."""
 
 _declared: dict[str, list[Any]] = {}
@@ -128,7 +128,7 @@ def _declaration_at(index: int, lines: list[str], function: types.FunctionType) 
 
 
 def _value_of(expression: ast.expr, names: dict[str, Any]) -> object:
-    """Return what a dotted name means; None for anything else."""
+    """Return the object of a dotted name; None for other expressions."""
     if isinstance(expression, ast.Attribute):
         return getattr(_value_of(expression.value, names), expression.attr, None)
     return names.get(expression.id) if isinstance(expression, ast.Name) else None

@@ -74,8 +74,8 @@ class PythonFunctionValue(SugaredValue):
         return self.function if self.owner is None else types.MethodType(self.function, self.owner)
 
     def _declared_result(self) -> Type:
-        """Return the type that an unused function declares to return: a Tensor where that means nothing here. What it
-        takes is not looked at."""
+        """Return the declared return type of an unused function: a Tensor where the annotation is not a type of the
+        language. Its parameters are not examined."""
         expr = function_def(self.function, signature_only=True).return_type
         try:
             return TENSOR if expr is None else parse_type_expression(expr, self.resolver)
@@ -93,8 +93,8 @@ class PythonFunctionValue(SugaredValue):
 
 
 class PythonModuleCall(PythonFunctionValue):
-    """A module from outside of the program. Python calls it, with its hooks, as in ``torch.jit``. It takes and returns
-    what the annotations of ``forward`` say, and Tensors where there are none."""
+    """A module that is not part of the program. Python calls it, with its hooks, as in ``torch.jit``. Its types are
+    those of the annotations of ``forward``, and Tensor where there are none."""
 
     def __init__(self, module: torch.nn.Module, resolver: Resolver) -> None:
         super().__init__(type(module).forward, resolver, owner=module)
@@ -123,8 +123,7 @@ class _CallOfModule:
 
 
 def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_method: bool) -> FunctionSchema:
-    """Return what a Python function takes and returns, by its annotations alone. ``self`` of a method may be
-    anything."""
+    """Return the schema of a Python function by its annotations alone. ``self`` of a method may have any type."""
     definition = function_def(function, signature_only=True)
     signature = inspect.signature(function)
     defaults = {

@@ -1,4 +1,4 @@
-"""Compiled Python functions on disk, so that a new process need not compile what another one has.
+"""Compiled Python functions on disk, so that a new process need not compile them again.
 
 Kept are functions of modules' files that mean the same in every process that finds the same objects under the names
 that they use: no methods, closures, decorators or overloads. A file holds the graph, the schema, and what was found
@@ -55,7 +55,7 @@ _FORMAT: Final = 1
 
 
 class Owner(Protocol):
-    """What a method belongs to."""
+    """The owner of a method."""
 
     @property
     def class_types(self) -> Sequence[ClassType]:
@@ -67,7 +67,7 @@ class Owner(Protocol):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether it is still as the key says."""
+        """Return whether its current state equals the one in the key."""
 
     def method(self, number: int, name: str) -> GraphFunction | None:
         """Return a method of one of the types; None where there is none."""
@@ -77,7 +77,7 @@ class Storage(Protocol):
     """Where functions are kept: a :class:`~rekindle.codegen.llvm.disk_cache.DiskCache`, or a part of one."""
 
     def load(self, key: bytes) -> bytes | None:
-        """Return what was stored under ``key``."""
+        """Return the data stored under ``key``."""
 
     def store(self, key: bytes, payload: bytes) -> bool:
         """Keep ``payload`` under ``key``; whether that worked."""
@@ -91,8 +91,8 @@ Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
 
 @dataclass(slots=True)
 class StoredFunction:
-    """A Python function as it is, or may be, on disk. ``records`` gives those of another one, ``owner`` is what it is a
-    method of."""
+    """A Python function that is, or may be, on disk. ``records`` returns those of another function, ``owner`` is the
+    class of which it is a method."""
 
     disk: Storage
     key: bytes
@@ -183,7 +183,7 @@ class StoredFunction:
         return True
 
     def _objects(self, found: Encoded) -> list[Any] | None:
-        """Return what is found under the names; None if it is not what was found when the function was kept."""
+        """Return the objects found under the names; None if they differ from those when the function was stored."""
         objects: list[Any] = []
         names = self.function.__globals__
         for owner, name, description in found:

@@ -32,7 +32,7 @@ from rekindle.syntax.views import Def, Param
 
 
 def is_callable(annotation: object) -> bool:
-    """Return whether an annotation asks for a function: ``Callable[[int], int]``, also as an Optional."""
+    """Return whether an annotation is a function type: ``Callable[[int], int]``, also as an Optional."""
     if isinstance(annotation, str):
         return "Callable" in annotation
     if annotation is typing.Callable or annotation is collections.abc.Callable:
@@ -86,7 +86,7 @@ _found: weakref.WeakKeyDictionary[types.FunctionType, frozenset[str]] = weakref.
 
 
 def open_parameters(function: types.FunctionType) -> frozenset[str]:
-    """Return the parameters, and ``return``, whose annotations say nothing."""
+    """Return the parameters, and ``return``, whose annotations do not specify a type."""
     known = _found.get(function)
     if known is None:
         unclear = {name: item for name, item in annotations_of(function).items() if not _is_plain(item)}
@@ -98,7 +98,7 @@ def open_parameters(function: types.FunctionType) -> frozenset[str]:
 
 
 def without_open(definition: Def, function: types.FunctionType) -> Def:
-    """Return the definition without the annotations that say nothing."""
+    """Return the definition without the annotations that do not specify a type."""
     names = open_parameters(function)
     if not names:
         return definition
@@ -120,9 +120,9 @@ def closed(
     *,
     is_method: bool,
 ) -> tuple[Def, dict[str, Type], dict[str, Known]]:
-    """Return the definition as Python can call it, with the types of parameters that can only be None, and what those
-    mean that it has no longer. Of methods these are ``*args`` and ``**kwargs``, too; a function that takes them is to
-    be called by another one."""
+    """Return the definition as Python can call it, with the types of parameters that can only be None, and the values
+    of the parameters removed from it. From methods, ``*args`` and ``**kwargs`` are removed, too; a function that has
+    them is to be called by another one."""
     names = open_parameters(function)
     variadic = is_method and any(param.is_variadic for param in definition.params)
     if not names and not variadic:

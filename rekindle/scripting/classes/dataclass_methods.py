@@ -118,12 +118,12 @@ def _has_default(item: Any) -> bool:
 
 
 def _default(item: Any) -> object:
-    """Return what a parameter has by default: None stands for what the factory makes."""
+    """Return the default of a parameter: None in place of a factory's result."""
     return None if _is_made(item) else item.default
 
 
 def _parameters(cls: Any) -> list[Any]:
-    """Return what ``__init__`` takes, in order: fields, and variables that only ``__post_init__`` sees."""
+    """Return the parameters of ``__init__``, in order: fields, and variables that only ``__post_init__`` receives."""
     return [item for item in cls.__dataclass_fields__.values() if item.init and not _is_of_class(cls, item)]
 
 
@@ -154,7 +154,7 @@ _LITERALS: Final[dict[Any, str]] = {list: "[]", dict: "{}"}
 
 
 def _assignment(item: Any) -> list[str]:
-    """Return how ``__init__`` gives a field its value."""
+    """Return the statements with which ``__init__`` assigns a field."""
     name, made = item.name, _LITERALS.get(item.default_factory, f"_factory_of_{item.name}()")
     if not item.init:
         if not _has_default(item):
@@ -166,8 +166,8 @@ def _assignment(item: Any) -> list[str]:
 
 
 def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
-    """Field after field, as Python compares tuples of them. None equals None alone, which no operator says. An object
-    is equal to itself, whatever it holds."""
+    """Return the text of a comparison, field by field, as Python compares tuples of them. None equals only None, for
+    which there is no operator. An object equals itself whatever its fields are."""
     lines = [f"if self is other: return {name in _OF_EQUALS}"]
     for item in dataclasses.fields(cls):
         if not item.compare:

@@ -25,7 +25,7 @@ from rekindle.syntax.python_ast import function_def
 T = TypeVar("T", bound=type)
 
 _MARKS: Final = ("__rekindle_interface__", "__torch_script_interface__")
-"""What a class has in its own body if it is an interface: by our decorator, by that of ``torch.jit``."""
+"""Markers in the body of an interface class: of this package's decorator, or of ``torch.jit``'s."""
 
 _NEUTRAL: Final[tuple[Any, ...]] = (object, torch.nn.Module, abc.ABC, typing.Generic, typing.Protocol)
 """Classes that an interface may derive from besides other interfaces."""

@@ -74,10 +74,10 @@ _NO_SCRIPT_CLASSES: Final = (
     *(torch.nn.Module, torch.Tensor, BaseException, enum.Enum, type),
     *(bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset),
 )
-"""Classes that mean something else, or nothing, with all that derive from them."""
+"""Classes that are not compiled as script classes, nor are any derived from them."""
 
 _TAKEN_OVER: Final = ("__new__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__init_subclass__")
-"""Methods by which a class changes what making an object or reading an attribute means."""
+"""Methods with which a class changes the creation of objects or the reading of attributes."""
 
 _HEAP_TYPE: Final = 1 << 9
 
@@ -196,7 +196,7 @@ def _is_written_by_dataclass(function: Any) -> bool:
 
 
 _NO_MEMBERS: Final = (object, abc.ABC, typing.Generic, typing.Protocol)
-"""Bases that give a class nothing that a program could have."""
+"""Bases without members that a program could use."""
 
 
 def lineage(cls: type) -> list[type]:
@@ -226,7 +226,7 @@ class _Filler:
         closure = {} if self.init is None else closure_of(self.init)
         module = sys.modules.get(cls.__module__)
         self.given: dict[str, dict[str, ClassAttribute]] = {}
-        """The attributes that an ``__init__`` that is inherited has been found to give, by its name."""
+        """The attributes that an inherited ``__init__`` assigns, by their names."""
         self.resolver = PythonResolver({cls.__name__: cls}, closure, {} if module is None else vars(module))
         self.specialized: dict[FunctionType, GenericFunction] = {}
         """The methods that are compiled for what calls pass."""
@@ -419,7 +419,7 @@ class _Filler:
 
 
 def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
-    """Return whether the annotation says ``ClassVar``, or ``Final`` of what has its value in the body of the class."""
+    """Return whether the annotation is ``ClassVar``, or ``Final`` of an attribute assigned in the body of the class."""
     if is_final(annotation):
         return name in members_of(cls)
     if isinstance(annotation, str):

@@ -77,7 +77,8 @@ def builtin_kind(function: object) -> str | None:
 
 
 def _behind_torch_compile(function: Any) -> Any:
-    """Return ``function`` without the wrapper that torch.compile, once loaded, gives some: torch.manual_seed is one."""
+    """Return ``function`` without the wrapper that torch.compile, once loaded, puts around some functions, such as
+    torch.manual_seed."""
     if isinstance(function, types.FunctionType) and function.__globals__.get("__name__") == "torch._compile":
         return inspect.unwrap(function)
     return function

@@ -1,4 +1,4 @@
-"""The functions of ``math`` and ``cmath``: they convert what they are given to floats or complex numbers.
+"""The functions of ``math`` and ``cmath``: they convert their arguments to floats or complex numbers.
 
 The operators that compute them take Tensors, too, and then give Tensors; Python's functions never do::
 
@@ -97,15 +97,15 @@ _REFUSED: Final = {
     ("trunc", 0): "type Tensor doesn't define __trunc__ method",
     ("ldexp", 1): "Expected an int as second argument to ldexp.",
 }
-"""What raises in Python, too, by the name of the function and the position of the Tensor."""
+"""Calls that raise in Python too, by the name of the function and the position of the Tensor."""
 
 _OF_FLOATS: Final = frozenset({"rect"})
 _OF_PYTHON: Final = frozenset({"log2", "exp2", "cbrt", "nextafter"})
-"""Those that Python itself computes. Some came with Python 3.11."""
+"""Those that are computed by Python itself. Some were added in Python 3.11."""
 
 
 def math_functions() -> dict[int, SugaredValue]:
-    """Return what the functions of ``math`` and ``cmath`` that are operators mean, by identity."""
+    """Return the sugared values of the functions of ``math`` and ``cmath`` that are operators, by identity."""
     return dict(_FUNCTIONS)
 
 

@@ -1,4 +1,4 @@
-"""Python objects that mean something of their own in programs: questions to the compiler, and Python's builtins."""
+"""Python objects with special semantics in programs: queries of the compiler, and Python's builtins."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class DefaultDtype(StaticValue):
 
 
 def _constant_functions() -> list[tuple[Any, object]]:
-    """Functions with the answer that they give in compiled code."""
+    """Return functions that are constant in compiled code, each with its value."""
     answers: list[tuple[Any, object]] = [
         *((each, True) for each in torch_jit.IS_SCRIPTING),
         (modifiers.is_scripting, True),
@@ -183,4 +183,4 @@ def _special() -> dict[int, SugaredValue]:
 
 
 SPECIAL: Final[dict[int, SugaredValue]] = _special()
-"""Objects, by identity, that mean something of their own."""
+"""Objects with special semantics, by identity."""

@@ -1,4 +1,4 @@
-"""Methods of tensors that are written in Python: they mean the function of ``torch`` that they call.
+"""Methods of tensors that are implemented in Python: they are compiled as the function of ``torch`` that they call.
 
 Several have an operator of the same name, which does less (``aten::stft`` does not pad) or gives more
 (``aten::unique_consecutive`` always gives three results).

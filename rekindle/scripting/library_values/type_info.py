@@ -47,7 +47,7 @@ class TypeInfoClass(SugaredValue):
 
 
 class TypeInfo(SugaredValue):
-    """What is known of a dtype. A dtype that the compiler knows gives constants."""
+    """Information about a dtype: constants, if the compiler knows the dtype."""
 
     def __init__(self, cls: Any, dtype: Value) -> None:
         self.cls = cls

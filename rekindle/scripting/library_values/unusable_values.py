@@ -1,4 +1,4 @@
-"""Python objects that mean nothing to a program: every use is refused, with what they are and what to do."""
+"""Python objects that programs cannot use: every use is an error, with the kind of object and a suggestion."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
 
 
 class UnusableValue(SugaredValue):
-    """A Python object that means nothing to a program. Every use of it is refused, with what it is and what to do."""
+    """A Python object that programs cannot use. Every use of it is an error, with the kind of object and a
+    suggestion."""
 
     def __init__(self, obj: Any, name: str | None = None) -> None:
         self.obj = obj

@@ -1,5 +1,5 @@
-"""What the class of a module holds, as part of the key by which modules share their type: compiled code depends on the
-methods and the constants that the class has at the time, and Python may change them afterwards."""
+"""Class keys: the contents of a module's class, as part of the key by which modules share their type. Compiled code
+depends on the methods and constants of the class, which Python may change afterwards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _keys: dict[type, object] = {}
 
 
 def class_key(cls: type) -> object:
-    """Equal as long as ``cls`` and its bases below ``nn.Module`` hold the same. It keeps alive what it goes by."""
+    """Return a key that is equal as long as ``cls`` and its bases below ``nn.Module`` have the same members. It keeps
+    the objects that it compares alive."""
     found = _keys.get(cls)
     if found is None:
         owners = [owner for owner in owners_of(cls) if owner is not object and owner is not torch.nn.Module]
@@ -52,7 +53,8 @@ def _value_key(value: object) -> object:
 
 
 def constant_key(value: object) -> object:
-    """Equal for constants that mean the same to a program: ``1``, ``1.0`` and ``True`` differ, and so do both zeros."""
+    """Return a key that is equal for constants with which a program behaves alike: ``1``, ``1.0`` and ``True`` differ,
+    and so do both zeros."""
     if isinstance(value, (tuple, list)):
         return (type(value), tuple(map(_value_key, value)))
     return (type(value), repr(value) if isinstance(value, (float, complex)) else value)

@@ -1,4 +1,4 @@
-"""What the class of a module defines, as programs see it.
+"""Definitions of a module's class that are visible to programs.
 
 Classes of compiled modules derive from :class:`rekindle.ScriptModule`, of which programs see nothing, and mark the
 methods that are compiled (:mod:`rekindle.scripting.modules.module_classes`): there, programs see the functions.
@@ -29,7 +29,7 @@ class ScriptMethod:
         self.owner, self.name = owner, name
 
     def __get__(self, module: ScriptModule | None, owner: type | None = None) -> Any:
-        """Return the compiled method of a module: of the class that defines it, if ``super()`` asks.
+        """Return the compiled method of a module, for ``super()`` that of the class that defines it.
 
         Raises:
             RuntimeError: the ``__init__`` of the module still runs.
@@ -53,12 +53,12 @@ def owners_of(cls: type) -> Iterator[type]:
 
 
 def members_of(owner: type) -> Iterator[tuple[str, object]]:
-    """Return what one class defines, by name."""
+    """Yield the definitions of one class, by name."""
     return ((name, _seen(value)) for name, value in vars(owner).items())
 
 
 def find_member(cls: type, name: str, default: object = None) -> object:
-    """Return what the class, or one of its bases, defines under a name."""
+    """Return the definition of a name in the class or one of its bases."""
     for owner in owners_of(cls):
         if name in vars(owner):
             return _seen(vars(owner)[name])

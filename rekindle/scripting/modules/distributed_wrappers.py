@@ -20,7 +20,7 @@ _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
 
 
 def check_not_distributed(module: torch.nn.Module) -> None:
-    """Refuse a module that only Python can run, because several processes share its work.
+    """Raise an error for a module that only Python can run, because it is distributed over several processes.
 
     Raises:
         NotScriptableError: it is such a module; the hint says in which order to do it.

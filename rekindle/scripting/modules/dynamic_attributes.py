@@ -1,4 +1,4 @@
-"""Attributes that methods of a module make: ``self.last = …`` in ``forward``, where ``__init__`` has made none.
+"""Attributes that methods of a module create: ``self.last = …`` in ``forward`` without an assignment in ``__init__``.
 
 Such an attribute is a slot of the class as any other, of the type that is assigned first. Until then objects do not
 have it; where a program asks whether they do (``hasattr``, ``getattr`` with a default), a second slot, a bool, says so.
@@ -99,7 +99,7 @@ def _is_plain(value: object) -> bool:
 
 
 def flag_of(slot: ClassAttribute, concrete: ConcreteModuleType) -> str:
-    """Return the name of the slot that says whether objects have the attribute."""
+    """Return the name of the slot that stores whether an object has the attribute."""
     name = f"_has_{slot.name}"
     if name not in concrete.type.attributes:
         concrete.type.add_attribute(name, BOOL)

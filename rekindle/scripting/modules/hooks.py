@@ -89,7 +89,7 @@ class HookedCall:
         ).output
 
     def _arguments(self, found: Value, before: Value) -> Value:
-        """Return what a pre-hook returns, as a tuple: one value that is none stands for a tuple of one."""
+        """Return the result of a pre-hook as a tuple: a value that is not a tuple as a tuple of one."""
         found = self._or(found, before)
         return found if isinstance(found.type, TupleType) else self._pack([found])
 

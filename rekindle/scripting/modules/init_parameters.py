@@ -31,7 +31,8 @@ class _Shown:
 
 
 def shown_parameters(cls: type, init: FunctionType) -> dict[str, Type]:
-    """Return what calls have shown of the parameters of ``init``, a function that makes objects of ``cls``."""
+    """Return the types that calls have determined for the parameters of ``init``, a function that makes objects of
+    ``cls``."""
     found = vars(cls).get(_KEPT)
     if not isinstance(found, _Shown) or found.cls is not cls:
         found = _Shown(cls)

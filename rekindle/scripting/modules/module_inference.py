@@ -67,9 +67,9 @@ PartType = Callable[[torch.nn.Module], "ConcreteModuleType"]
 def gather_facts(
     module: torch.nn.Module, type_of_module: PartType = module_type_of, *, for_trace: bool = False
 ) -> ModuleFacts:
-    """Return what the compiler can depend on in ``module``. ``type_of_module`` gives the types of its parts;
-    ``for_trace`` allows what only Python can do to its parameters, and has a tensor be one, whatever it was declared to
-    be.
+    """Return the facts about ``module`` that compiled code may depend on. ``type_of_module`` returns the types of its
+    submodules; ``for_trace`` permits parameter types that only Python supports, and takes tensors for tensors, whatever
+    they were declared to be.
 
     Raises:
         NotScriptableError: the module was not initialised, or only Python can run it.
@@ -332,7 +332,7 @@ def _items(module: torch.nn.Module, container: Container) -> tuple[str, ...]:
 
 
 def _frozen(value: Any) -> object:
-    """Return a constant as it is kept: a list becomes a tuple, since nothing may change it."""
+    """Return an immutable form of a constant: a list becomes a tuple."""
     return tuple(map(_frozen, value)) if type(value) in (list, tuple, torch.Size) else value
 
 

@@ -1,4 +1,4 @@
-"""What the compiler knows of a module: its attributes and their types, its constants, its parts, the functions of its
+"""Compile-time knowledge of a module: its attributes and their types, constants, submodules, and the functions of its
 class. Equal modules share it, and with it their compiled code."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rekindle.scripting.modules.class_members import find_member
 
 
 class Container(Enum):
-    """What kind of container a module is, if any: a loop over one is unrolled."""
+    """Kind of container of a module, if any: a loop over one is unrolled."""
 
     NONE = auto()
     LIST = auto()
@@ -112,7 +112,8 @@ class ConcreteModuleType:
         self.assumed: dict[str, CompileError] = {}
         """The attributes that were left empty and are used, with how they are refused unless a method fills them."""
         self.queried: dict[str, Graph] = {}
-        """The attributes that were read or asked for before any method had made them, and in which method."""
+        """The attributes that were read or tested with ``hasattr`` before any method had assigned them, and the graph
+        of the method."""
 
     @property
     def python_class(self) -> type:

@@ -276,7 +276,7 @@ class ModuleValue(SugaredValue):
         return ask(slot, self.concrete, self.value, range, graph)
 
     def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
-        """Return what ``self.name`` means, or None."""
+        """Return the sugared value of ``self.name``, or None."""
         facts = self.facts
         slot = self._slot(name, range)
         if slot is not None:
@@ -354,8 +354,8 @@ class ModuleValue(SugaredValue):
         return function_value(function, PythonResolver.of_function(function))
 
     def _from_class(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
-        """Return what the class has under ``name``, or the module in place of a method of its class: functions left to
-        Python, static methods, constants."""
+        """Return the definition of ``name`` in the class, or in the module if it replaces a method of its class:
+        functions left to Python, static methods, constants."""
         cls = self.concrete.python_class
         if name == "__class__":
             return ClassValue(cls, _EMPTY)
@@ -433,7 +433,7 @@ class ModuleValue(SugaredValue):
     # ------------------------------------------------------------------------------------------------------- containers
 
     def _items(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
-        """Return what the container holds."""
+        """Return the items of the container."""
         return [self.attribute(range, graph, name) for name in self.facts.items]
 
     def _keys(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
@@ -525,7 +525,7 @@ class ModuleValue(SugaredValue):
             type = part.type if isinstance(part, ConcreteModuleType) else part
             if not type.is_subtype_of(interface):
                 raise TypeMismatchError(
-                    f"item '{name}' of {self.description} is no {interface.annotation}"
+                    f"item '{name}' of {self.description} is not a {interface.annotation}"
                     + mismatch_note(type, interface),
                     range,
                 )

@@ -241,14 +241,14 @@ def compile_entry_points(concrete: ConcreteModuleType) -> None:
 
 @dataclass(slots=True)
 class _Progress:
-    """What has been compiled on the way to one module, and what has failed."""
+    """Progress of compiling one module: what has been compiled, and what has failed."""
 
     begun: list[ConcreteModuleType] = field(default_factory=list)
     failed: list[_FailedPart] = field(default_factory=list)
     members: dict[type, _ClassMembers] = field(default_factory=dict)
 
     def members_of(self, cls: type) -> _ClassMembers:
-        """Return what is looked for in a class, once for all the types of modules that are of it."""
+        """Return the definitions of a class that module types need, once for all types of its modules."""
         found = self.members.get(cls)
         if found is None:
             found = self.members[cls] = _ClassMembers.of(cls)
@@ -272,7 +272,7 @@ class _ClassMembers:
 
 @dataclass(slots=True)
 class _FailedPart:
-    """A part whose ``forward`` does not say enough to be compiled for itself; calls of it may say more."""
+    """A submodule whose ``forward`` lacks the types to be compiled by itself; calls of it may supply them."""
 
     concrete: ConcreteModuleType
     forward: types.FunctionType
@@ -315,7 +315,7 @@ def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, 
 
 
 def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
-    """Report the submodules that no call gives argument types to."""
+    """Report the submodules for which no call supplies argument types."""
     for part in failed:
         if part.concrete.was_specialized(part.forward):
             part.concrete.type.methods.pop("forward", None)  # there is none that could be called from outside
@@ -331,7 +331,8 @@ def _entry_points(concrete: ConcreteModuleType, exported: list[str]) -> list[str
 
 
 def _members(cls: type) -> list[tuple[str, object]]:
-    """Return what a class and its bases define, by name: ``inspect.getattr_static`` of all of ``dir(cls)`` at once."""
+    """Return the definitions of a class and its bases, by name: ``inspect.getattr_static`` of all of ``dir(cls)`` at
+    once."""
     found: dict[str, object] = {}
     for owner in reversed([*owners_of(cls)]):
         found.update(members_of(owner))
@@ -339,8 +340,8 @@ def _members(cls: type) -> list[tuple[str, object]]:
 
 
 def _find_properties(concrete: ConcreteModuleType) -> None:
-    """Make the properties of the class known, so that what Python assigns to one goes to its setter. They are compiled
-    when they are used."""
+    """Declare the properties of the class, so that assignments from Python call their setters. They are compiled on
+    first use."""
     _make_properties(concrete, _ClassMembers.of(concrete.python_class).properties)
 
 
@@ -382,9 +383,8 @@ def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> GraphFunct
 
 
 def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any:
-    """Return what a compiled module offers beyond what was compiled for it: methods marked to be left to Python,
-    methods that are compiled now that they are asked for, overloaded methods, properties, static methods and constants
-    of the class."""
+    """Return an attribute of a compiled module that was not compiled with it: methods left to Python, methods that are
+    compiled on access, overloaded methods, properties, static methods and constants of the class."""
     binding = module._rekindle_binding
     if not isinstance(binding, ModuleBinding) or name.startswith("__"):
         return None

@@ -122,7 +122,7 @@ def stored_method(concrete: ConcreteModuleType, record: GraphFunction, function:
 
 @dataclass(slots=True)
 class _Batch:
-    """What is compiled for a module, its parts and the functions that they call: it has one file."""
+    """The methods compiled for a module, its submodules and the functions that they call: they share one file."""
 
     disk: DiskCache
     key: bytes
@@ -202,7 +202,7 @@ class _Owner:
 
 
 make_method: Any = None
-"""A slot: the record of a method that nothing has asked for yet. :mod:`rekindle.scripting.modules.module_values` fills
+"""A slot: the record of a method that has not been requested yet. :mod:`rekindle.scripting.modules.module_values` fills
 it."""
 
 
@@ -245,7 +245,7 @@ def _described_facts(concrete: ConcreteModuleType) -> Encoded:
 
 
 _CLASSES: Final[dict[type, tuple[object, bytes]]] = {}
-"""The descriptions of classes, with the keys that say whether these still hold the same."""
+"""The descriptions of classes, with the keys that detect changes of these."""
 
 
 def _class_description(cls: type) -> bytes:

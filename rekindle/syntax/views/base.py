@@ -1,4 +1,4 @@
-"""What all views have in common."""
+"""Base classes of views."""
 
 from __future__ import annotations
 

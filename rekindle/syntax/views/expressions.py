@@ -34,7 +34,7 @@ class Var(Expr):
 
 
 class Const(Expr):
-    """A number as it is written: ``(const 3)``, ``(const 1e-5)``, ``(const 2j)``."""
+    """A number literal, as written: ``(const 3)``, ``(const 1e-5)``, ``(const 2j)``."""
 
     __slots__ = ()
     KIND = "const"
@@ -91,7 +91,7 @@ class Dots(Expr):
 
 
 class CurrentException(Expr):
-    """What ``raise`` alone raises: the exception that is being handled."""
+    """The exception of a ``raise`` alone: the one that is being handled."""
 
     __slots__ = ()
     KIND = "caught"
@@ -199,8 +199,8 @@ class Lambda(Expr):
 
 
 class Subscript(Expr):
-    """``value[index, …]`` as ``(subscript value (list index …))``; a parenthesised tuple is one index, as in Python
-    it is not: ``x[(0, 1)]`` and ``x[0, 1]`` both give two.
+    """``value[index, …]`` as ``(subscript value (list index …))``; a parenthesised tuple is one index here, while in
+    Python ``x[(0, 1)]`` and ``x[0, 1]`` both have two.
     """
 
     __slots__ = ()

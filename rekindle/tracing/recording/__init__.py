@@ -1,1 +1,1 @@
-"""What is recorded while traced code runs: calls of operators, subscripts, numbers, modes, compiled functions."""
+"""Recording of traced code: calls of operators, subscripts, numbers, modes, compiled functions."""

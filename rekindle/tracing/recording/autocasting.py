@@ -1,4 +1,4 @@
-"""What autocasting does to the arguments of operators: conversions, which become part of the program.
+"""Autocast in traces: the conversions of arguments become part of the program.
 
 So the program needs no autocasting when it runs, and none changes it.
 """

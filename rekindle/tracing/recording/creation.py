@@ -19,7 +19,8 @@ _SPELLINGS: Final = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 
 
 def as_in_schema(kwargs: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return the arguments by the names that the operators of ``kind`` give them, without those that say nothing."""
+    """Return the arguments under the parameter names of the operators of ``kind``, without those that have no
+    effect."""
     taken = {argument.name for operator in REGISTRY.overloads(kind) for argument in operator.schema.arguments}
     found = {}
     for name, item in kwargs.items():

@@ -24,11 +24,11 @@ _Position = tuple[int, int, int, int]
 """Of a piece of source: first and last line from 1, first and last column in bytes."""
 
 _DEPTH: Final = 8
-"""So many callers are asked at most."""
+"""The maximum number of callers that are examined."""
 
 
 class DtypeOrigins:
-    """Who was asked for a dtype, and where."""
+    """Records the tensors whose dtypes were queried, and where."""
 
     def __init__(self) -> None:
         self._queried: dict[tuple[int, _Position], tuple[FrameType, torch.Tensor]] = {}
@@ -73,7 +73,7 @@ class DtypeOrigins:
 
 
 def _given(frame: FrameType, parameter: str) -> ast.expr | None:
-    """Return what the caller of ``frame`` gave for a parameter."""
+    """Return the argument that the caller of ``frame`` passed for a parameter."""
     call = None if frame.f_back is None else _call(frame.f_back)
     if call is None:
         return None

@@ -28,7 +28,7 @@ class _Region:
     enabled: bool
     place: SourceRange
     manager: object = None
-    """What the code entered; None for a mode that it set otherwise."""
+    """The context manager that the code entered; None for a mode that it set otherwise."""
 
 
 class GradMode:
@@ -42,7 +42,7 @@ class GradMode:
         self._wanted: list[_Region] = []
         self._entered: list[tuple[_Region, Value]] = []
         self._outer = 0
-        """How many of ``_entered`` belong to the methods around the one that is recorded."""
+        """Number of ``_entered`` regions that belong to the methods around the recorded one."""
         self._tell = tell
 
     def enter(self, manager: object, enabled: bool, place: SourceRange) -> None:
@@ -71,7 +71,7 @@ class GradMode:
             self._entered.append((region, enter_mode(graph, region.enabled, region.place)))
 
     def _wanted_now(self) -> list[_Region]:
-        """Return the regions around what comes now, with one more where the mode was set by other means."""
+        """Return the regions that enclose the next operator, with one more if the mode was set by other means."""
         outer = [region for region, _ in self._entered[: self._outer]]
         wanted = self._wanted if self._wanted[: len(outer)] == outer else outer
         known = wanted[-1].enabled if wanted else self._initial
@@ -148,7 +148,7 @@ def _subclasses(cls: type[torch.autograd.Function]) -> Iterator[type[torch.autog
 
 
 def _arguments(frame: FrameType) -> list[object]:
-    """Return what the parameters of the function that runs in ``frame`` are now; of ``*args`` the items."""
+    """Return the current values of the parameters of the function in ``frame``; of ``*args`` the items."""
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount
     found = [frame.f_locals.get(name) for name in code.co_varnames[:count]]

@@ -49,8 +49,8 @@ def _underlying_method(function: types.FunctionType) -> Any:
 
 
 class _TracingDispatchMode(TorchDispatchMode):
-    """Catches the operators that reach PyTorch's dispatcher while no call is recorded that is made of them: those that
-    C++ calls, and those of methods that do not ask for a function mode."""
+    """Intercepts the operators that reach PyTorch's dispatcher outside of a recorded composite call: those called from
+    C++, and those of methods that do not support a function mode."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:

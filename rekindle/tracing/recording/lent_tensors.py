@@ -1,4 +1,4 @@
-"""Lend the caller's tensors to a run, and take them back as they were.
+"""Lends the caller's tensors to a run, and restores them afterwards.
 
 Code may ask whether an argument is a tensor that it knows (``x is self.cached``, a parameter in a registry), so a run
 gets the caller's own tensors. While they are lent they have a storage of their own: what the code writes to them is
@@ -34,7 +34,8 @@ class _Lent:
 
 @dataclass(slots=True)
 class LentTensors:
-    """The tensors of one run. Within ``with``, :meth:`lend` gives what the run gets; at the end all is given back."""
+    """The tensors of one run. Within ``with``, :meth:`lend` returns the tensors that the run receives; at the end all
+    are restored."""
 
     is_kept: Callable[[torch.Tensor], bool] = lambda tensor: False
     """Whether a tensor is not to be lent, but copied: it has another meaning in the run."""
@@ -43,8 +44,8 @@ class LentTensors:
     """The tensors by their ids, each with what the run got for it."""
 
     def lend(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return what the run gets for ``tensor``: itself, or a copy. For a tensor that it has already it gets another
-        view of it, so that the two are two arguments."""
+        """Return the tensor for the run in place of ``tensor``: itself, or a copy. For a tensor that it has already,
+        return another view of it, so that the two are distinct arguments."""
         before = self._given.get(id(tensor))
         if before is not None:
             with torch.enable_grad():

@@ -104,7 +104,7 @@ _BINARY: Final[dict[str, tuple[Callable[[Any, Any], Any], str]]] = {
     "mod": (operator.mod, "aten::remainder"),
     "pow": (operator.pow, "aten::pow"),
 }
-"""Operators on numbers whose TorchScript kind gives what Python gives."""
+"""Operators on numbers whose TorchScript kind computes the same result as in Python."""
 
 _UNRECORDED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "lshift": operator.lshift,
@@ -113,7 +113,7 @@ _UNRECORDED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "or": operator.or_,
     "xor": operator.xor,
 }
-"""Operators whose result is what this run gave."""
+"""Operators that are not recorded: their result is a constant, the value of this run."""
 
 _COMPARISONS: Final = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 
@@ -251,8 +251,8 @@ _fill(TracedFloat)
 
 
 class _Conversion(type):
-    """``int`` and ``float`` make plain numbers of whatever they are given. The classes of this kind keep traced numbers
-    traced; they stand in for those two in code that only converts with them and asks ``isinstance``."""
+    """``int`` and ``float`` convert any argument to a plain number. The classes of this metaclass keep traced numbers
+    traced; they replace those two in code that only converts with them and tests ``isinstance``."""
 
     python: type
 

@@ -152,8 +152,8 @@ def _writes(kind: str) -> bool:
 
 
 def _unaliased(recorder: Recorder, given: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    """``x.to(torch.float32)`` gives ``x`` itself if there is nothing to do, which may be otherwise in another run. So
-    that the two are two, the result is a view here."""
+    """Return ``result``, or a view of it where ``x.to(torch.float32)`` returned ``x`` itself: in another run it may be
+    a copy, so the graph has two values, and the run needs two tensors."""
     if result is not given or result.layout is not torch.strided or recorder.is_of_module(result):
         return result
     enabled = torch.is_grad_enabled()
@@ -251,7 +251,7 @@ def _stride(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
 
 
 def _refused(name: str) -> Handler:
-    """Return what runs Python code on each element."""
+    """Return a handler that rejects a call which runs Python code on each element."""
 
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         raise TracingError(
@@ -318,7 +318,7 @@ def _nonzero(recorder: Recorder, function: Callable[..., Any], args: Arguments, 
 
 
 def _scalar_type(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.type(torch.float64)``; without an argument, it asks for a name."""
+    """Record ``x.type(torch.float64)``; without an argument, the call returns the name of the type."""
     wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
     if wanted is None:
         return function(*args, **kwargs)
@@ -457,7 +457,7 @@ _QUERIES: Final = frozenset(
         "torch.result_type",
     }
 )
-"""What is called and leaves nothing in the graph, though there is an operator of that name."""
+"""Calls that are not recorded in the graph, though there is an operator of that name."""
 
 _PROPERTIES: Final = {
     "Tensor.T:get": "aten::numpy_T",

@@ -88,7 +88,7 @@ def _asks_nobody(original: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _length(original: Callable[[Any], int]) -> Callable[[Any], int]:
-    """``len`` makes a plain int of whatever ``__len__`` gives."""
+    """Return a replacement of ``len``, which converts the result of ``__len__`` to a plain int."""
 
     def length(obj: Any, /) -> int:
         if isinstance(obj, torch.Tensor) and active_recorder() is not None and obj.dim() > 0:
@@ -193,7 +193,7 @@ def _iterated(original: Callable[[torch.Tensor], Iterator[Any]]) -> Callable[[to
 
 
 def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
-    """Return a function that says whether a trace is recorded."""
+    """Return a function that reports whether a trace is being recorded."""
 
     def is_tracing() -> bool:
         return active_recorder() is not None or original()
@@ -202,12 +202,12 @@ def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _is_own(frame: FrameType) -> bool:
-    """Return whether a frame runs code of PyTorch, which asks for a trace of its own and not for one recorded here."""
+    """Return whether a frame runs code of PyTorch, which queries PyTorch's own tracer and not this one."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] == "torch"
 
 
 def _tracing_state(original: Callable[[], Any]) -> Callable[[], Any]:
-    """Return to packages an object that says that a trace is recorded, and with which they name scopes."""
+    """Return a function that reports an active trace to packages, as an object with which they name scopes."""
 
     def _get_tracing_state() -> Any:
         recorder = active_recorder()

@@ -1,4 +1,4 @@
-"""Tuples, lists and dicts of tensors: what a trace takes and gives."""
+"""Nested tuples, lists and dicts of tensors: the inputs and outputs of a trace."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _describe(value: object) -> str:
 
 
 def enter(recorder: Recorder, value: Value, example: Any, lent: LentTensors) -> Any:
-    """Return what the run gets for ``example``: its tensors are parts of the input ``value``, containers are new
-    ones."""
+    """Return the value for the run in place of ``example``: its tensors are parts of the input ``value``, containers
+    are new ones."""
     if isinstance(example, torch.Tensor):
         given = lent.lend(example)
         recorder.bind(given, value)

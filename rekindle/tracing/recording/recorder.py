@@ -85,8 +85,8 @@ UNNAMED_SCOPES: Final = UnnamedScopes()
 
 
 class TracingScopes:
-    """What ``torch._C._get_tracing_state()`` returns to code that names the scopes of nodes: ``push_scope(name)``,
-    ``pop_scope()``. Nodes get the names of all scopes that are open, ``outer/inner``."""
+    """The result of ``torch._C._get_tracing_state()`` for code that names the scopes of nodes: ``push_scope(name)``,
+    ``pop_scope()``. Nodes get the names of all open scopes, ``outer/inner``."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -125,7 +125,7 @@ class Recorder:
     ) -> None:
         self.graph = Graph()
         self.call_compiled = call_compiled
-        """What calls of compiled functions do while this is the recorder of a thread."""
+        """Handler of calls of compiled functions while this is the recorder of a thread."""
         self.report = TraceReport() if report is None else report
         self._modules = modules
         self._tensors = tensors
@@ -137,7 +137,7 @@ class Recorder:
         self.casts: CallObserver | None = None
         """Observer of the operators within the current call."""
         self.within_calls = 0
-        """How many calls are running that are recorded themselves: what they call is not."""
+        """Number of recorded calls in progress: their inner calls are not recorded."""
         self.fresh_constants: list[Any] = []
         """Constants that the code creates in each call; see :mod:`rekindle.tracing.recording.creation`."""
         self.path: Path = ()
@@ -145,7 +145,7 @@ class Recorder:
         self.scopes: TracingScopes | None = None
         """The scopes that the traced code names, where it may: see :mod:`rekindle.tracing.trace_graph`."""
         self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None
-        """What is to be done at the end of a call of a part."""
+        """Called at the end of a call of a submodule."""
 
     def close(self) -> None:
         """Release all tensors and modules, once the graph is read: the recorder is part of a reference cycle with
@@ -227,7 +227,7 @@ class Recorder:
         return value_of_number(item, self) is not None
 
     def remember_device(self, device: torch.device, tensor: torch.Tensor) -> None:
-        """``device``, an object of its own, was asked of ``tensor``."""
+        """Record that ``device``, an object unique to this query, is the device of ``tensor``."""
         self._devices[id(device)] = (device, tensor)
 
     # ------------------------------------------------------------------------------------------------ arguments
@@ -348,7 +348,7 @@ class Recorder:
         return self.graph.insert_node(self.graph.create(kind, inputs, types=types, range=current_place()))
 
     def bind_result(self, result: object, value: Value) -> Any:
-        """Tie what a call gave to its value in the graph: tensors, also within lists and tuples, and numbers.
+        """Bind the result of a call to its value in the graph: tensors, also within lists and tuples, and numbers.
 
         Returns the result, in which numbers remember their values.
         """

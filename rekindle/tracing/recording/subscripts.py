@@ -58,7 +58,7 @@ def _leading_ones(value: torch.Tensor) -> int:
 
 
 def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Value, list[Value | None]]:
-    """Return what the ints, slices and Nones of ``index`` leave, and the tensors that index its dimensions."""
+    """Return the view by the ints, slices and Nones of ``index``, and the tensors that index its dimensions."""
     value = recorder.value_of_tensor(tensor)
     tensors: list[Value | None] = []
     dim = 0

@@ -1,4 +1,4 @@
-"""What runs beside or within a context, made plain before a program is differentiated.
+"""Lower contexts and asynchronous calls before a program is differentiated.
 
 .. code-block:: text
 
@@ -37,7 +37,7 @@ def lower_contexts(graph: Graph) -> None:
 
 
 def _run_in_place(graph: Graph) -> None:
-    """Run what is forked where it is forked. A future is then what it gives, wherever it goes."""
+    """Replace forks by direct calls. A future is then its result, at all uses."""
     for value in graph.inputs:
         if _is_future(value.type):
             raise DifferentiationError(
@@ -136,7 +136,7 @@ def _detach(within: list[Node], end: Node) -> None:
 
 
 def _write_without(node: Node, written: Value) -> None:
-    """Have a write to a tensor give it another value, and leave the way that gradients go through it."""
+    """Replace a write to a tensor by one of another value, and detach it from the gradient."""
     graph = node.graph
     if isinstance(written.type, TensorType):
         with graph.inserting_before(node):

@@ -78,7 +78,7 @@ def _attribute(module: Any, path: str) -> Any:
 
 
 def _standing_for(graph: Graph, found: Any, type: Type, path: str, parameters: dict[int, Value]) -> Value:
-    """Return what stands for an attribute: parameters for themselves, also in lists, constants for all else."""
+    """Return the value for an attribute: parameters become inputs, also in lists; all others become constants."""
     if id(found) in parameters:
         return parameters[id(found)]
     if isinstance(type, ListType) and any(id(item) in parameters for item in found):

@@ -1,4 +1,4 @@
-"""Programs as transformations take them, and as they give them."""
+"""Programs as inputs and results of transformations."""
 
 from __future__ import annotations
 

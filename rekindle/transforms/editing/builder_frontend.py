@@ -1,4 +1,4 @@
-"""What the frontend does for builders (:mod:`rekindle.ir.building`): expressions mean what they mean in a program."""
+"""Frontend services for builders (:mod:`rekindle.ir.building`): expressions have the semantics of programs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Emission:
 
 
 def callable_value(function: Any, graph: Graph, range: SourceRange, args: Arguments, kwargs: Arguments) -> SugaredValue:
-    """Return what ``function`` means where it is called with these arguments.
+    """Return the sugared value of ``function`` for a call with these arguments.
 
     Raises:
         GraphError: it is nothing that can be called within a graph.

@@ -223,7 +223,7 @@ def replace(nodes: Sequence[Node], function: Any, *, inline: bool = True) -> lis
 
 
 def _parts(found: Any, count: int) -> tuple[Any, ...]:
-    """Return what a function has returned as ``count`` proxies, if it is that many."""
+    """Return the results of a function as ``count`` proxies, if there are that many."""
     if count == 0:
         return ()
     if isinstance(found, tuple):

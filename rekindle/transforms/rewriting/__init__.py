@@ -1,4 +1,4 @@
-"""Rewrite rules from Python functions, and those that come with the package."""
+"""Rewrite rules written as Python functions, and the built-in ones."""
 
 from rekindle.transforms.rewriting import builtin_rules as builtin_rules
 from rekindle.transforms.rewriting.rewrite_rules import (

@@ -209,9 +209,9 @@ def _rectified_maps() -> tuple[RewriteRule, ...]:
 @register_pass
 @dataclass(slots=True)
 class ReluInPlace:
-    """``relu`` of what a linear map, a matrix product or a convolution gives is written over it: one tensor less.
-    Gradients are the same. Add it at the end of the pipeline, with ``at="end"``: passes before that make mutation
-    disappear. It pays where nothing fuses."""
+    """``relu`` overwrites the result of a linear map, a matrix product or a convolution: one tensor less. Gradients are
+    the same. Add it at the end of the pipeline, with ``at="end"``: earlier passes remove mutation. It is faster only
+    where operators are not fused."""
 
     name: ClassVar[str] = "relu_in_place"
 
@@ -396,8 +396,8 @@ def _not_transposed(x: Tensor, a: int, b: int) -> Tensor:
 @register_pass
 @dataclass(slots=True)
 class RemoveIdentities:
-    """What gives its argument, or what it gave before: casts to the dtype that a tensor has, dropout that is not
-    training, ``contiguous`` and ``detach`` twice, a transposition and its reverse."""
+    """Remove operators that return their argument or an earlier value: casts to a tensor's own dtype, dropout in
+    evaluation mode, ``contiguous`` and ``detach`` twice, a transposition and its inverse."""
 
     name: ClassVar[str] = "remove_identities"
 
@@ -466,9 +466,8 @@ def _quantizations() -> tuple[RewriteRule, ...]:
 @register_pass
 @dataclass(slots=True)
 class RemoveRequantization:
-    """A quantised tensor that is made a float one and quantised again, with the same scale and zero point, stays what
-    it was. With ``exact=False``, a float tensor that is quantised and made a float one again stays what it was too,
-    which changes the answer by what rounding had changed."""
+    """Remove a dequantisation followed by a quantisation with the same scale and zero point. With ``exact=False``, a
+    quantisation followed by a dequantisation is removed, too, which changes the result by the rounding error."""
 
     name: ClassVar[str] = "remove_requantization"
     exact: bool = True

@@ -53,8 +53,8 @@ class RewriteRule:
         return apply_rules(target, [self], prepare=prepare)
 
     def explain(self, target: Rewritable, *, prepare: bool = True) -> Explanation:
-        """Return where the rule fits ``target``, which stays as it is, and if nowhere why not: the first difference
-        where it comes closest, or what would make the rewrite wrong."""
+        """Return where the rule matches ``target``, which is not changed, or if nowhere why not: the first mismatch of
+        the best partial match, or the reason why the rewrite would be incorrect."""
         graph = underlying_graph(target).copy()
         if prepare:
             normalize(graph)

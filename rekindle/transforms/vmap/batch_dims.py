@@ -30,7 +30,7 @@ Dims = int | None | Sequence[Any] | Mapping[str, Any]
 """A dimension, or None, or one of these for each element of a tuple or a list, or for each entry of a dict."""
 
 LEAVES: Final[tuple[Type, ...]] = (TENSOR, ListType(TENSOR), OptionalType(TENSOR), DictType(STRING, TENSOR))
-"""What can differ between the examples, whatever class Python has in place of a list or a dict."""
+"""Types of values that can differ between the examples, whatever Python's class of a list or a dict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class DimTree:
 
 
 def dim_tree_of(type: Type, dims: Dims, option: str, what: str) -> DimTree:
-    """Return the form of ``what`` of ``type``, of which ``option``, ``"in_dims"`` or ``"out_dims"``, says ``dims``.
+    """Return the batch dimensions of ``what``, of type ``type``, as a tree, given ``dims`` passed as ``option``:
+    ``"in_dims"`` or ``"out_dims"``.
 
     Raises:
         BatchingError: these do not fit.

@@ -11,5 +11,5 @@ def is_number(type: Type) -> bool:
 
 
 def word_of(type: Type) -> str:
-    """Return what helpers for such numbers are named after: ``ints``, ``floats`` or ``bools``."""
+    """Return the word in the names of helpers for such numbers: ``ints``, ``floats`` or ``bools``."""
     return f"{type}s"

@@ -1,4 +1,4 @@
-"""Which values of a program differ between the examples of a batch, if some of its inputs do.
+"""Determines which values of a program differ between the examples of a batch, given which inputs do.
 
 A value differs where it is computed from one that does, or written to with one, or chosen by one. What is only asked
 of a tensor's sizes and dtype is the same for all examples.
@@ -35,7 +35,7 @@ def is_structural(node: Node) -> bool:
 
 
 def written_by(node: Node) -> list[Value]:
-    """Return the inputs that ``node`` says it writes to."""
+    """Return the inputs that ``node`` is declared to write to."""
     schema = node.schema
     if schema is None:
         return []
@@ -69,7 +69,7 @@ def is_data_dependent(node: Node) -> bool:
 
 @dataclass(slots=True)
 class BatchednessAnalysis:
-    """Finds the values of ``graph`` that differ. ``is_random`` says whether random numbers do."""
+    """Determines which values of ``graph`` differ between examples. If ``is_random``, random numbers do."""
 
     graph: Graph
     is_random: bool

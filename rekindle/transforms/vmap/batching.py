@@ -1,4 +1,4 @@
-"""A graph for one example becomes a graph for a batch of them.
+"""Transforms a graph for one example into a graph for a batch.
 
 .. code-block:: text
 
@@ -54,7 +54,7 @@ _LIST: Final = ListType(TENSOR)
 _OPTIONAL: Final = OptionalType(TENSOR)
 _DICT: Final = DictType(STRING, TENSOR)
 _GRADIENTS: Final = ListType(ListType(_OPTIONAL))
-"""What PyTorch's autograd gives back for the arguments of an operator."""
+"""Type of the gradients that PyTorch's autograd returns for the arguments of an operator."""
 
 
 class NeedsLoopFallback(Exception):
@@ -68,14 +68,14 @@ class NeedsLoopFallback(Exception):
 
 @dataclass(slots=True)
 class Batch:
-    """What stands for the program's values at some place. ``size`` is how many examples there are, ``values`` what
-    stands for values so far. ``outer`` is what holds around this place, of which ``chosen`` are the examples here."""
+    """Batched values at a point of the program. ``size`` is the number of examples, ``values`` maps the program's
+    values so far. ``outer`` is the enclosing batch, of which ``chosen`` are the examples here."""
 
     size: Value
     values: dict[Value, Value]
     outer: Batch | None = None
     choose: Callable[[Value, Value], Value] | None = None
-    """Takes a value of the program and what stands for it in ``outer``, and gives what stands for it here."""
+    """Maps a value of the program and its counterpart in ``outer`` to its counterpart in this graph."""
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class Batcher:
         return value in self.spread.batched
 
     def as_computed(self, batch: Batch, value: Value) -> Value:
-        """Return what stands for ``value``, as it was made: with the examples in front if it differs."""
+        """Return the batched value of ``value`` as it was computed: with a leading batch dimension if it is batched."""
         found = batch.values.get(value)
         if found is None:
             found = batch.values[value] = self._from_outside(batch, value)
@@ -112,7 +112,7 @@ class Batcher:
         return batch.choose(value, found) if self.is_batched(value) and batch.choose is not None else found
 
     def as_batched(self, batch: Batch, value: Value) -> Value:
-        """Return what stands for ``value`` with the examples in front, whether it differs or not."""
+        """Return the batched value of ``value`` with a leading batch dimension in any case."""
         found = self.as_computed(batch, value)
         if self.is_batched(value):
             return found
@@ -342,7 +342,7 @@ class Batcher:
         raise NeedsLoopFallback(f"a {type.annotation} differs between the examples", value.node.range)
 
     def stacked(self, output: Value, gathered: Value) -> Value:
-        """Return what was gathered of all examples, in one."""
+        """Return the gathered results of all examples as one value."""
         type = output.type
         if not self.is_batched(output):
             raise NeedsLoopFallback(f"{output.node.kind} returns a {type.annotation}", output.node.range)
@@ -442,7 +442,7 @@ class Batcher:
         return [new.add_output(self._type_of(output)) for output in node.outputs]
 
     def choosing(self, batch: Batch, indices: Value, size: Value) -> Batch:
-        """Return what holds for the examples with these ``indices``."""
+        """Return the batch of the examples with these ``indices``."""
         return Batch(size, {}, batch, lambda value, found: self.chosen(value, found, indices))
 
     def chosen(self, value: Value, found: Value, indices: Value) -> Value:

@@ -47,7 +47,7 @@ class BatchedFunction(Function):
 
 
 def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomness = "error") -> BatchedFunction:
-    """Return a function that computes for a batch of examples what ``func`` computes for one, without a loop.
+    """Return a function that computes for a batch of examples the results of ``func`` for each, without a loop.
 
     The result is a compiled function: it can be printed, saved, differentiated, and given to ``vmap`` again. Operators
     with a batching rule compute with batches; only the others are computed in a loop over the examples, which

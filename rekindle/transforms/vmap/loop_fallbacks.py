@@ -23,7 +23,7 @@ class LoopFallback:
 
 
 def loops_over_examples(graph: Graph) -> list[LoopFallback]:
-    """Return what ``graph`` computes in loops over examples, of batches within it too, each once."""
+    """Return the operators that ``graph`` computes in loops over examples, including nested batches, each once."""
     found: list[LoopFallback] = []
     for node in graph.all_nodes():
         if node.kind == "prim::Loop" and EXAMPLES_OF in node.attributes:

@@ -1,4 +1,4 @@
-"""``prim::vmap``: a part of a graph that is meant for one example, and gets a batch of them.
+"""``prim::vmap``: a region written for one example and applied to a batch.
 
 .. code-block:: text
 
@@ -77,8 +77,8 @@ def _insert(graph: Graph, source: Graph, values: dict[Value, Value]) -> list[Val
 
 
 def body_as_graph(node: Node) -> tuple[Graph, list[Value]]:
-    """Return what is in a ``prim::vmap`` as a graph of its own, whose inputs are those of the block, and then what the
-    block uses from outside, which is returned too."""
+    """Return the body of a ``prim::vmap`` as a graph of its own, whose inputs are those of the block and then its
+    captured values, which are returned too."""
     (block,) = node.blocks
     used = dict.fromkeys((*block.outputs, *(value for inner in block.nodes for value in inner.used_values())))
     outside = [value for value in used if not block.contains(value.node) and value not in block.inputs]

@@ -353,7 +353,7 @@ def passed_as_a_dict(n: int) -> int:
     return asks_for_new(found) + n
 
 
-@refused("library.deque", TypeMismatchError, "a Deque[int] is no Deque[int] of 2 at most")
+@refused("library.deque", TypeMismatchError, "a Deque[int] is not a Deque[int] of 2 at most")
 def another_limit(n: int) -> int:
     q: Deque[int] = deque(range(n), maxlen=2)
     if n > 1:

@@ -359,25 +359,25 @@ def test_refusals_of_writes() -> None:
     )
     line = inspect.getsourcelines(to_what_may_be_another)[1] + 4
     assert refusal(rekindle.grad, to_what_may_be_another) == (
-        f"gradients cannot go back through this write: what is used in line {line} may be what is written to here, or "
-        "something else\n"
+        f"gradients cannot go back through this write: the value used in line {line} may or may not alias the "
+        "tensor that is written to\n"
         "        def to_what_may_be_another(x: Tensor) -> Tensor:\n"
         "            y = x * 2\n"
         "            z = y.reshape(-1)\n"
         "            y.mul_(2)\n"
         "            ^^^^^^\n"
-        "Hint: write to a clone that nothing else knows"
+        "Hint: write to a clone without other references"
     )
     line = inspect.getsourcelines(to_what_a_row_may_be_of)[1] + 4
     assert refusal(rekindle.grad, to_what_a_row_may_be_of) == (
-        f"gradients cannot go back through this write: what is used in line {line} may be what is written to here, or "
-        "something else\n"
+        f"gradients cannot go back through this write: the value used in line {line} may or may not alias the "
+        "tensor that is written to\n"
         "        def to_what_a_row_may_be_of(x: Tensor, i: Tensor) -> Tensor:\n"
         "            y = x * 2\n"
         "            row = y[i]\n"
         "            y[i] = 0.0\n"
         "            ^^^^^^^^^^\n"
-        "Hint: write to a clone that nothing else knows"
+        "Hint: write to a clone without other references"
     )
     assert refusal(rekindle.grad, without_a_form) == (
         "gradients cannot go back through this write: there is no form of aten::resize_ that writes to nothing\n"

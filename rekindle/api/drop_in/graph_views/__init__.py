@@ -1,1 +1,1 @@
-"""Graphs under ``torch.jit``'s names: what ``.graph`` of a function gives that was compiled through the drop-in."""
+"""Views of graphs under ``torch.jit``'s names: the ``.graph`` of functions compiled through the drop-in."""

@@ -14,7 +14,7 @@ from rekindle.passes import inline
 
 
 class AliasDbView:
-    """What ``graph.alias_db()`` gives. It knows the graph as it is then: after a change, ask again."""
+    """The result of ``graph.alias_db()``. It is a snapshot of the graph: after a change, make another."""
 
     __slots__ = ("_inlined", "ir")
 

@@ -58,7 +58,7 @@ _shows_ranges: Final[ContextVar[bool]] = ContextVar("shows_ranges", default=True
 
 @contextmanager
 def hide_source_ranges() -> Iterator[None]:
-    """Let ``str()`` of graphs and nodes leave out where in the source each node comes from."""
+    """Omit source locations from ``str()`` of graphs and nodes."""
     token = _shows_ranges.set(False)
     try:
         yield
@@ -426,7 +426,7 @@ class GraphView(_View[Graph]):
         return list(_find(self.ir.block, kind, recurse))
 
     def alias_db(self, isFrozen: bool = False, descend_function_calls: bool = False) -> AliasDbView:
-        """Return what may alias. Functions that are called may do anything, unless they are descended into."""
+        """Return the alias database. Called functions may have any effect, unless ``descend_function_calls`` is set."""
         if descend_function_calls:
             return AliasDbView.descending(self.ir, isFrozen)
         return AliasDbView(AliasDb(self.ir, is_frozen=isFrozen))

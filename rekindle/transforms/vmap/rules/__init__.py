@@ -1,4 +1,4 @@
-"""The rules of batching: what computes a batch of results of an operator from batches of its arguments.
+"""Batching rules: compute a batch of results of an operator from batches of its arguments.
 
 They are texts of functions, whose heads name operators of ``aten`` and what the rule uses:
 

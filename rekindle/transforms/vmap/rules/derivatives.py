@@ -1,4 +1,5 @@
-"""What derivatives of programs consist of (:mod:`rekindle.autodiff`). ``own.NAME`` is an operator of ``autodiff``."""
+"""Batching rules of the operators of derivatives (:mod:`rekindle.autodiff`). ``own.NAME`` is an operator of
+``autodiff``."""
 
 from __future__ import annotations
 

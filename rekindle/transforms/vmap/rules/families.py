@@ -14,7 +14,7 @@ from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import TensorType
 
 RENAMED: Final[Mapping[str, str]] = {"from": "from_"}
-"""What stands for the names of arguments that are words of the language."""
+"""Replacements for argument names that are keywords of the language."""
 
 
 def call(schema: FunctionSchema, **replaced: str) -> str:
@@ -111,8 +111,8 @@ def leading(schema: FunctionSchema) -> str:
 
 
 def folded(schema: FunctionSchema) -> str:
-    """Return the rule of an operator with a batch dimension of its own, before channels and as many dimensions as
-    its name says: the examples are folded into the batch, or become it if there is none."""
+    """Return the rule of an operator with a batch dimension, followed by channels and the number of dimensions in its
+    name: the examples are folded into the batch, or replace it if there is none."""
     names = tensors_of(schema)
     first = names[0]
     number = int(re.search(r"(\d)d", schema.name)[1])  # type: ignore[index]  # all names in the table have one

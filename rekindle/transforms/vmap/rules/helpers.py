@@ -1,4 +1,4 @@
-"""What rules of batching have in common."""
+"""Helpers of batching rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reads and writes elements by their indices."""
+"""Batching rules of indexing: reads and writes of elements by their indices."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ batch take(self, index):
     made = torch.gather(whole, 1, torch.remainder(flat(index), torch.size(whole, 1)))
     return torch.reshape(made, torch.size(index))
 
-# ``x[i, :, j]``: what lies where among the dimensions of an example. Dimensions that indices name give way to those of
-# the indices, where the first of them is, or in front if others lie between.
+# ``x[i, :, j]``: positions of the dimensions of an example. Indexed dimensions are replaced by those of the indices,
+# at the first of them, or at the front if other dimensions are between them.
 
 def index_rank(indices: List[Optional[Tensor]], batched: bool) -> int:
     rank = 0
@@ -106,7 +106,7 @@ def taken_at(
     made = torch.index(source, with_own_example(indices, True, batch_size, source.device))
     before = kept_before(indices)
     if before > 0 and not apart:
-        # What indices give stands in front, for the batch does; it belongs behind the dimensions that are kept.
+        # The indexed dimensions are at the front, since the batch is; move them after the dimensions that are kept.
         made = torch.movedim(made, [1 + i for i in range(rank)], [1 + before + i for i in range(rank)])
     return made
 

@@ -1,4 +1,4 @@
-"""What a program asks of a tensor beside the numbers in it: the same for all examples."""
+"""Batching rules of metadata queries: the result is the same for all examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums, extremes, norms and what runs along a dimension, as far as families do not say."""
+"""Batching rules of sums, extremes, norms and scans along a dimension that are not covered by the families."""
 
 from __future__ import annotations
 
