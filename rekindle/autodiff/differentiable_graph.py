@@ -387,7 +387,7 @@ class DifferentiableGraph(torch.autograd.Function):
 
 def _unpack(saved: Any, is_result: bool, written: RuntimeError) -> Any:
     """Return the tensors in ``saved``, whose values have to be what they were when they were saved. Autograd does not
-    unpack one that is a result: its version tells, which is 0 until something writes to the tensor.
+    unpack one that is a result: its version shows that, and is 0 until something writes to the tensor.
 
     Raises:
         RuntimeError: one was written to; ``written``, if it is a result.
