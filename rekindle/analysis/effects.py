@@ -59,7 +59,7 @@ CALLS: Final = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::Pytho
 
 
 _SIMPLE: Final = FORWARDING_KINDS | FRESH_VALUE_KINDS | CONTROL_FLOW | DEFERRED_SUBGRAPH_KINDS
-"""Kinds that do nothing by themselves; what is in their blocks may."""
+"""Kinds without effects of their own; the nodes in their blocks may have effects."""
 
 
 def has_side_effects(node: Node) -> bool:

@@ -116,4 +116,5 @@ def min_values(self: Tensor, dim: List[int], keepdim: bool = False) -> Tensor:
 """
 
 REMOVED_OPERATORS: Final = (_CHOLESKY, _QR, _SYMEIG, _EIG, _MATRIX_RANK, _SOLVE, _LSTSQ, _FOURIER, _EXTREMES)
-"""Texts of functions that stand for operators of their names, each of which is used if this PyTorch has no such one."""
+"""Texts of functions that replace the operators of their names, each used if this PyTorch does not have the
+operator."""

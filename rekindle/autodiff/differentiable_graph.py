@@ -427,8 +427,8 @@ def _restored(results: Sequence[Any], inputs: Sequence[Any], passed: Mapping[int
 
 
 def _distinct(results: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the results, each a tensor of its own: autograd knows an output by its tensor. A branch, or a loop without
-    iterations, returns what it was given, which may be another result, or be kept."""
+    """Return the results, each a distinct tensor object, since autograd identifies an output by its tensor. A branch,
+    or a loop without iterations, returns its input, which may be another result, or be saved."""
     found: list[Any] = []
     seen: set[int] = set()
     for value in results:

@@ -38,7 +38,7 @@ def are_equal(a: Ints, b: Ints) -> bool:
 
 
 def contiguous_strides(sizes: Ints) -> Ints:
-    """Return the strides of a tensor that was just made."""
+    """Return the strides of a contiguous tensor."""
     strides, step = [], 1
     for size in reversed(sizes):
         strides.append(step)

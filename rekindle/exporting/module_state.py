@@ -59,7 +59,7 @@ class ScalarSlot:
     name: str
     is_state: bool
     loaded: Tensor | None = None
-    """The tensor without dimensions that the program has for it."""
+    """The zero-dimensional tensor that represents it in the exported program."""
 
     def load(self) -> Any:
         if not self.is_state:

@@ -98,7 +98,7 @@ _GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
     "Final": (1, lambda args: args[0]),
     **{f"BroadcastingList{n}": (1, lambda args: ListType(args[0])) for n in range(1, 7)},
 }
-"""Types with arguments: how many, and what they make."""
+"""Generic types: the number of their arguments, and the function that constructs the type."""
 
 
 def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:

@@ -150,7 +150,7 @@ class Value:
 
 
 AnyValue: TypeAlias = Value | HasValue
-"""A value, or what stands for one."""
+"""A value, or an object that represents one, such as a proxy."""
 
 
 def value_of(item: object) -> Value:

@@ -200,6 +200,6 @@ class AliasDb:
         self._rules.finish()
 
     def remove_node(self, node: Node) -> None:
-        """Forget what a node does that is about to be destroyed."""
+        """Remove the effects of a node that is about to be destroyed."""
         self._finder.forget()
         self._rules.forget(node)

@@ -24,7 +24,7 @@ def matmul_self(grad: Tensor, size: Sizes, other: Tensor) -> Tensor:
 
 
 def _matrix(tensor: Tensor) -> Tensor:
-    """Return ``tensor`` as a matrix with its last dimension; a size of -1 would not be known of one without
+    """Return ``tensor`` as a matrix with its last dimension; a size of -1 cannot be inferred for a tensor without
     elements."""
     return tensor.reshape(tensor.shape[:-1].numel(), tensor.shape[-1])
 

@@ -16,7 +16,7 @@ FunctionalResult = tuple[Value, dict[Value, Value]]
 
 
 def written_operand(node: Node) -> Value | None:
-    """Return the first operand, if it is what ``node`` writes to, and nothing else is."""
+    """Return the first operand if ``node`` writes to it, and to no other operand."""
     schema = node.schema
     if schema is None or not schema.arguments or not node.inputs:
         return None

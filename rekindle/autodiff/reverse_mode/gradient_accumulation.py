@@ -185,7 +185,7 @@ class _Batch:
                 use.user.replace_input(use.offset, total)
 
     def _is_enough(self, graph: Graph) -> Value:
-        """Insert the test of whether enough gradients have been collected."""
+        """Insert a test whether enough gradients have been collected to process them."""
         count = graph.insert("aten::len", [self.lists[self.gradient]])
         elements = graph.insert("aten::mul", [graph.insert("aten::numel", [self.gradient]), count])
         return graph.insert("aten::ge", [elements, MAX_ELEMENTS])

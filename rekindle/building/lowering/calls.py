@@ -1,4 +1,4 @@
-"""Calls of functions and methods that are not inlined: recursion, what a ``try`` runs, and context managers."""
+"""Calls of functions and methods that are not inlined: recursion, bodies of ``try``, and context managers."""
 
 from __future__ import annotations
 

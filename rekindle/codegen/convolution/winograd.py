@@ -24,7 +24,7 @@ LONGEST_SUM: Final = 64
 """Number of products accumulated before the sum is added to memory: errors remain about as small as those of direct
 kernels."""
 MIN_CHANNELS: Final = 16
-"""With fewer, the transforms take longer than what they save."""
+"""With fewer channels, the transforms cost more than they save."""
 _MAX_WEIGHTS: Final = 1 << 17
 """With more weights, the transformed ones, nearly twice as large, do not fit into a cache."""
 _WORKSPACE: Final = 1 << 20

@@ -198,7 +198,7 @@ class _Loop:
     """Values of the slots before the first iteration."""
     operands: Operands
     limit: Any
-    """The most iterations that there are; None where there is no such number."""
+    """The maximum number of iterations; None if it is unbounded."""
     capacity: Any
     """Maximum number of elements that the iterations append; None if it is unknown before the loop."""
 

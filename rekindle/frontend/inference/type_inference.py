@@ -250,7 +250,7 @@ _MAKERS: Final = {
     "OrderedDict": DICT,
     "Counter": DICT,
 }
-"""Calls that make empty containers, and what kind."""
+"""Calls that create empty containers, with the kind of container."""
 
 _ASSUMED: Final[dict[str, Type]] = {
     LIST: ListType(TENSOR),

@@ -50,7 +50,7 @@ DTYPE_NAMES: dict[torch.dtype, str] = {
         if hasattr(torch, name.lower())
     },
 }
-"""How the IR spells a dtype: ``Float(2, 3)``; ``FloatTensor`` where the number of dimensions is not known."""
+"""The names of dtypes in the text form: ``Float(2, 3)``; ``FloatTensor`` if the rank is unknown."""
 
 Sizes = tuple[int | None, ...]
 

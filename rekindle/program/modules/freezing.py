@@ -91,7 +91,7 @@ class _Freezer:
         """The attributes that the user wants to keep."""
         self.kept_parts: set[int] = set()
         self.types: dict[int, ClassType] = {}
-        """The new classes, by the identity of their only module; parts that stay as they are have none."""
+        """The new classes, by the identity of their only module; unchanged submodules have none."""
         self.modules: dict[Type, ScriptModule] = {}
         """The modules of the new classes."""
         type = root.script_type

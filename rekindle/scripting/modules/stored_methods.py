@@ -68,7 +68,7 @@ class _Tree:
 
     @property
     def is_as_described(self) -> bool:
-        """Whether no method has changed what is known of the modules."""
+        """Return whether no method has changed the recorded properties of the modules."""
         for member, slots in self.slots:
             if member.queried or member.assumed or len(slots) != len(member.type.attributes):
                 return False
