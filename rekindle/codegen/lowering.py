@@ -535,7 +535,7 @@ class _Lowering:
 
 
 def _dtype(given: ScalarValue) -> torch.dtype:
-    """Return the dtype that a number stands for."""
+    """Return the dtype of a number."""
     number = given.value
     dtype = DTYPES[int(number)] if number is not None else None
     if dtype is None:

@@ -74,7 +74,7 @@ class ScalarSlot:
 
 @dataclass(slots=True)
 class ContainerSlot:
-    """A container in an attribute, a module or an object: what it is like, and what its parts are."""
+    """A container in an attribute, a module or an object: its kind, and its parts."""
 
     like: Any
     parts: list[Any] = field(default_factory=list)

@@ -192,7 +192,7 @@ def _code() -> NativeCode:
 
 
 def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
-    """Return the structure that native code reads, and what it points to."""
+    """Return the structure that native code reads, and the objects that it points to."""
     numbers = list(launch.parameters)
     for _, sizes, strides in launch.outputs:
         numbers += (*sizes, *strides)

@@ -150,8 +150,8 @@ class MatmulNest:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Nests that run one after the other. ``arguments`` are the types of what is passed by value: i64 or f64. The
-    buffers after those of the outputs are ``temporaries``, which live as long as the call."""
+    """Nests that run in order. ``arguments`` are the types of the arguments passed by value: i64 or f64. The buffers
+    after those of the outputs are ``temporaries``, allocated for the duration of the call."""
 
     inputs: tuple[ScalarType, ...]
     outputs: tuple[ScalarType, ...]

@@ -20,7 +20,7 @@ class ResultDtype(Enum):
     COMMON = "common"
     """The one that all operands promote to; it is computed with."""
     FLOAT = "float"
-    """The same, but integers become the default dtype first."""
+    """The promoted dtype, with integers converted to the default dtype first."""
     TRUTH = "truth"
     """Bool; it is computed with what all operands promote to."""
     SELF = "self"

@@ -84,7 +84,7 @@ class ExistingContainer:
 
 @dataclass(slots=True)
 class NewContainer:
-    """A container that both made: what it is like, and what stands for each of its parts."""
+    """A container that both paths created: its kind, and the joined value of each of its parts."""
 
     like: Any
     parts: list[Any] = field(default_factory=list)

@@ -523,7 +523,7 @@ def compares(expr: Expr) -> bool:
 
 
 def is_chain(tree: Tree) -> bool:
-    """Return whether ``tree`` is what the parsers make of ``a < b < c``."""
+    """Return whether ``tree`` is the parsed form of ``a < b < c``."""
     if tree.kind != "and":
         return False
     before, last = tree.subtree(0), tree.subtree(1)

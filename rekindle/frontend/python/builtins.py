@@ -413,7 +413,7 @@ def _repr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | No
 
 
 def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``print(…, sep=…)`` prints one string; the line end is what the operator adds."""
+    """Emit ``print(…, sep=…)``, which prints one string; the operator adds the line end."""
     if not call.attributes:
         return None
     options: dict[str, Expr] = {item.name.name: item.value for item in call.attributes}

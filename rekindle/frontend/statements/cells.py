@@ -1,4 +1,4 @@
-"""The body of a ``try``: what it assigns goes to lists of one element, which its handlers read."""
+"""The body of a ``try``: its assignments write to lists of one element, which its handlers read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from rekindle.ir.types import BOOL, ListType, Type, unify
 
 @dataclass(slots=True)
 class VariableCell:
-    """A list of one element: what a variable is, wherever control leaves the body of a ``try``."""
+    """A list of one element that holds the value of a variable at whichever point control leaves the body of a
+    ``try``."""
 
     made: Node
     type: Type

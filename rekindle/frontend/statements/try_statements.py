@@ -304,7 +304,8 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
 
 
 def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range: SourceRange) -> None:
-    """Record at the end of the body what it has assigned for the first time, and reassigned, including in its loops."""
+    """Record at the end of the body the variables that it has assigned for the first time or reassigned, including in
+    its loops."""
     assigned = {name: type for name in attempt.cells if (type := attempt.outer.find_type(name)) is not None}
     for name, type in (assigned | frame.types).items():
         if name in attempt.cells:
