@@ -298,7 +298,7 @@ class Emitter:
         return found
 
     def _present_and_true(self, value: Value, range: SourceRange) -> Value:
-        """``bool(value)`` of what may be None."""
+        """Return ``bool(value)``, and False if the value is None."""
         nothing = self.graph.insert_constant(None, range=range)
         present = self.insert("aten::__isnot__", range, value, nothing)
         node, _, _ = self.branch(

@@ -42,7 +42,7 @@ STRATEGIES: Final[dict[str, Callable[[GraphFunction], Strategy]]] = {
 """Ways to run functions, by the names that :func:`set_execution_strategy` takes."""
 
 _last: Final[list[Callable[[], Code | None]]] = [lambda: None]
-"""A weak reference to what the last call ran."""
+"""A weak reference to the code that the last call ran."""
 
 
 def pipeline_of_calls(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:

@@ -20,7 +20,7 @@ def turned(self: Tensor, rank: int) -> Tensor:
 
 @implements("autodiff::cat_back(Tensor grad, int[][] sizes, int dim) -> Tensor[]")
 def cat_back(grad: Tensor, sizes: Sequence[Sizes], dim: int) -> list[Tensor]:
-    """Return the gradients of what was concatenated; vectors without elements were left out."""
+    """Return the gradients of the concatenated tensors; vectors without elements do not contribute to the result."""
     lengths = [0 if list(size) == [0] else size[dim] for size in sizes]
     parts = grad.split_with_sizes(lengths, dim)
     return [grad.new_zeros([0]) if list(size) == [0] else part for size, part in zip(sizes, parts, strict=True)]

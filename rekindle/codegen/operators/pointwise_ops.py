@@ -62,7 +62,7 @@ class PointwiseOp:
     optional: frozenset[str] = frozenset()
     """Operands that may be None in some calls, which run operator by operator."""
     weight: int = 1
-    """About how many simple operations it costs."""
+    """The approximate cost, in simple operations."""
 
 
 RULES: Final[dict[str, PointwiseOp]] = {}

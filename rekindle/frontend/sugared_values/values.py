@@ -445,7 +445,8 @@ def _is_left_to_python(value: Value, type: ClassType, name: str) -> bool:
 PythonMethod = Callable[[Value, type, str], SugaredValue | None]
 
 python_method: Final = LayerHook[PythonMethod]("rekindle.scripting", lambda value, cls, name: None)
-"""A method that a Python class leaves to Python (``@ignore``), bound to an object; None where it has no such method."""
+"""Returns a method that a Python class leaves to Python (``@ignore``), bound to an object; None if it has no such
+method."""
 
 
 python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None

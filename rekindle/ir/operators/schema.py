@@ -162,7 +162,7 @@ def _format_argument(argument: Argument) -> str:
 
 
 def _annotate(type: Type, text: str, alias: AliasInfo | None, size: int | None) -> str:
-    """``text``, which spells ``type``, with annotation and size: ``Tensor(a!)?``, ``Tensor(a)[]``, ``int[2]``."""
+    """Return ``text``, the text of ``type``, with annotation and size: ``Tensor(a!)?``, ``Tensor(a)[]``, ``int[2]``."""
     if alias is None and size is None:
         return text
     if isinstance(type, OptionalType) and text.endswith("?"):

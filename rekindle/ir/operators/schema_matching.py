@@ -469,7 +469,8 @@ def _return_type(result: Argument, bindings: Bindings) -> Type:
 
 
 def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
-    """Return whether all further positional arguments may stand for the list that argument ``index`` takes."""
+    """Return whether all further positional arguments may be passed in place of the list that argument ``index``
+    takes."""
     formal = schema.arguments[index]
     last = index + 1 == len(schema.arguments) or schema.arguments[index + 1].kwarg_only
     return last and isinstance(formal.type, ListType) and not has_free_variables(formal.type) and formal.size is None

@@ -239,7 +239,7 @@ def format_constant(value: object, type: Type = ANY) -> str:
 
 
 def _container_type(value: object, type: Type) -> Type:
-    """Return the type of a list, a tuple or a dict: what is known of it, or what it holds."""
+    """Return the type of a list, a tuple or a dict: from ``type`` if known, or inferred from its elements."""
     if isinstance(type, OptionalType) and not isinstance(type.element, (UnionType, AnyType)):
         return type.element
     return (infer_type(value) or ANY) if isinstance(type, (OptionalType, UnionType, AnyType)) else type

@@ -27,7 +27,7 @@ class Type:
         return ()
 
     def with_contained(self, contained: Sequence[Type]) -> Type:
-        """Return the same type made of other parts."""
+        """Return this type with other contained types."""
         assert not contained
         return self
 

@@ -1,4 +1,4 @@
-"""Tensors, with what is known of them."""
+"""The Tensor type, with optional refinements."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ class TensorType(Type):
 
     @property
     def is_refined(self) -> bool:
-        """Whether anything is known beyond that it is a tensor."""
+        """Whether the type has any refinement."""
         return self != TENSOR
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorType:
-        """Return all that is known of ``tensor``."""
+        """Return the fully refined type of ``tensor``."""
         strides = tuple(tensor.stride()) if tensor.layout is torch.strided else None
         return cls(tensor.dtype, tensor.device, tuple(tensor.shape), strides, tensor.requires_grad, False)
 
     def with_rank_only(self) -> TensorType:
-        """Return the same with sizes and strides forgotten, but for their number."""
+        """Return the type without sizes and strides, but with the rank."""
         sizes = None if self.sizes is None else (None,) * len(self.sizes)
         return replace(self, sizes=sizes, strides=None)
 

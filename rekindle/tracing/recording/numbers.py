@@ -61,7 +61,7 @@ TracedNumber = TracedInt | TracedFloat
 
 
 def traced_number(recorder: Recorder, number: int | float, value: Value) -> TracedNumber:
-    """Return ``number`` as one that stands for ``value``."""
+    """Return ``number`` as a traced number with the graph value ``value``."""
     made: TracedNumber = TracedFloat(number) if isinstance(number, float) else TracedInt(number)
     made._recorder = recorder
     made._value = value
