@@ -39,7 +39,7 @@ DEFERRED_SUBGRAPH_KINDS = frozenset({"prim::fork", "prim::awaitable"})
 """Kinds that hand their inputs to what runs later, beside what follows: their subgraph."""
 
 OWN_GRAPH = DEFERRED_SUBGRAPH_KINDS | {"prim::Try"}
-"""Kinds that hold a graph of their own to which their inputs are what a function's arguments are to it."""
+"""Kinds with a separate graph, whose inputs correspond to those of the node."""
 
 WAITS = frozenset({"aten::wait", "prim::awaitable_wait"})
 """Kinds that wait for that."""

@@ -72,7 +72,7 @@ def lstsq(self: Tensor, A: Tensor) -> Tuple[Tensor, Tensor]:
     first = torch.linalg_solve_triangular(R, torch.slice(b, 0, 0, columns), upper=True)
     return torch.cat([first, torch.slice(b, 0, columns)]), QR
 """
-"""The rows after the solution hold what is left of each column of ``self``."""
+"""The rows after the solution have the residuals of each column of ``self``."""
 
 _FOURIER: Final = """
 def fft(self: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:

@@ -217,7 +217,8 @@ def _type_of_literals(expr: Subscript) -> Type:
 
 
 def broadcast_size(expr: Expr) -> int | None:
-    """Return the 2 of ``BroadcastingList2[int]``, also as an Optional: one value stands for a list of that length."""
+    """Return the 2 of ``BroadcastingList2[int]``, also as an Optional: a single value is accepted for a list of that
+    length."""
     if expr.tree.kind == "|":
         either = BinOp(expr.tree)
         return broadcast_size(either.lhs) or broadcast_size(either.rhs)

@@ -66,8 +66,8 @@ class AliasDb:
         return bool(self._reachable_from(a) & self._reachable_from(b))
 
     def has_writers(self, subject: Value | Node) -> bool:
-        """Return whether some node of the graph may write to a value or to something in it; of a node: to its inputs,
-        its outputs, or what it reads."""
+        """Return whether some node of the graph may write to a value or to an element of it; for a node: to its inputs,
+        its outputs, or memory that it reads."""
         if isinstance(subject, Value):
             return bool(self.written and self.reachable(subject) & self.written)
         if not self.written:

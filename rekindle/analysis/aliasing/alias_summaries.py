@@ -114,7 +114,7 @@ def _parts(argument: Argument, index: int) -> list[_AnnotatedPath]:
 def _trace_result(
     plan: AliasSummary, kind: str, is_generic: bool, result: _AnnotatedPath, arguments: list[_AnnotatedPath]
 ) -> None:
-    """Record what a part of a result may alias."""
+    """Record the possible aliases of a part of a result."""
     way = result.place[1]
     if result.sets - {WILDCARD}:
         sources = [part.place for part in arguments if part.sets & result.sets - {WILDCARD}]

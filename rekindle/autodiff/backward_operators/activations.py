@@ -57,7 +57,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tenso
     nondeterministic=True,
 )
 def alpha_dropout(input: Tensor, p: float, train: bool, channels: bool) -> tuple[Tensor, Tensor | None]:
-    """Return ``torch.alpha_dropout``, or that of whole channels, and what it multiplied with."""
+    """Return ``torch.alpha_dropout``, or its variant for whole channels, and its scaled mask."""
     if p == 0 or not train or input.numel() == 0:
         return input.clone(), None
     if p == 1:

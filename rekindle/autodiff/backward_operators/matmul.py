@@ -228,7 +228,7 @@ def placed(
 def embedded(
     grads: Sequence[Tensor], indices: Sequence[Tensor], sum: Tensor | None, num_weights: int, padding_idx: int
 ) -> Tensor | None:
-    """Add to ``sum`` the gradient of the weight of an embedding for those of what was looked up at ``indices``."""
+    """Add the gradient of the weight of an embedding for the lookups at ``indices`` to ``sum``."""
     if not grads:
         return sum
     rows = torch.cat([grad.reshape(-1, grad.shape[-1]) for grad in grads])

@@ -157,7 +157,7 @@ def block_diag_back(grad: Tensor, sizes: Sequence[Sizes]) -> list[Tensor]:
 def diff_back(
     grad: Tensor, self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Return the gradients of what ``diff`` joins."""
+    """Return the gradients of the tensors that ``diff`` concatenates."""
     widths = [0 if part is None else part.shape[dim] for part in (prepend, self, append)]
     back = grad.movedim(dim, -1)
     if n > sum(widths):

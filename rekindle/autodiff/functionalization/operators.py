@@ -40,7 +40,7 @@ def functional_variant(graph: Graph, node: Node, arguments: Sequence[Value]) -> 
 
 
 def _insert(graph: Graph, kind: str, inputs: Sequence[Value], like: Node) -> Value:
-    """Return a node with the place of ``like`` and the type of what that writes to."""
+    """Insert a node with the source range of ``like`` and the type of the value that ``like`` writes to."""
     written, *_ = like.inputs
     type = TENSOR if isinstance(written.type, TensorType) else written.type
     return graph.insert_node(graph.create(kind, inputs, types=[type], range=like.range)).output

@@ -84,7 +84,7 @@ def _has_no_effect(manager: Value) -> bool:
 
 @emits("prim::Enter")
 def enter_context(w: ProgramWriter, node: Node) -> None:
-    """Call ``__enter__``. Errors of what follows call ``__exit__``, up to the ``prim::Exit``."""
+    """Emit a call of ``__enter__``. An error up to the matching ``prim::Exit`` calls ``__exit__``."""
     if _has_no_effect(node.input):
         w.define(node.output, "null")
         return

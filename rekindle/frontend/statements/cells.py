@@ -58,7 +58,7 @@ class TryBody:
     loop: LoopKind
     """The enclosing loop, which its jumps leave or continue."""
     cells: dict[str, VariableCell] = field(default_factory=dict)
-    """Those of variables from around it, and of others that are there at its end."""
+    """The cells of the variables from outside of the body, and of others that are defined at its end."""
     returned: VariableCell | None = None
     jumps: list[str] = field(default_factory=list)
     new: dict[str, Type] = field(default_factory=dict)

@@ -330,7 +330,7 @@ def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Bl
 
 
 def _restore(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
-    """Variables from around the body hold what it has assigned to them, wherever it was left."""
+    """Assign to variables from outside of the body the values that they had when control left it."""
     for name, cell in attempt.cells.items():
         if attempt.outer.find_type(name) is not None:
             _store(emitter, name, cell.read(emitter.graph, range), cell.type, range)

@@ -1,4 +1,4 @@
-"""Sugared values that stand for values of the graph, and what their attributes and methods are."""
+"""Sugared values that represent values of the graph, with their attributes and methods."""
 
 from __future__ import annotations
 
@@ -567,7 +567,7 @@ class SugaredTuple(SugaredValue):
 
 
 class BuiltinFunction(SugaredValue):
-    """An operator by its kind, with the self that it is a method of, if any, and what is tried first."""
+    """An operator by its kind, bound to ``self_value`` if it is a method. ``preferred`` overloads are tried first."""
 
     is_passed_sugared = True
 

@@ -151,7 +151,7 @@ def call_bound(
     args: Sequence[SugaredValue],
     kwargs: Keywords,
 ) -> SugaredValue:
-    """Call what was made of ``function``, whose defaults count."""
+    """Call the compiled form of ``function``, with the defaults of the function."""
     resolver = generic.resolver
     assert isinstance(resolver, PythonResolver)
     given = default_arguments(unwrapped(function)[1])

@@ -79,7 +79,8 @@ class GenericMethod(MethodValue):
 
 
 class MethodOfObject(GenericMethod):
-    """A method of a script class. As long as the arguments fit what it takes without annotations, it is a method."""
+    """A method of a script class. It is an ordinary method as long as the arguments match the types of its parameters
+    without annotations."""
 
     def has_to_specialize(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
         return not fits_assumptions(self.function, args, kwargs)

@@ -310,7 +310,7 @@ def _library_functions(graph: Graph, found: dict[GraphFunction, None] | None = N
 
 
 _LOADED: Final[dict[tuple[str, Encoded, tuple[int, ...]], GraphFunction]] = {}
-"""The functions of the library that were read, by their names, contents, and what they refer to."""
+"""The functions of the library that were loaded, by their names, contents, and references."""
 
 
 def _library_function(name: str, library_name: str, content: Encoded, references: References) -> GraphFunction:

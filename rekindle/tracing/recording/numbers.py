@@ -69,14 +69,14 @@ def traced_number(recorder: Recorder, number: int | float, value: Value) -> Trac
 
 
 def value_of_number(number: object, recorder: Recorder) -> Value | None:
-    """Return the value of the graph that ``number`` stands for in this recording, if it stands for one."""
+    """Return the graph value of ``number`` in this recording; None if it has none."""
     if isinstance(number, (TracedInt, TracedFloat)) and getattr(number, "_recorder", None) is recorder:
         return number._value
     return None
 
 
 def plain(number: Any) -> Any:
-    """Return ``number`` without what it remembers."""
+    """Return ``number`` as a plain number."""
     if isinstance(number, TracedInt):
         return int.__add__(number, 0)
     if isinstance(number, TracedFloat):
