@@ -81,7 +81,7 @@ class FusionExecutor(PatchableOperation):
         self.name = name
         self.launches: dict[Hashable, KernelLaunch | None] = {}
         self._declined: set[Hashable] = set()
-        """The keys of launches that a GPU would be used too little by."""
+        """The keys of launches that are too small to use a GPU well."""
         self.recipes: list[GuardedKernel] = []
         self.failures: list[str] = []
         self.fallbacks: dict[str, int] = {}

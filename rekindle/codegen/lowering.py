@@ -672,7 +672,7 @@ def _padded(image: Tensor, dim: int, counts: tuple[int, int], pool: Pool) -> Ten
 
 
 def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
-    """Images stay in their order in memory."""
+    """Return the layout of a pooled image, in the memory format of the image."""
     if is_contiguous(image):
         return Layout(sizes, contiguous_strides(sizes), image.dtype)
     last = channels_last_strides(sizes)

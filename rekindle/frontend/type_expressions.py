@@ -102,7 +102,7 @@ _GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
 
 
 def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
-    """Return the type that ``expr`` spells.
+    """Return the type that ``expr`` denotes.
 
     Raises:
         UndefinedNameError: a name is not known.

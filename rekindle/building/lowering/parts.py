@@ -60,7 +60,7 @@ class Attributes:
 
 @dataclass(slots=True)
 class ModuleValue:
-    """A module that a value of a graph is, and the names that lead to it."""
+    """The module that a value of a graph refers to, and its path."""
 
     module: torch.nn.Module
     path: str

@@ -38,7 +38,7 @@ class LentTensors:
     are restored."""
 
     is_kept: Callable[[torch.Tensor], bool] = lambda tensor: False
-    """Whether a tensor is not to be lent, but copied: it has another meaning in the run."""
+    """Whether a tensor is copied instead of lent, because the recording has bound it to another value."""
     _lent: list[_Lent] = field(default_factory=list)
     _given: dict[int, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
     """The tensors by their ids, each with its substitute in the run."""
