@@ -405,8 +405,8 @@ def _unpack(saved: Any, is_result: bool, written: RuntimeError) -> Any:
 
 
 def _passed_through(results: Sequence[Any], inputs: Sequence[Any]) -> dict[int, int]:
-    """Return which results are tensors that were there before: the complement of the number of an input, or the number
-    of an earlier result. A branch, or a loop without iterations, returns what it was given."""
+    """Return which results are existing tensors: the complement of the index of an input, or the index of an earlier
+    result. A branch, or a loop without iterations, may return its input."""
     known = {id(value): ~index for index, value in enumerate(inputs) if isinstance(value, Tensor)}
     found: dict[int, int] = {}
     for index, value in enumerate(results):

@@ -51,7 +51,7 @@ class _StridedAccess:
 
 
 class NeedsMaterialization(Unsupported):
-    """``value`` cannot be computed in the loops of what needs it: it has to be there before."""
+    """``value`` cannot be computed in the loops of its user: it must be materialized before."""
 
     def __init__(self, value: Tensor) -> None:
         super().__init__("rows of different directions")

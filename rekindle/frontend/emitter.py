@@ -311,7 +311,7 @@ class Emitter:
         return node.add_output(BOOL)
 
     def _truth_of_each(self, value: Value, members: list[Type], range: SourceRange) -> Value:
-        """``bool(value)`` of what may be of one of several types."""
+        """Return ``bool(value)`` of a value that may have one of several types."""
         first, *rest = members
 
         def cast(type: Type) -> Value:

@@ -41,7 +41,7 @@ class NoneChecks(Protocol):
 
     def container_in(self, value: Value, range: SourceRange, message: str) -> Value | None:
         """Return the list, tuple, dict or str in a value that may be a number instead. The inserted check raises
-        TypeError for a number with ``message``, whose braces stand for its class. None for other values."""
+        TypeError for a number with ``message``, in which braces are replaced by its class. None for other values."""
 
     def tensors_in(self, values: Value, range: SourceRange) -> Value:
         """Return a list of Tensors and numbers as a list of Tensors; the inserted check raises TypeError for a

@@ -124,7 +124,7 @@ class NestWriter:
         self.define(f"nest{self.number}", RANGE)
 
     def define(self, name: str, parameters: str) -> None:
-        """Add what was written to the module."""
+        """Add the written function to the module."""
         self.f.emit("ret void")
         head = f"define internal void @{name}({parameters}) noinline {{"
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))

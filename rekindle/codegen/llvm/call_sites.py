@@ -38,7 +38,7 @@ SCALAR_CLASSES: Final[dict[type, int]] = {int: 0, float: 1, bool: 2}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fixed:
-    """An input that is always the same object: what was prepared from it serves no other one."""
+    """An input that is always the same object: the launch is valid for this object only."""
 
     value: object
 

@@ -92,7 +92,7 @@ class DiskCache:
         return True
 
     def discard(self, key: bytes) -> None:
-        """Forget what was stored under ``key``."""
+        """Remove the entry of ``key``."""
         _remove(self._path(key))
 
     # ------------------------------------------------------------------------------------------------------- the folder

@@ -69,9 +69,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Reduction of an expression: ``sum``, ``product``, ``maximum``, ``minimum``, ``any``, ``all``, or
-    ``argmaximum`` and ``argminimum``, which return the index of the first such element. ``result`` is the expression
-    that stands for the result, which has the type of ``value``, or is an i64."""
+    """Reduction of an expression: ``sum``, ``product``, ``maximum``, ``minimum``, ``any``, ``all``, or ``argmaximum``
+    and ``argminimum``, which return the index of the first such element. ``result`` is the expression of the result,
+    which has the type of ``value``, or is an i64."""
 
     kind: str
     value: Expression

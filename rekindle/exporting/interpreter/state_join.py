@@ -36,7 +36,7 @@ from rekindle.exporting.interpreter.values import (
 
 
 class JoinError(Exception):
-    """Two values that no slot can hold, or of which two copies of what follows are better."""
+    """Two values cannot be joined in one slot, or it is better to duplicate the code after the branch."""
 
 
 @dataclass(slots=True)

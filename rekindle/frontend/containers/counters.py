@@ -1,4 +1,4 @@
-"""``collections.Counter``: a dict of counts, in which what was not counted counts 0."""
+"""``collections.Counter``: a dict of counts, in which a missing key has the count 0."""
 
 from __future__ import annotations
 

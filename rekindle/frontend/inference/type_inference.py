@@ -433,7 +433,7 @@ def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expecte
 
 
 def _merged(known: Type, shown: Type) -> Type | None:
-    """Return the type of what uses have shown to be a ``known`` and a ``shown``."""
+    """Return the join of two types inferred from uses; None if there is none."""
     found = unify(known, shown)
     if found is None or (number_members(known) is not None and number_members(shown) is not None):
         return join_contents(known, shown) or found

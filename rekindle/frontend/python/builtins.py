@@ -377,7 +377,7 @@ def _formatted(emitter: Emitter, range: SourceRange, *given: Value) -> Value:
 
 
 def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``bool(x)`` of what may be None, which is false, or of one of several types."""
+    """Emit ``bool(x)`` of a value that may be None, which is false, or have one of several types."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -388,7 +388,7 @@ def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``len(x)`` of what may be None, which an operator would take for one thing."""
+    """Emit ``len(x)`` of a value that may be None or have one of several types."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None

@@ -42,7 +42,8 @@ class EnvironmentFrame:
     partial: dict[str, Partial] = field(default_factory=dict)
     """Variables that only some of the paths to this place have assigned."""
     is_function: bool = False
-    """Whether the frame is that of a function within the one that is being compiled, or of what Python runs as one."""
+    """Whether the frame is that of a function nested in the one being compiled, or of a block that Python runs as a
+    function."""
     prefix: str | None = None
     """How the variables begin that are the frame's own."""
     origins: dict[str, FirstAssignment] = field(default_factory=dict)

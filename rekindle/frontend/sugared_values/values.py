@@ -112,7 +112,7 @@ class SimpleValue(SugaredValue):
         raise missing_attribute(range, type, name)
 
     def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
-        """Return the value without None, where programs check that it is not; ``error(message)`` is what they raise."""
+        """Return the value without None, if programs check that it is not None; the check raises ``error(message)``."""
         checks = graph.none_checks
         if checks is None or not checks.can_check(self.value):
             return None
@@ -120,7 +120,7 @@ class SimpleValue(SugaredValue):
 
     def _container(self, range: SourceRange, graph: Graph, message: str) -> SimpleValue | None:
         """Return the value without None and numbers, if programs check that it is neither. The checks raise TypeError
-        with ``message``, whose braces stand for the class of the value."""
+        with ``message``, in which braces are replaced by the class of the value."""
         checks = graph.none_checks
         found = None if checks is None else checks.container_in(self.value, range, message)
         return self._present(range, graph, message.format("NoneType")) if found is None else SimpleValue(found)

@@ -87,7 +87,8 @@ class Argument:
 
 @dataclass(slots=True, frozen=True)
 class FunctionSchema:
-    """``name.overload(arguments) -> returns``. ``is_vararg`` and ``is_varret`` stand for ``...`` in either place."""
+    """``name.overload(arguments) -> returns``. ``is_vararg`` and ``is_varret`` represent ``...`` in the arguments and
+    the returns."""
 
     name: str
     overload: str = ""

@@ -362,7 +362,7 @@ _NAMES_OF_FUNCTIONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "split_sizes": ("split_size_or_sections",),
     }
 }
-"""The same for functions that PyTorch wrote in Python with names of their own, by operator."""
+"""Parameter names of functions that PyTorch implements in Python with other names than the operator, by operator."""
 
 
 def _python_name(name: str, schema: FunctionSchema, given: Mapping[str | None, NamedValue]) -> str | None:

@@ -204,7 +204,7 @@ def _encoded_read(read: AttributeRead) -> Encoded:
 
 
 def _encoded_answer(value: object) -> Encoded:
-    """Encode what an attribute holds: equal for values of which the same is known."""
+    """Encode the value of an attribute: equal for values with the same facts."""
     if value is UNKNOWN:
         return "unknown"
     if isinstance(value, TensorType):

@@ -276,7 +276,7 @@ class SpecializingStrategy:
         return self._missing_version(arguments)
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """Return the same, made before it returns."""
+        """Return the version, compiled before this returns."""
         name = _short_name(self._record)
         with (
             COMPILING,
