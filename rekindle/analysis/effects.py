@@ -39,7 +39,7 @@ DEFERRED_SUBGRAPH_KINDS = frozenset({"prim::fork", "prim::awaitable"})
 """Kinds that hand their inputs to what runs later, beside what follows: their subgraph."""
 
 OWN_GRAPH = DEFERRED_SUBGRAPH_KINDS | {"prim::Try"}
-"""Kinds that hold a graph of their own to which their inputs are what a function's arguments are to it."""
+"""Kinds with a separate graph, whose inputs correspond to those of the node."""
 
 WAITS = frozenset({"aten::wait", "prim::awaitable_wait"})
 """Kinds that wait for that."""
@@ -59,7 +59,7 @@ CALLS: Final = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::Pytho
 
 
 _SIMPLE: Final = FORWARDING_KINDS | FRESH_VALUE_KINDS | CONTROL_FLOW | DEFERRED_SUBGRAPH_KINDS
-"""Kinds that do nothing by themselves; what is in their blocks may."""
+"""Kinds without effects of their own; the nodes in their blocks may have effects."""
 
 
 def has_side_effects(node: Node) -> bool:

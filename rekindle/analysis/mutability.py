@@ -1,4 +1,4 @@
-"""Mutability of types: which types are mutable, what they contain, and which may share memory."""
+"""Mutability of types: which types are mutable, the types that they contain, and which may share memory."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def alias_class_of(type: Type) -> AliasClass:
 _CONCRETE: Final = frozenset(
     {"TensorType", "ListType", "DictType", "TupleType", "ClassType", "FutureType", "AwaitType", "RRefType"}
 )
-"""Kinds of types that determine what a value is, if not always what it contains."""
+"""Kinds of types that determine the class of a value, if not always the types of its elements."""
 
 
 def may_share_memory(a: Type, b: Type) -> bool:

@@ -74,7 +74,8 @@ def _orders(node: Node) -> bool:
 
 
 def _divides(node: Node) -> bool:
-    """Division, unless the divisor is a constant other than zero, and remainders of what may be complex."""
+    """Return whether the node is a division whose divisor is not a nonzero constant, or a remainder of numbers that may
+    be complex."""
     if not _of_numbers(node):
         return False
     if node.kind != "aten::div" and any(_may_be_complex(each.type) for each in node.inputs[:2]):

@@ -31,7 +31,7 @@ CONVOLUTIONS: Final = {
 
 
 _KEEPS_RANK: Final = frozenset({"aten::append", "aten::_set_item", "prim::SetAttr"})
-"""Kinds that write to lists and objects alone."""
+"""Kinds that write to lists and objects, but not to tensors."""
 
 
 def operand_of_same_rank(value: Value) -> Value | None:
@@ -158,7 +158,7 @@ def _learn_from(check: Node, ranks: Ranks) -> None:
 
 
 def _narrowed(found: Range, value: Value) -> Range:
-    """Return the range narrowed by what the node that made ``value`` requires of its argument."""
+    """Return the range narrowed by the requirements of the producer of ``value`` on its argument."""
     fewest, most = found
     if value.node.kind == "aten::batch_norm":
         return max(fewest, 2), most

@@ -147,7 +147,7 @@ _NOTHING: Final = object()
 
 
 def _value(type: Type, fact: Fact) -> Any:
-    """Return the Python value that a fact stands for; ``_NOTHING`` if it is not known."""
+    """Return the Python value that a fact represents; ``_NOTHING`` if it is unknown."""
     if isinstance(fact, Constant):
         return fact.value
     if isinstance(fact, tuple):

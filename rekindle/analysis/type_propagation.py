@@ -165,7 +165,7 @@ class _Propagation:
     # ------------------------------------------------------------------------------------------------------------ facts
 
     def set(self, value: Value, fact: Fact) -> None:
-        """Note what is known of ``value``, less what may change under its hands."""
+        """Record a fact about ``value``, without the properties that mutation may change."""
         if isinstance(fact, TensorType):
             fact = self.steady.of(value, fact)
         elif fact is not None and isinstance(value.type, ListType) and self.steady.aliases.has_writers(value):
@@ -245,7 +245,7 @@ _MAX_ITERATIONS: Final = 6
 
 
 def _type_of(declared: Type, fact: Fact) -> Type:
-    """Return the type that a value has by what is known; a subtype of the declared one without its refinements."""
+    """Return the declared type refined by a fact; a subtype of the declared type without its refinements."""
     if isinstance(fact, TensorType) and isinstance(declared, (TensorType, OptionalType)):
         return fact
     if isinstance(fact, tuple) and isinstance(declared, TupleType) and len(fact) == len(declared.elements):

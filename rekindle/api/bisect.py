@@ -108,7 +108,7 @@ class _Stopping(ChangeCounter):
     most: int | None = None
     total: int = 0
     last: tuple[str, str] = ("", "")
-    """The pass, and what it did."""
+    """The name of the pass, and the change that it made."""
 
     def may_change(self, name: str, what: str, subject: object) -> bool:
         if self.total == self.most:

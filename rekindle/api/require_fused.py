@@ -65,7 +65,7 @@ _NOT_OPTIMIZED: Final = "optimized_execution(False) has the interpreter run it a
 
 
 class _Watch:
-    """The calls within one block; ``inner`` is what became of calls before."""
+    """The calls within one block; ``inner`` is the runner that was active before."""
 
     def __init__(self, allow: frozenset[str], inner: Runner | None) -> None:
         self._allow = allow

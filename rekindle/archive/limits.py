@@ -25,7 +25,8 @@ class ArchiveLimits:
     members: int = 200_000
     """Files in the archive."""
     decompressed: int = 4 << 30
-    """Bytes that all compressed members may have together once decompressed. Stored members have what the file has."""
+    """The maximum total size in bytes of all compressed members after decompression. Stored members have the size that
+    they have in the file."""
     ratio: int = 200
     """Maximum compression ratio of a member of more than a mebibyte."""
     pickle_bytes: int = 256 << 20

@@ -72,7 +72,7 @@ def lstsq(self: Tensor, A: Tensor) -> Tuple[Tensor, Tensor]:
     first = torch.linalg_solve_triangular(R, torch.slice(b, 0, 0, columns), upper=True)
     return torch.cat([first, torch.slice(b, 0, columns)]), QR
 """
-"""The rows after the solution hold what is left of each column of ``self``."""
+"""The rows after the solution have the residuals of each column of ``self``."""
 
 _FOURIER: Final = """
 def fft(self: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
@@ -116,4 +116,5 @@ def min_values(self: Tensor, dim: List[int], keepdim: bool = False) -> Tensor:
 """
 
 REMOVED_OPERATORS: Final = (_CHOLESKY, _QR, _SYMEIG, _EIG, _MATRIX_RANK, _SOLVE, _LSTSQ, _FOURIER, _EXTREMES)
-"""Texts of functions that stand for operators of their names, each of which is used if this PyTorch has no such one."""
+"""Texts of functions that replace the operators of their names, each used if this PyTorch does not have the
+operator."""

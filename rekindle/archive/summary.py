@@ -25,7 +25,7 @@ class ModuleSummary:
 
 @dataclass(slots=True, frozen=True)
 class TensorSummary:
-    """A tensor. ``nbytes`` are those of its elements; ``dtype`` is spelled ``float32``, ``device`` ``cuda:0``."""
+    """A tensor. ``nbytes`` is the size of its elements; ``dtype`` has the form ``float32``, ``device`` ``cuda:0``."""
 
     name: str
     shape: tuple[int, ...]

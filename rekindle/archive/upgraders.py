@@ -27,7 +27,7 @@ from rekindle.ir.operators.registry import REGISTRY
 
 @dataclass(slots=True, frozen=True)
 class Upgrade:
-    """Functions that stand for operators in archives older than a format version, or than a release."""
+    """Functions that replace operators in archives older than a format version, or than a release."""
 
     text: str
     version: int | None = None

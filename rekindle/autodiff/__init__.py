@@ -1,4 +1,4 @@
-"""Graph to graphs: a forward that keeps what a backward needs, and the backward."""
+"""Differentiation of graphs: a forward that saves residuals, and the backward that uses them."""
 
 from rekindle.autodiff import (
     backward_operators as backward_operators,

@@ -19,7 +19,7 @@ class ComplexValues:
         self._known: set[Value] = set()
 
     def touches(self, node: Node) -> bool:
-        """Return whether ``node`` takes or makes complex numbers; what it makes is known from now on."""
+        """Return whether ``node`` has complex inputs or outputs; its outputs are recorded."""
         makes = _makes(node)
         takes = any(value in self._known or _is_by_type(value) for value in node.inputs)
         if makes or (takes and not node.has_trait(Trait.MAKES_REAL)):

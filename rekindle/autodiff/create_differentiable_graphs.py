@@ -123,7 +123,8 @@ class _SubgraphPartitioner:
         """Nodes that are in a group together, by the first of them: a loop and the lists that it fills."""
         self.inseparable: set[Node] = set()
         self.closed: list[list[Node]] = []
-        """The groups that were found. They are outlined when all are, so that what is known of nodes stays true."""
+        """The groups that were found. They are outlined at the end, so that the collected facts about nodes stay
+        valid."""
 
     def run(self) -> bool:
         self.block(self.graph.block)

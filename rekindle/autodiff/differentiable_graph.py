@@ -405,8 +405,8 @@ def _unpack(saved: Any, is_result: bool, written: RuntimeError) -> Any:
 
 
 def _passed_through(results: Sequence[Any], inputs: Sequence[Any]) -> dict[int, int]:
-    """Return which results are tensors that were there before: the complement of the number of an input, or the number
-    of an earlier result. A branch, or a loop without iterations, returns what it was given."""
+    """Return which results are existing tensors: the complement of the index of an input, or the index of an earlier
+    result. A branch, or a loop without iterations, may return its input."""
     known = {id(value): ~index for index, value in enumerate(inputs) if isinstance(value, Tensor)}
     found: dict[int, int] = {}
     for index, value in enumerate(results):
@@ -427,8 +427,8 @@ def _restored(results: Sequence[Any], inputs: Sequence[Any], passed: Mapping[int
 
 
 def _distinct(results: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the results, each a tensor of its own: autograd knows an output by its tensor. A branch, or a loop without
-    iterations, returns what it was given, which may be another result, or be kept."""
+    """Return the results, each a distinct tensor object, since autograd identifies an output by its tensor. A branch,
+    or a loop without iterations, returns its input, which may be another result, or be saved."""
     found: list[Any] = []
     seen: set[int] = set()
     for value in results:

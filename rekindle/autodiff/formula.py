@@ -59,7 +59,7 @@ class FormulaFunction:
 
 @dataclass(slots=True, eq=False)
 class Formula:
-    """All that is known of the gradient of one operator.
+    """The gradient of one operator: formulas and properties.
 
     ``targets`` are the arguments that it has gradients of. Of a composite, there is ``composite`` alone.
     """

@@ -1,4 +1,4 @@
-"""The derivative of a graph: a forward graph that keeps what a backward graph needs."""
+"""The derivative of a graph: a forward graph that saves the residuals of a backward graph."""
 
 from __future__ import annotations
 

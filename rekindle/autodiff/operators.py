@@ -304,7 +304,7 @@ def dtype_of(value: Tensor) -> int:
 
 @implements("autodiff::in_dtype(Tensor(a) gradient, int dtype) -> Tensor(a)", may_alias_inputs=True)
 def in_dtype(gradient: Tensor, dtype: int) -> Tensor:
-    """``gradient`` in the dtype of what it is the gradient of."""
+    """Return ``gradient`` in the dtype of the value that it is the gradient of."""
     wanted = DTYPES[dtype]
     return gradient if gradient.dtype is wanted else gradient.to(wanted)
 

@@ -184,7 +184,7 @@ CPP_KEYWORDS: Final = frozenset(
         *("virtual", "wchar_t", "xor", "xor_eq"),
     }
 )
-"""Of C++ alone, and of neither C nor Python. A method with such a name gets an underscore at its end."""
+"""Keywords of C++ that are not keywords of C or Python. An underscore is appended to methods with such a name."""
 
 
 def cpp_header_text(name: str, methods: Sequence[Method]) -> str:

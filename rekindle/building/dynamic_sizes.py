@@ -1,4 +1,4 @@
-"""Examples with other sizes: what they show of the dimensions that may have any size."""
+"""Examples with other sizes: what calls with them reveal about dimensions of any size."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class RecordedRuns:
             _recorded.reset(token)
 
     def inputs(self) -> dict[Graph, list[GroupInputs]]:
-        """Return what the groups were called with, by their subgraphs."""
+        """Return the inputs of the calls of the groups, by their subgraphs."""
         return {group: list(self._recorded[index]) for index, group in enumerate(self._groups)}
 
 

@@ -32,7 +32,7 @@ def recipes_for_calls(group: Graph, calls: Sequence[GroupInputs], may_defer: boo
 
 
 _SIZES: Final = ((5, 7, 11, 13, 17, 19), (6, 9, 15, 20, 23, 29), (8, 10, 12, 14, 21, 25))
-"""Sizes that stand for any, from the last dimension on."""
+"""Sizes used as examples of arbitrary sizes, from the last dimension on."""
 
 
 def recipes_for_types(group: Graph, node: Node) -> list[KernelRecipe]:

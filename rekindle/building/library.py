@@ -176,7 +176,7 @@ _KEYWORDS: Final = frozenset(
         *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
     }
 )
-"""Of C."""
+"""The keywords of C."""
 
 
 def _is_identifier(name: str) -> bool:
@@ -218,7 +218,7 @@ def _own(program: Program) -> list[Any]:
 
 
 def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Return examples with the module in front, and with the defaults of what they leave out."""
+    """Return examples with the module in front, and with the defaults of omitted arguments."""
     found = []
     own = _own(program)
     for example in examples:

@@ -202,7 +202,7 @@ def _calls_of_groups(
 
 
 def _has_state(graph: Graph) -> bool:
-    """Return whether calls of a method may change what the next ones see."""
+    """Return whether a method may change state that later calls read."""
     return any(
         node.kind == "prim::SetAttr"
         or (

@@ -146,7 +146,7 @@ def _affine_formula(index: int, slope: Fraction, offset: Fraction) -> Formula:
 
 
 def _factor(a: Ints, b: Ints, column: Ints) -> Fraction | None:
-    """Return what a column is of the product of two variables."""
+    """Return the ratio of a column to the product of two variables; None if it is not constant."""
     if 0 in a or 0 in b:
         return None
     factors = {Fraction(each, x * y) for x, y, each in zip(a, b, column, strict=True)}

@@ -94,7 +94,7 @@ def build(
 
 
 def _report(result: Build, seconds: float) -> None:
-    """Print what was built."""
+    """Print a summary of the build."""
     files = ", ".join(f"{path.name} ({path.stat().st_size:,} bytes)" for path in (result.library, result.weights))
     click.echo(f"{result.folder}: {files}, {result.header.name}; built in {seconds:.1f} s")
     if result.is_freestanding:

@@ -63,7 +63,7 @@ def _known(text: str) -> torch.device:
 
 
 def _target(to: dict[torch.device, torch.device], device: torch.device) -> torch.device:
-    """Return where a device that a program names goes. Without a number it stands for the first of its kind."""
+    """Return the new device for a device in a program. A device without a number is the first of its kind."""
     if device.index is None and device not in to:
         return to.get(torch.device(device.type, 0), device)
     return to.get(device, device)

@@ -1,4 +1,4 @@
-"""``rekindle inspect``: what an archive holds, without loading it."""
+"""``rekindle inspect``: the contents of an archive, without loading it."""
 
 from __future__ import annotations
 

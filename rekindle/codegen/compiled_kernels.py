@@ -111,7 +111,7 @@ _PRODUCTS: Final[dict[tuple[str, Target], NativeCode]] = {}
 
 
 def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
-    """Return those that ``kernel`` calls."""
+    """Return the machine code of the products that ``kernel`` calls."""
     found = {}
     for nest in kernel.nests:
         if isinstance(nest, MatmulNest):
@@ -133,7 +133,7 @@ def _is_out_of_range(number: float) -> bool:
 
 
 _GREATEST: Final = 3.4028234663852886e38
-"""Of float32."""
+"""The largest finite float32."""
 
 
 @dataclass(slots=True, frozen=True)

@@ -72,7 +72,7 @@ def was_fused(graph: Graph) -> bool:
 
 
 def note_blockers(graph: Graph, blockers: Sequence[Blocker]) -> None:
-    """Note what the pass left out of groups in ``graph``."""
+    """Record the nodes of ``graph`` that the pass excluded from groups, with the reasons."""
     _BLOCKERS[graph] = blockers
 
 
@@ -187,7 +187,7 @@ class _Fusion:
                 refused.add(candidate)
 
     def _next_user(self, members: list[Node], refused: set[Node]) -> Node | None:
-        """Return a node that uses what the group makes and can move to its end."""
+        """Return a node that uses a result of the group and can move to its end."""
         inside = set(members)
         for member in members:
             for output in member.outputs:

@@ -49,7 +49,7 @@ kernel is compiled. The third call compiles it in any case, unless the group is 
 together."""
 _PER_OPERATOR: Final = 2.0
 _PER_ELEMENT: Final = 0.0005
-"""Microseconds, with what the plan and PyTorch do around an operator."""
+"""Microseconds per element, including the overhead of the plan and of PyTorch per operator."""
 
 NO_KERNEL: Final = "no kernel can be made for such inputs"
 TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
@@ -81,7 +81,7 @@ class FusionExecutor(PatchableOperation):
         self.name = name
         self.launches: dict[Hashable, KernelLaunch | None] = {}
         self._declined: set[Hashable] = set()
-        """The keys of launches that a GPU would be used too little by."""
+        """The keys of launches that are too small to use a GPU well."""
         self.recipes: list[GuardedKernel] = []
         self.failures: list[str] = []
         self.fallbacks: dict[str, int] = {}

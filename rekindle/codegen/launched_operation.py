@@ -22,7 +22,7 @@ from rekindle.ir.profiling import recorded
 from rekindle.ir.subgraph_execution import PatchableOperation
 
 _MAX_LAYOUTS: Final = 256
-"""Of how many combinations of sizes and strides the number of calls is remembered."""
+"""The maximum number of combinations of sizes and strides whose calls are counted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,7 +38,7 @@ def are_equal(a: Ints, b: Ints) -> bool:
 
 
 def contiguous_strides(sizes: Ints) -> Ints:
-    """Return the strides of a tensor that was just made."""
+    """Return the strides of a contiguous tensor."""
     strides, step = [], 1
     for size in reversed(sizes):
         strides.append(step)
@@ -195,7 +195,7 @@ def _broadcast_strides(layout: Layout, sizes: Ints) -> Ints:
 
 
 def result_dtype(operands: Sequence[Layout | type]) -> torch.dtype:
-    """Return the dtype that PyTorch computes with; ``bool``, ``int`` and ``float`` stand for numbers."""
+    """Return the dtype in which PyTorch computes; ``bool``, ``int`` and ``float`` represent numbers."""
     return _result_dtype(
         tuple(each if isinstance(each, type) else (each.dtype, each.rank > 0) for each in operands),
         torch.get_default_dtype(),

@@ -76,8 +76,8 @@ from rekindle.ir.types import TensorType
 
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
-    """A kernel, the layouts of what it writes, and the numbers that it is called with: for each nest the sizes of its
-    loops, then for each access an offset and its strides in bytes."""
+    """A kernel, the layouts of its outputs, and its numeric arguments: for each nest the sizes of its loops, then for
+    each access an offset and its strides in bytes."""
 
     kernel: Kernel
     outputs: tuple[Layout, ...]
@@ -127,7 +127,7 @@ class _NestSequence:
         self.materialized: dict[Tensor, Input] = {}
 
     def write(self, targets: Sequence[StoreTarget]) -> None:
-        """Write ``targets``, which are laid out alike, and before them what they need in memory."""
+        """Write ``targets``, which have the same layout, after materializing the values that they need in memory."""
         if isinstance(targets[0].value, Concat):
             for part in targets[0].parts():
                 self._nest([part])
@@ -535,7 +535,7 @@ class _Lowering:
 
 
 def _dtype(given: ScalarValue) -> torch.dtype:
-    """Return the dtype that a number stands for."""
+    """Return the dtype of a number."""
     number = given.value
     dtype = DTYPES[int(number)] if number is not None else None
     if dtype is None:
@@ -672,7 +672,7 @@ def _padded(image: Tensor, dim: int, counts: tuple[int, int], pool: Pool) -> Ten
 
 
 def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
-    """Images stay in their order in memory."""
+    """Return the layout of a pooled image, in the memory format of the image."""
     if is_contiguous(image):
         return Layout(sizes, contiguous_strides(sizes), image.dtype)
     last = channels_last_strides(sizes)

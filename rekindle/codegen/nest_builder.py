@@ -1,4 +1,4 @@
-"""The loops that write outputs, with what they compute."""
+"""Builds the loops that write outputs, with the expressions that they store."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _StridedAccess:
 
 
 class NeedsMaterialization(Unsupported):
-    """``value`` cannot be computed in the loops of what needs it: it has to be there before."""
+    """``value`` cannot be computed in the loops of its user: it must be materialized before."""
 
     def __init__(self, value: Tensor) -> None:
         super().__init__("rows of different directions")
@@ -85,7 +85,7 @@ class StoreTarget:
         return self
 
     def parts(self) -> list[StoreTarget]:
-        """Targets that are written one after the other: the parts of what is joined, or this one itself."""
+        """Return the targets to be written separately: the parts of a concatenation, or this one itself."""
         if not isinstance(self.value, Concat):
             return [self]
         sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
@@ -145,7 +145,7 @@ class ReductionRows:
             strides = main.arguments[0].layout.strides
             order.sort(key=lambda row: -strides[main.dims[row]])
         self.order: Sequence[int] = order
-        """Of each loop, which of the dimensions of a row it walks."""
+        """For each loop, the dimension of the row that it iterates over."""
 
 
 @dataclass(slots=True)
@@ -172,7 +172,7 @@ class NestBuilder:
     """Whether elements depend on those before them."""
     walks: list[_StridedAccess] = field(init=False, default_factory=list)
     numbers: dict[tuple[int, int, Ints], int] = field(init=False, default_factory=dict)
-    """Of the accesses, by buffer, offset and strides."""
+    """The numbers of the accesses, by buffer, offset and strides."""
     given: list[int] = field(init=False, default_factory=list)
     """Additional parameters of the nest."""
     made: dict[tuple[Tensor, AffineMap], Expression] = field(init=False, default_factory=dict)
@@ -250,7 +250,7 @@ class NestBuilder:
         return self.b.cast(value.rule.build(self.b, *arguments), scalar_of(value.layout.dtype))
 
     def _part(self, value: Concat, places: AffineMap) -> Expression:
-        """Return an element of what is joined, if all loops stay within one part."""
+        """Return an element of a concatenation, if all loops stay within one part."""
         first, steps = places[value.dim]
         last = first + sum(step * (size - 1) for step, size in zip(steps, self.sizes, strict=True) if step)
         for start, part in value.starts():

@@ -1,4 +1,4 @@
-"""The order in which rows are walked: what is folded first, what needs the results of that, and what is written."""
+"""Schedules the phases of a row: reductions in the order of their dependences, then stores."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Dependence:
 def schedule_phases(
     b: Builder, accesses: Sequence[Access], reductions: Sequence[Reduction], stores: Sequence[Store]
 ) -> tuple[tuple[Phase, ...], tuple[Store, ...]]:
-    """Return the phases of a row, and what is stored at its end."""
+    """Return the phases of a row, and the stores at its end."""
     dependence = Dependence(accesses, {})
     for reduction in reductions:  # in topological order
         dependence.depths[reduction.result] = dependence.depth(reduction.value) + 1

@@ -60,7 +60,7 @@ class ShapeProgram:
         return self.given + len(self.constants) + sum(step < ShapeOp.EQUAL for step, _, _ in self.steps)
 
     def __call__(self, given: Sequence[int]) -> list[int] | None:
-        """Return the results for other numbers; None where what was worked out does not hold."""
+        """Return the results for other numbers; None if a recorded comparison has another outcome for them."""
         words = [*given, *self.constants]
         for step, a, b in self.steps:
             found = _FUNCTIONS[step](words[a], words[b])

@@ -147,8 +147,7 @@ def scalar_of(dtype: torch.dtype) -> ScalarType:
 
 
 def row_ops_of(value: Tensor, materialized: Container[Tensor]) -> list[RowOpResult]:
-    """Return the operators on rows that ``value`` is made by, the nearest first; not those before what is
-    ``materialized``."""
+    """Return the row operators that compute ``value``, the nearest first, up to ``materialized`` tensors."""
     return [each for each in producers_of(value, materialized) if isinstance(each, RowOpResult)]
 
 

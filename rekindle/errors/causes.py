@@ -26,7 +26,7 @@ class Cause(Enum):
     UNSUPPORTED_CONSTRUCT = "unsupported construct"
     """Python that the language leaves out."""
     MISSING_REFINEMENT = "missing refinement"
-    """An Optional, a Union or Any that was not narrowed down to what is needed."""
+    """A use of an Optional, a Union or Any that requires a narrower type."""
     INVALID_CLASS = "invalid class"
     """An unsupported class, enum or module."""
     UNDEFINED_NAME = "undefined name"

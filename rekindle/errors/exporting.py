@@ -39,7 +39,7 @@ class ExportProblem(RekindleError, RuntimeError):
         super().__init__(message)
 
     def with_draft(self, in_draft: str) -> ExportProblem:
-        """Return the same reason, with what a draft does in its place."""
+        """Return the reason, with the behaviour of a draft in its place."""
         return ExportProblem(self.message, self.range, hint=self.hint, callers=self.callers, in_draft=in_draft)
 
     @property

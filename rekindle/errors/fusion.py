@@ -31,7 +31,7 @@ class FusionBlocker:
     count: int = 1
 
     def times(self, count: int) -> FusionBlocker:
-        """Return the same, ``count`` times."""
+        """Return a copy with the number of occurrences ``count``."""
         return replace(self, count=count)
 
     def __str__(self) -> str:

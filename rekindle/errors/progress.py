@@ -1,4 +1,4 @@
-"""Show on a terminal what is being compiled, when that takes long."""
+"""Show the progress of long compilations on a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 DELAY: Final = 2.0
 """Seconds that a compilation takes before it is shown."""
 _INTERVAL: Final = 0.1
-"""Seconds between updates of what is shown."""
+"""Seconds between updates of the display."""
 
 
 class _Display:

@@ -47,8 +47,8 @@ class Source(_Referable):
     first_line: int = 1
     dedent: int = 0
     origin: Callable[[int], SourceRange | None] | None = field(default=None, repr=False)
-    """For a text that was made from others, as those of archives: the place in the author's source that the character
-    at an offset stands for, None where it stands for none."""
+    """For a text generated from others, as in archives: the location in the author's source of the character at an
+    offset; None if there is none."""
     limit: TextLimit | None = field(default=None, repr=False)
     """Limit of an untrusted text."""
     _line_starts: Sequence[int] | None = field(default=None, repr=False)

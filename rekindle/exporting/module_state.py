@@ -59,7 +59,7 @@ class ScalarSlot:
     name: str
     is_state: bool
     loaded: Tensor | None = None
-    """The tensor without dimensions that the program has for it."""
+    """The zero-dimensional tensor that represents it in the exported program."""
 
     def load(self) -> Any:
         if not self.is_state:
@@ -74,7 +74,7 @@ class ScalarSlot:
 
 @dataclass(slots=True)
 class ContainerSlot:
-    """A container in an attribute, a module or an object: what it is like, and what its parts are."""
+    """A container in an attribute, a module or an object: its kind, and its parts."""
 
     like: Any
     parts: list[Any] = field(default_factory=list)

@@ -23,8 +23,8 @@ from rekindle.ir.graph_function import GraphFunction
 
 @dataclass(slots=True, frozen=True)
 class Results:
-    """Takes what a function returns. ``written`` is the memory of buffers that change later: what has that is copied
-    before."""
+    """Converts the results of a function. ``written`` is the memory of buffers that change later: results that share it
+    are copied."""
 
     session: ExportSession
     record: GraphFunction
@@ -63,6 +63,6 @@ class Results:
         return None if value is UNSET else value
 
     def problem(self, message: str, *, hint: str, in_draft: str | None = None) -> ExportProblem:
-        """Return a reason against the export, at the place of what the function returns."""
+        """Return a reason that prevents the export, located at the result of the function."""
         outputs = self.record.graph.outputs
         return ExportProblem(message, outputs[0].node.range, hint=hint, in_draft=in_draft)

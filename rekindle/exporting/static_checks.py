@@ -98,4 +98,4 @@ _NEVER: Final[dict[str, tuple[str, str, str | None]]] = {
     "aten::backward": _NO_GRADIENTS,
     "aten::grad": _NO_GRADIENTS,
 }
-"""By kind: what is wrong with it, what to write instead, and what a draft does."""
+"""For each kind that cannot be exported: the problem, what to write instead, and the behaviour of a draft."""

@@ -56,7 +56,7 @@ _TYPES: Final[dict[str, Type]] = {
     "list": ANY_LIST,
     "tuple": ANY_TUPLE,
 }
-"""Types that only archives spell."""
+"""Names of types that occur only in archives."""
 
 _NUMBERS: Final = {
     "inf": float("inf"),

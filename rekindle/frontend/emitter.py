@@ -72,7 +72,7 @@ class ReturnTypes:
     announce: Callable[[Type], None] | None = None
     """Called with the type of the first return: recursive calls need it."""
     is_uncertain: bool = False
-    """Whether something that returns could not be compiled, or what the function declares."""
+    """Whether a return statement, or the declaration of the function, could not be compiled."""
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class Language:
     assign: Callable[[Emitter, Sequence[Expr], Sequence[SugaredValue], SourceRange], None]
     """Assigns sugared values to targets."""
     special_forms: Mapping[str, FormHandler]
-    """Calls of builtins and of what the compiler knows otherwise, by name: ``zip(xs, ys)``."""
+    """Calls of builtins and other special functions, by name: ``zip(xs, ys)``."""
     attributes: Sequence[Callable[[Emitter, SugaredValue, Select, str], SugaredValue | None]]
     """Handlers of attributes of Python's classes; the first result that is not None counts."""
     operators: Sequence[Callable[[Emitter, str, Value, Value, BinOp], Value | None]]
@@ -298,7 +298,7 @@ class Emitter:
         return found
 
     def _present_and_true(self, value: Value, range: SourceRange) -> Value:
-        """``bool(value)`` of what may be None."""
+        """Return ``bool(value)``, and False if the value is None."""
         nothing = self.graph.insert_constant(None, range=range)
         present = self.insert("aten::__isnot__", range, value, nothing)
         node, _, _ = self.branch(
@@ -311,7 +311,7 @@ class Emitter:
         return node.add_output(BOOL)
 
     def _truth_of_each(self, value: Value, members: list[Type], range: SourceRange) -> Value:
-        """``bool(value)`` of what may be of one of several types."""
+        """Return ``bool(value)`` of a value that may have one of several types."""
         first, *rest = members
 
         def cast(type: Type) -> Value:
@@ -330,8 +330,8 @@ class Emitter:
         return node.add_output(BOOL)
 
     def present(self, value: Value, range: SourceRange, message: str, error: str = TYPE_ERROR) -> Value:
-        """Return the value without None, where it may be None and the program is one from Python; what is emitted
-        raises ``error(message)`` where it is None."""
+        """Return the value without None, where it may be None and the program is one from Python; the emitted check
+        raises ``error(message)`` if it is None."""
         checks = self.graph.none_checks
         if checks is None or not checks.can_check(value):
             return value

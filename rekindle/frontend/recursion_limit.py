@@ -16,7 +16,7 @@ from typing import Final
 from rekindle.errors import SourceRange, UnsupportedError
 
 _ROOM: Final = 6_000
-"""Frames that are free at the start, measured at 2,700 for the deepest nesting that the parser takes."""
+"""The number of frames that must be free at the start; the deepest nesting that the parser accepts needed 2,700."""
 _MAX_LIMIT: Final = 10_000
 """As far as the limit is raised: before Python 3.11 each frame takes half a kilobyte of the machine's stack."""
 

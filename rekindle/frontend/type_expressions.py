@@ -98,11 +98,11 @@ _GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
     "Final": (1, lambda args: args[0]),
     **{f"BroadcastingList{n}": (1, lambda args: ListType(args[0])) for n in range(1, 7)},
 }
-"""Types with arguments: how many, and what they make."""
+"""Generic types: the number of their arguments, and the function that constructs the type."""
 
 
 def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
-    """Return the type that ``expr`` spells.
+    """Return the type that ``expr`` denotes.
 
     Raises:
         UndefinedNameError: a name is not known.
@@ -217,7 +217,8 @@ def _type_of_literals(expr: Subscript) -> Type:
 
 
 def broadcast_size(expr: Expr) -> int | None:
-    """Return the 2 of ``BroadcastingList2[int]``, also as an Optional: one value stands for a list of that length."""
+    """Return the 2 of ``BroadcastingList2[int]``, also as an Optional: a single value is accepted for a list of that
+    length."""
     if expr.tree.kind == "|":
         either = BinOp(expr.tree)
         return broadcast_size(either.lhs) or broadcast_size(either.rhs)

@@ -137,4 +137,4 @@ _TYPES: Final = (
     ((int, torch.SymInt), INT),
     ((float, torch.SymFloat), FLOAT),
 )
-"""The types of what a capture shows, by their classes."""
+"""The types of captured values, by their classes."""

@@ -168,7 +168,7 @@ class _Import:
         return unflatten(self.reader, spec_of_results, iter(returned))
 
     def write(self, held: ImportedValue, imported: ImportedValue) -> None:
-        """Write what a tensor is by the end of a call into it."""
+        """Write the value that a tensor has at the end of a call into it."""
         if not _is_same(imported, held):
             self.reader.insert("aten::copy_", held, imported)
 

@@ -349,7 +349,7 @@ class Proxy:
         return self._value
 
     def named(self, name: str) -> Proxy:
-        """Return the same, with a name for its value."""
+        """Return this proxy after naming its value."""
         self._value.set_name(name)
         return self
 

@@ -223,8 +223,8 @@ class Block:
         return local
 
     def _make_room(self, node: Node) -> None:
-        """Renumber the nodes around ``node``: enough of them that there is room again, and no more, so that
-        inserting many nodes in one place takes linear time."""
+        """Renumber the nodes around ``node``: as few as leave gaps between the numbers, so that inserting many nodes at
+        one position takes linear time."""
         end = self.return_node
         first = last = node
         count = 1

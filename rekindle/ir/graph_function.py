@@ -1,4 +1,4 @@
-"""Functions as plain records: what a program holds, without what runs it."""
+"""Functions as plain records: their contents, without the code that runs them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, in
 from rekindle.ir.types.named import ClassType, FunctionType
 
 COMPILING = threading.RLock()
-"""Held while functions are compiled or optimised: one thread at a time, since functions share what they call."""
+"""Held while functions are compiled or optimised: by one thread at a time, since functions share their callees."""
 
 
 class _Referable:
@@ -63,14 +63,13 @@ class GraphFunction(_Referable):
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
     relies_on: set[tuple[ClassType | GraphFunction, str]] = field(default_factory=set, repr=False)
-    """The attributes whose types the graph rests on, and the functions on whose results: those that may still get a
-    wider one."""
+    """The attributes and functions whose inferred types this graph depends on, and which may still be widened."""
     result: ResultSlot | None = field(default=None, repr=False)
     """The list or dict that it returns, where it does not declare it."""
     library_name: str = ""
-    """Of a function of the frontend's library, its name there."""
+    """For a function of the frontend's library, its name there."""
     digest: bytes = b""
-    """Identifies what a Python function was compiled to, with all that this depends on, where that is kept on disk."""
+    """The key of the compiled form of a Python function and all its dependences, if it is stored on disk."""
     _state: str = "undefined"
     _last_definer: Callable[[GraphFunction], None] | None = field(default=None, repr=False)
     """Function that recompiles it, if a wider type may be needed."""

@@ -90,7 +90,7 @@ class Value:
         return base if dot and suffix.isdigit() else self._name
 
     def to_python(self, default: object = None) -> object:
-        """Return the Python value of a constant; ``default`` for what is none."""
+        """Return the Python value of a constant; ``default`` if the value is not a constant."""
         if self.node.kind != "prim::Constant" or self.type.kind == "FunctionType":
             return default
         return constant_value(self.node.attributes.get("value"), self.type)
@@ -150,7 +150,7 @@ class Value:
 
 
 AnyValue: TypeAlias = Value | HasValue
-"""A value, or what stands for one."""
+"""A value, or an object that represents one, such as a proxy."""
 
 
 def value_of(item: object) -> Value:
@@ -346,7 +346,7 @@ class Node:
         return value
 
     def replace_input(self, index: int, value: AnyValue) -> Value:
-        """Use ``value`` as input ``index``; returns what was there before."""
+        """Use ``value`` as input ``index``; returns the previous input."""
         value = self._checked(value)
         self._check_index(index, len(self._inputs), "input")
         old = self._inputs[index]
@@ -442,7 +442,7 @@ class Node:
             raise GraphError(f"{self.kind} has no {what} {index}")
 
     def _checked(self, item: AnyValue) -> Value:
-        """Return the value that ``item`` stands for, which may become an input."""
+        """Return the value that ``item`` represents, after checking that it may become an input."""
         value = item if isinstance(item, Value) else value_of(item)
         node, graph = value.node, self.graph
         if node.graph is not graph:

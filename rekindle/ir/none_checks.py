@@ -28,7 +28,7 @@ class NoneChecks(Protocol):
     def check_argument(
         self, value: Value, range: SourceRange, name: str, schema: FunctionSchema, formal: Argument, is_method: bool
     ) -> Value:
-        """Return the value without None; what is inserted raises where it is None. ``name`` is what is called, as a
+        """Return the value without None; the inserted check raises if it is None. ``name`` is the name of the callee, a
         method if ``is_method``."""
 
     def check(
@@ -41,10 +41,10 @@ class NoneChecks(Protocol):
 
     def container_in(self, value: Value, range: SourceRange, message: str) -> Value | None:
         """Return the list, tuple, dict or str in a value that may be a number instead. The inserted check raises
-        TypeError for a number with ``message``, whose braces stand for its class. None for other values."""
+        TypeError for a number with ``message``, in which braces are replaced by its class. None for other values."""
 
     def tensors_in(self, values: Value, range: SourceRange) -> Value:
-        """Return the list of Tensors that a list of Tensors and numbers is; what is inserted raises TypeError at a
+        """Return a list of Tensors and numbers as a list of Tensors; the inserted check raises TypeError for a
         number."""
 
     def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:

@@ -46,7 +46,7 @@ class ResultSlot:
     """The list or dict that a function returns without declaring it."""
 
     wanted: Type | None = None
-    """The type that callers need, where that is wider than what the function shows."""
+    """The type that callers need, if it is wider than the inferred type."""
     is_fixed: bool = False
     """Whether the function cannot return a wider type."""
     users: WeakSet[GraphFunction] = field(default_factory=WeakSet)

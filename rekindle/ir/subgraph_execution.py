@@ -57,7 +57,7 @@ class PatchableOperation:
         raise NotImplementedError
 
     def add_call_site(self, replace: Callable[[Callable[..., Any]], object]) -> None:
-        """Say that it is called somewhere; ``replace`` has another function called there."""
+        """Register a call site; ``replace`` patches the function called there."""
         if self._settled is not None:
             replace(self._settled)
         else:

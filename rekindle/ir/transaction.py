@@ -1,4 +1,4 @@
-"""All edits or none: what a graph was, and how it comes back."""
+"""Transactions on graphs: the previous state is recorded, and restored after an error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GraphState:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._fields: list[tuple[Any, str, object, Callable[[Any], object]]] = []
-        """An object, one of its fields, what it holds, and how a container that it holds is copied."""
+        """An object, one of its fields, the previous value, and a function that copies it if it is a container."""
         for name in ("_names", "_name_suffixes"):
             self._keep(graph, name, dict)
         for name in ("_next_unique", "insert_point", "block"):
@@ -64,7 +64,7 @@ class GraphState:
         self._fields.append((item, name, copied(getattr(item, name)), copied))
 
     def restore(self) -> None:
-        """Make everything what it was. Nodes that were made since belong to nothing."""
+        """Restore the previous state. Nodes created since then do not belong to the graph any more."""
         for item, name, held, copied in self._fields:
             setattr(item, name, copied(held))
         self._graph.note_change()

@@ -306,7 +306,7 @@ def _why_not_outputs(node: Node, operator: Operator) -> str | None:
 
 
 _SAY_THEMSELVES: Final = frozenset(("prim::unchecked_cast",))
-"""Kinds whose outputs are what they are declared to be, whatever the schema says."""
+"""Kinds whose output types are declared by the node, whatever the schema declares."""
 
 
 def _are_related(a: Type, b: Type) -> bool:

@@ -113,7 +113,7 @@ def compile(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def inlined(record: GraphFunction) -> Graph:
-    """Return a copy of the function's graph in which every call has given way to what it calls."""
+    """Return a copy of the function's graph with every call inlined."""
     graph = record.graph.copy()
     inline(graph)
     return graph

@@ -48,7 +48,7 @@ class _Compiled:
 
     @property
     def inlined_graph(self) -> Graph:
-        """A copy of the graph in which every call has given way to what it calls."""
+        """A copy of the graph with every call inlined."""
         return inlined(self._record)
 
     @property
@@ -63,7 +63,7 @@ class _Compiled:
         return code_with_constants(self._record, is_method=isinstance(self, Method))
 
     def get_debug_state(self) -> DebugState:
-        """Return the graph and what the runtime has made of it so far."""
+        """Return the graph and the versions that the runtime has compiled so far."""
         return debug_state_of(self._record)
 
     def show(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -276,7 +276,7 @@ class Overloaded:
 
 
 def signature_of(schema: FunctionSchema, skip: int = 0) -> inspect.Signature:
-    """Return a schema as Python's signature, with the types spelled out, without the first ``skip`` parameters."""
+    """Return a schema as Python's signature, with annotations, without the first ``skip`` parameters."""
     parameters = [
         inspect.Parameter(
             argument.name,

@@ -1,5 +1,4 @@
-"""The qualified names of what is compiled: ``__torch__.package.module.Class``, kept apart where two things have the
-same."""
+"""The qualified names of compiled objects: ``__torch__.package.module.Class``, made unique where two have the same."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from rekindle.rewriting.matching import Match
 
 @dataclass(slots=True, frozen=True)
 class RewriteBlocker:
-    """Why a match may not be replaced; ``node`` is what stands in the way."""
+    """The reason why a match may not be replaced; ``node`` is the node that prevents it."""
 
     why: str
     node: Node | None = None

@@ -22,7 +22,7 @@ from rekindle.rewriting.pattern import Pattern, commutes
 _MISSING: Final = object()
 
 Pairs: TypeAlias = list[tuple[Value, Value]]
-"""Values of a pattern, each with the one of a program that it is to be."""
+"""Values of a pattern, each with the value of the program that it must match."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,14 +49,14 @@ class Match:
         return self.values[self.pattern.inputs[name]]
 
     def type(self, name: str) -> Type:
-        """Its type, with all that is known of it."""
+        """Return its type, with refinements."""
         return self[name].type
 
     def is_constant(self, name: str) -> bool:
         return is_constant(self[name])
 
     def constant(self, name: str, default: object = None) -> object:
-        """Return the Python value of what stands for a parameter, where it is a constant; else ``default``."""
+        """Return the Python value that a parameter matches, if it is a constant; else ``default``."""
         value = self[name]
         return value_of(value.node) if is_constant(value) else default
 
@@ -224,7 +224,7 @@ def _kind(node: Node) -> str:
 
 
 def _captured(wanted: Node, found: Node, known: dict[str, AttributeValue]) -> dict[str, AttributeValue] | str:
-    """Return the attributes of ``found`` that the pattern captures; what is wrong, where others differ."""
+    """Return the attributes of ``found`` that the pattern captures; the mismatch, if others differ."""
     captured: dict[str, AttributeValue] = {}
     if wanted.attributes.keys() != found.attributes.keys():
         ours, theirs = sorted(wanted.attributes), sorted(found.attributes)
@@ -253,7 +253,7 @@ def _same_constant(a: Value, b: Value) -> bool:
 
 
 def _describe(value: Value) -> str:
-    """Return a value, for messages: a constant by what it is."""
+    """Return a description of a value for messages: constants by their value."""
     if is_constant(value):
         found = value_of(value.node)
         return "a constant tensor" if isinstance(found, torch.Tensor) else repr(found)

@@ -185,7 +185,7 @@ def _type_refusal(match: Match, made: Replacement) -> RewriteBlocker | None:
 
 
 def _with_attributes(made: Replacement, match: Match) -> Replacement:
-    """Return the replacement with what the match has captured for ``"$name"``."""
+    """Return the replacement with the attributes that the match has captured for ``"$name"``."""
     graph = made.graph.copy()
     for node in graph.all_nodes():
         for name, value in node.attributes.items():

@@ -29,7 +29,7 @@ class Executable:
         """Whether a graph has been edited since the last time that something was made of it."""
 
     def begin(self, record: GraphFunction) -> None:
-        """Observe edits of the function's graph, and of those that it calls: an edit discards what is compiled from
+        """Observe edits of the function's graph, and of those that it calls: an edit discards the code compiled from
         it.
         """
         if self.was_edited:

@@ -42,12 +42,12 @@ STRATEGIES: Final[dict[str, Callable[[GraphFunction], Strategy]]] = {
 """Ways to run functions, by the names that :func:`set_execution_strategy` takes."""
 
 _last: Final[list[Callable[[], Code | None]]] = [lambda: None]
-"""A weak reference to what the last call ran."""
+"""A weak reference to the code that the last call ran."""
 
 
 def pipeline_of_calls(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
-    """Return all passes that the strategy of execution runs before a call with these arguments; but for the guards of
-    ``profiling``, which stand for what earlier calls were."""
+    """Return all passes that the execution strategy runs before a call with these arguments, except the guards of
+    ``profiling``, which depend on earlier calls."""
     make = native_pipeline if SETTINGS.strategy == "native" else pipeline_for
     return make(record, arguments)
 

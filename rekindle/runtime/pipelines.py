@@ -166,7 +166,7 @@ PROFILE_SPECIALIZATION: tuple[Pass, ...] = (
     ConstantPooling(),
     CommonSubexpressionElimination(),
 )
-"""Runs after guards became bailouts, and makes use of what they make certain."""
+"""Runs after guards became bailouts, and uses the types that they guarantee."""
 
 # ----------------------------------------------------------------------------------------------------------- freezing
 

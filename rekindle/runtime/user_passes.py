@@ -29,7 +29,7 @@ _PARTS_OF_SOMETHING: Final = frozenset(
         *("insert_profiling", "insert_guards", "insert_bailouts", "eliminate_guards", "lower_grad_of"),
     }
 )
-"""Passes of the package that make sense only as a step of what uses them."""
+"""Passes of the package that are useful only as a step of the transformation that runs them."""
 
 _KNOWN: Final[dict[str, Callable[..., Pass]]] = {}
 """Passes that were registered, by name: what makes them takes their options."""

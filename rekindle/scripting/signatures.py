@@ -32,8 +32,8 @@ _BUILTINS: Final = frozenset({"int", "float", "complex", "str"})
 
 
 def _takes_member(parameter: inspect.Parameter) -> bool:
-    """Return whether the default is a member of an enum and declared to be one, not the number or string that it is
-    too."""
+    """Return whether the parameter is annotated as an enum and its default is a member of it, which may also be a
+    number or a string."""
     if not isinstance(parameter.default, enum.Enum) or parameter.annotation is inspect.Parameter.empty:
         return False
     annotation = parameter.annotation
@@ -42,7 +42,7 @@ def _takes_member(parameter: inspect.Parameter) -> bool:
 
 
 def fits(value: object, type: TypeOrError | None) -> bool:
-    """Return whether a default can stand for a parameter of the type, which may not be known."""
+    """Return whether a default is a value of the type, if that is known."""
     if type is None or isinstance(type, CompileError):
         return True
     try:
@@ -53,7 +53,7 @@ def fits(value: object, type: TypeOrError | None) -> bool:
 
 
 def without_defaults(definition: Def, names: set[str]) -> Def:
-    """Return the definition in which the parameters called so have no default."""
+    """Return the definition without the defaults of the parameters in ``names``."""
     if not names:
         return definition
     params = [

@@ -1,4 +1,4 @@
-"""The type of a Python value, by example: what an attribute of a module is when nothing declares it."""
+"""Types of Python values, inferred from the value: for attributes of modules without a declaration."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ REFUSALS: dict[str, tuple[str, str | None]] = {
     "class_keywords": ("Keyword arguments of a class (such as a metaclass) are not supported.", None),
     "type_parameters": ("Type parameters are not supported.", "Write one function for each type."),
 }
-"""Key -> (what is not supported, what to do instead)."""
+"""Key -> (the unsupported construct, the suggestion)."""
 
 
 def refuse(what: str, range: SourceRange) -> UnsupportedError:

@@ -1,1 +1,1 @@
-"""Recorded execution -> program: run Python code once, and keep what it did to tensors as a graph."""
+"""Tracing: run Python code once, and record its tensor operations as a graph."""

@@ -149,7 +149,7 @@ class _Body:
         self.path = path
         self.graph = Graph()
         self.values: dict[Value, Value] = {}
-        """Values of this graph, by the value of the recording that they stand for."""
+        """Values of this graph, by the corresponding value of the recording."""
         self.parts: dict[Path, Value] = {}
         """Submodules reached from ``self``, by the path from the root."""
         if owner is not None:

@@ -34,7 +34,7 @@ class Baked(Enum):
 
 @dataclass(slots=True, frozen=True)
 class BakedFact:
-    """One thing that the trace holds fast: what it is, its value in the example, and the user's line."""
+    """One assumption of the trace: its kind, its value in the example, and the user's line."""
 
     kind: Baked
     what: str

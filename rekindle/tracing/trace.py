@@ -1,4 +1,4 @@
-"""``trace`` and ``trace_module``: run a program once, and keep what it did to tensors as a program."""
+"""``trace`` and ``trace_module``: run a program once, and compile its tensor operations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TracedFunction(Function):
         self.report = report
 
     def _repr_html_(self) -> str:
-        """Return the page of :func:`rekindle.show`, and what the trace assumes."""
+        """Return the page of :func:`rekindle.show`, and the assumptions of the trace."""
         return super()._repr_html_() + self.report._repr_html_()
 
 

@@ -52,7 +52,7 @@ def _reads_of_written(graph: Graph) -> set[Node]:
 
 
 def _use_aliasing_operator(graph: Graph, call: Node) -> Value | None:
-    """Put an operator with the aliases that a call may have in its place; returns what stands for its result."""
+    """Replace a call by an operator with the aliases that the call may have; returns the replacement of its result."""
     name, arguments = _name_of(call), call.inputs[1:]
     with graph.inserting_before(call):
         if name in _WRITES:
@@ -77,7 +77,7 @@ def _is_used_at_once(call: Node) -> bool:
 
 
 def _makes_new(node: Node, value: Value) -> bool:
-    """Return whether what a node makes of ``value`` is nothing that shares memory with it."""
+    """Return whether the results of a node cannot share memory with ``value``."""
     arguments = node.schema.arguments if node.schema is not None and node.kind.startswith("aten::") else []
     at = [number for number, given in enumerate(node.inputs) if given is value]
     return all(number < len(arguments) and arguments[number].alias is None for number in at)

@@ -22,8 +22,8 @@ from rekindle.passes import Peephole, RemoveMutation
 from rekindle.passes.simplification import dead_code_elimination
 from tests.fuzzing.conversions import CONVERTED, Conversions
 
-UNUSED: Final = "an operator on Tensors whose result nobody uses"
-REORDERED: Final = "an operator on Tensors that raises, and what stands after it"
+UNUSED: Final = "an unused operator on Tensors which would raise"
+REORDERED: Final = "an operator on Tensors that raises, and the code after it"
 WRITTEN: Final = "a Tensor that a derivative needs, and which is written to afterwards"
 ROWS_WRITTEN: Final = "`for row in x: row *= 2` of an `x` that requires grad"
 

@@ -332,7 +332,7 @@ class AliasTrackerBuilder:
                 self.tracker.store(made, index, self.tracker.part(element, source, type), type)
 
     def _take(self, container: Value, output: Value, key: str | int) -> None:
-        """``output`` is what ``container`` holds under ``key``."""
+        """Record that ``output`` is the element of ``container`` under ``key``."""
         element = self.element(container)
         if not is_immutable(output.type) and element is not None:
             self._set(output, [self.tracker.part(element, key, output.type)])

@@ -66,8 +66,8 @@ class AliasDb:
         return bool(self._reachable_from(a) & self._reachable_from(b))
 
     def has_writers(self, subject: Value | Node) -> bool:
-        """Return whether some node of the graph may write to a value or to something in it; of a node: to its inputs,
-        its outputs, or what it reads."""
+        """Return whether some node of the graph may write to a value or to an element of it; for a node: to its inputs,
+        its outputs, or memory that it reads."""
         if isinstance(subject, Value):
             return bool(self.written and self.reachable(subject) & self.written)
         if not self.written:
@@ -200,6 +200,6 @@ class AliasDb:
         self._rules.finish()
 
     def remove_node(self, node: Node) -> None:
-        """Forget what a node does that is about to be destroyed."""
+        """Remove the effects of a node that is about to be destroyed."""
         self._finder.forget()
         self._rules.forget(node)

@@ -49,7 +49,7 @@ class AliasSummary:
 
 @dataclass(slots=True)
 class _AnnotatedPath:
-    """A place of a schema with what is written there."""
+    """A path into a type of a schema, with its alias annotation."""
 
     place: AccessPath
     type: Type
@@ -94,7 +94,7 @@ def alias_summary_of(operator: Operator) -> AliasSummary:
 
 
 def _parts(argument: Argument, index: int) -> list[_AnnotatedPath]:
-    """``argument``, number ``index``, and all that it is annotated or known to hold."""
+    """Return ``argument``, at index ``index``, and all its annotated or inferred elements."""
     found: list[_AnnotatedPath] = []
 
     def visit(type: Type, alias: AliasInfo | None, way: tuple[Key, ...]) -> None:
@@ -114,7 +114,7 @@ def _parts(argument: Argument, index: int) -> list[_AnnotatedPath]:
 def _trace_result(
     plan: AliasSummary, kind: str, is_generic: bool, result: _AnnotatedPath, arguments: list[_AnnotatedPath]
 ) -> None:
-    """Record what a part of a result may alias."""
+    """Record the possible aliases of a part of a result."""
     way = result.place[1]
     if result.sets - {WILDCARD}:
         sources = [part.place for part in arguments if part.sets & result.sets - {WILDCARD}]
@@ -133,7 +133,7 @@ def _trace_result(
 
 
 def _trace_stores(plan: AliasSummary, arguments: list[_AnnotatedPath], result_sets: set[str]) -> None:
-    """Record what is stored where, and which arguments escape."""
+    """Record which arguments are stored in which containers, and which escape."""
     for part in arguments:
         if WILDCARD not in part.info.after and not isinstance(part.type, VarType):
             continue

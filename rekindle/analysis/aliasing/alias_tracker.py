@@ -27,7 +27,7 @@ from rekindle.analysis.mutability import ANY_ALIAS_CLASS, AliasClass, Key, Memor
 from rekindle.ir.types import ANY, TensorType, Type
 
 MemoryLocations: TypeAlias = int
-"""A set of memory locations, one bit each: ``a & b`` is what two sets share, ``a | b`` both together."""
+"""A set of memory locations, one bit each: ``a & b`` is the intersection of two sets, ``a | b`` the union."""
 
 
 class ContainerContents:

@@ -27,7 +27,7 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.registry import AliasAnalysisKind
 
 _READS_CONTAINER: Final = frozenset({"prim::ListUnpack", "prim::GetAttr"})
-"""Kinds that read the container that they are given, but not what is in it."""
+"""Kinds that read the container that is their argument, but not its elements."""
 
 _READS_ALL: Final = frozenset({"prim::profile"})
 """Kinds that return their input, and read it."""
@@ -193,7 +193,7 @@ class EffectAnalysis:
         return found
 
     def _may_wait_for_others(self, node: Node) -> bool:
-        """Return whether what is waited for may have been started elsewhere."""
+        """Return whether the awaited task may have been started outside of the graph."""
         return bool(self._memory(node.input) & self._tracker.wildcard_memory)
 
     def _memory(self, value: Value) -> MemoryLocations:

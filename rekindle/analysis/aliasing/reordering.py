@@ -18,7 +18,7 @@ from rekindle.ir.graph import Node
 
 
 class Reordering:
-    """Finds out what may move, given what each node does."""
+    """Determines which nodes may be moved, given the effects of each node."""
 
     def __init__(self, effects_of: Callable[[Node], NodeEffects]) -> None:
         self._effects_of = effects_of

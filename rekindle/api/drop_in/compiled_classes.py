@@ -51,8 +51,8 @@ class ScriptMethodShim(_ShowsViews, Method):  # type: ignore[misc]
 
 
 class _StandsForModules(type):
-    """The class of a class that stands for ``torch.jit.ScriptModule``: what ``torch.jit`` compiled before is still an
-    instance of it. Classes that users derive are classes like any other."""
+    """The metaclass of the class that replaces ``torch.jit.ScriptModule``: modules compiled earlier by ``torch.jit``
+    are still instances of it. Classes that users derive are ordinary classes."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         if cls is not ScriptModuleShim:
@@ -72,7 +72,7 @@ class ScriptModuleShim(ScriptModule, metaclass=_StandsForModules):
 
 
 class _StandsForFunctions(type):
-    """The class of the class that stands for ``torch.jit.ScriptFunction``."""
+    """The metaclass of the class that replaces ``torch.jit.ScriptFunction``."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, (Function, *torch_jit.SCRIPT_FUNCTION))

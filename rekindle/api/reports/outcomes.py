@@ -49,7 +49,7 @@ def same_outcome(a: Outcome, b: Outcome) -> bool:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Return whether two values are the same, tensors and containers by what they hold."""
+    """Return whether two values are equal; tensors and containers are compared by their elements."""
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and _are_close(a, b)
     if type(a) is not type(b):

@@ -47,7 +47,7 @@ class MachineCode:
 
     @property
     def optimized_llvm(self) -> str:
-        """The same after LLVM's passes."""
+        """Return the LLVM IR after LLVM's passes."""
         return self._code.optimized()
 
     @property
@@ -194,12 +194,12 @@ class Report:
 
     @property
     def kernels(self) -> tuple[KernelReport, ...]:
-        """All that there are, in all parts."""
+        """Return the kernels of all parts."""
         return tuple(kernel for part in self.parts for group in part.groups for kernel in group.kernels)
 
     @property
     def regions(self) -> tuple[NativeRegionReport, ...]:
-        """Those of all parts."""
+        """Return the regions of all parts."""
         return tuple(region for part in self.parts for region in part.regions)
 
     @property

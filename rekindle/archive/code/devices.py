@@ -40,7 +40,7 @@ def map_devices(module: ScriptModule, to: DeviceMap) -> None:
 
 
 def _functions(types: Iterable[Type]) -> Iterator[GraphFunction]:
-    """Yield the methods of classes, and the functions and methods of what these mention, each once."""
+    """Yield the methods of classes, and the functions and methods that these reference, each once."""
     pending, seen = list(types), set[int]()
     while pending:
         found = pending.pop()

@@ -31,7 +31,7 @@ from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Apply, ClassDef, Def, Expr, StringLiteral
 
 _PARTS: Final = LIBRARY_CLASSES.count(".") + 2
-"""Of the name of a class written in C++."""
+"""The number of parts of the qualified name of a class written in C++."""
 
 _NO_OPERATORS: Final = frozenset({"torch.annotate", "torch.jit.annotate"})
 
@@ -163,7 +163,7 @@ def _default(expr: Expr) -> object:
 
 
 def _device(expr: Expr) -> torch.device | None:
-    """Return the device that ``torch.device("cpu")`` spells; None for any other expression."""
+    """Return the device of the expression ``torch.device("cpu")``; None for any other expression."""
     if expr.tree.kind != Apply.KIND:
         return None
     call = Apply(expr.tree)

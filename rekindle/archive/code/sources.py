@@ -30,7 +30,7 @@ class ArchiveSources:
         )
 
     def qualifiers(self) -> list[str]:
-        """Return those that there are, in the order of the archive."""
+        """Return the qualifiers of the archive's sources, in the order of the archive."""
         if self._legacy is not None:
             return list(self._legacy)
         names = (name for name in self._reader.names if name.startswith(_FOLDER) and name.endswith(_SUFFIX))

@@ -54,7 +54,7 @@ class _Stop(Exception):
 
 
 class _Machine:
-    """The stack of values, the marks in it, and what is remembered."""
+    """The stack of values, its marks, and the memo."""
 
     def __init__(self, data: bytes, member: str, limits: ArchiveLimits) -> None:
         self.data = data

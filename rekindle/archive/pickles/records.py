@@ -62,7 +62,7 @@ class StorageRecord:
 
 @dataclass(slots=True, eq=False)
 class QuantizerRecord:
-    """How the numbers of a quantised tensor stand for others: ``(number - zero_point) * scale``."""
+    """The quantization of a tensor: a stored number represents ``(number - zero_point) * scale``."""
 
     scale: float
     zero_point: int
@@ -70,7 +70,7 @@ class QuantizerRecord:
 
 @dataclass(slots=True, eq=False)
 class ChannelQuantizerRecord:
-    """The same with a scale and a zero point for each index along ``axis``."""
+    """A quantization with a scale and a zero point for each index along ``axis``."""
 
     scales: TensorRecord
     zero_points: TensorRecord
@@ -90,7 +90,7 @@ class TensorRecord:
     is_parameter: bool = False
     quantizer: QuantizerRecord | ChannelQuantizerRecord | None = None
     bits: tuple[str, ...] = ()
-    """``conj`` and ``neg``, for a view that conjugates or negates what it shows."""
+    """``conj`` and ``neg``, for a view that conjugates or negates its base."""
 
     @property
     def dtype(self) -> torch.dtype:

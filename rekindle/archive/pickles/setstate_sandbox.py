@@ -32,8 +32,8 @@ _REFUSED: Final = frozenset(
         *("aten::set_num_threads", "prim::SetNumThreads", "aten::format", "aten::percentFormat"),
     }
 )
-"""Operators that reach beyond the object that is made, or that hide what they run. Python's ways to build texts are
-among them: they look into the attributes of what they print."""
+"""Operators with effects beyond the object that is being restored, or that hide the operators that they run. Python's
+formatting operators are included: they read attributes of the objects that they format."""
 
 _ALLOWED_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "quantized", "sparse", "rnn"})
 """Namespaces of PyTorch's own operators: those of libraries may do anything."""

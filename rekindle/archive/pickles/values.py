@@ -283,7 +283,8 @@ class ValueBuilder:
             _put(made, type, slot, self._build(state[name], slot.type))
 
     def _adopt(self, made: Any, type: ClassType) -> None:
-        """Check what ``__setstate__`` has left, and make parameters of what are some."""
+        """Check the object that ``__setstate__`` has initialised, and turn its parameters into ``Parameter``
+        objects."""
         for name, slot in type.attributes.items():
             try:
                 value = getattr(made, name)

@@ -95,7 +95,7 @@ class ArchiveReader:
         return found
 
     def read(self, name: str) -> bytes:
-        """Return the same bytes as :meth:`view`, as a copy."""
+        """Return a copy of the bytes that :meth:`view` returns."""
         return bytes(self.view(name))
 
     def writable(self, name: str, alignment: int) -> memoryview:

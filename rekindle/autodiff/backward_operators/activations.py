@@ -31,7 +31,8 @@ def rrelu(self: Tensor, lower: float, upper: float, train: bool) -> tuple[Tensor
 
 @implements("autodiff::dropout(Tensor input, float p, bool train) -> (Tensor, Tensor?)", nondeterministic=True)
 def dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tensor | None]:
-    """``torch.dropout``, by the numbers that eager draws, and what it multiplied with; None where it did nothing."""
+    """Return ``torch.dropout`` with the random numbers of eager, and its scaled mask; None where dropout has no
+    effect."""
     if p == 0 or not train or input.numel() == 0:
         return input.clone(), None
     if p == 1:
@@ -42,7 +43,7 @@ def dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tensor | None
 
 @implements("autodiff::feature_dropout(Tensor input, float p, bool train) -> (Tensor, Tensor?)", nondeterministic=True)
 def feature_dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tensor | None]:
-    """``torch.feature_dropout``, which leaves out whole channels, and what it multiplied with."""
+    """Return ``torch.feature_dropout``, which drops whole channels, and its scaled mask."""
     if p == 0 or not train or input.numel() == 0:
         return input.clone(), None
     if p == 1:
@@ -56,7 +57,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tenso
     nondeterministic=True,
 )
 def alpha_dropout(input: Tensor, p: float, train: bool, channels: bool) -> tuple[Tensor, Tensor | None]:
-    """Return ``torch.alpha_dropout``, or that of whole channels, and what it multiplied with."""
+    """Return ``torch.alpha_dropout``, or its variant for whole channels, and its scaled mask."""
     if p == 0 or not train or input.numel() == 0:
         return input.clone(), None
     if p == 1:

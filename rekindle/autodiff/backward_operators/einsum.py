@@ -58,7 +58,8 @@ def _of_operand(
     index: int,
     lengths: dict[str, int],
 ) -> Tensor:
-    """Return the gradient of one operand: of what it was broadcast to, summed; of a diagonal, put on it."""
+    """Return the gradient of one operand: summed over broadcast dimensions, and written to the diagonal for repeated
+    indices."""
     own, tensor = operands[index], tensors[index]
     letters = "".join(dict.fromkeys(own))
     others = [(each, tensors[place]) for place, each in enumerate(operands) if place != index]

@@ -1,4 +1,4 @@
-"""The gradients of what takes elements out and puts them in."""
+"""The gradients of operators that gather and scatter elements."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def indexed(grad: Tensor, indices: Indices) -> Tensor:
 
 @implements("autodiff::taken(Tensor grad, int dim, Tensor index, Tensor source) -> Tensor")
 def taken(grad: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Return the gradient of what was put or added at ``index``."""
+    """Return the gradient of the elements that were put or added at ``index``."""
     if source.dim() == 0:
         return grad.index_select(dim, index.reshape(-1)).sum() if grad.dim() else grad
     return grad.index_select(dim, index).expand_as(source) if grad.dim() else grad.expand_as(source)

@@ -24,7 +24,7 @@ def matmul_self(grad: Tensor, size: Sizes, other: Tensor) -> Tensor:
 
 
 def _matrix(tensor: Tensor) -> Tensor:
-    """Return ``tensor`` as a matrix with its last dimension; a size of -1 would not be known of one without
+    """Return ``tensor`` as a matrix with its last dimension; a size of -1 cannot be inferred for a tensor without
     elements."""
     return tensor.reshape(tensor.shape[:-1].numel(), tensor.shape[-1])
 
@@ -228,7 +228,7 @@ def placed(
 def embedded(
     grads: Sequence[Tensor], indices: Sequence[Tensor], sum: Tensor | None, num_weights: int, padding_idx: int
 ) -> Tensor | None:
-    """Add to ``sum`` the gradient of the weight of an embedding for those of what was looked up at ``indices``."""
+    """Add the gradient of the weight of an embedding for the lookups at ``indices`` to ``sum``."""
     if not grads:
         return sum
     rows = torch.cat([grad.reshape(-1, grad.shape[-1]) for grad in grads])

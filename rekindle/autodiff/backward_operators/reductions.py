@@ -44,7 +44,7 @@ def mean_over(self: Tensor, dim: Sizes | None) -> Tensor:
 
 @implements("autodiff::variance_factor(Tensor self, int[]? dim, Scalar? correction) -> float")
 def variance_factor(self: Tensor, dim: Sizes | None, correction: float | None) -> float:
-    """2 by what the sum of squares was divided by."""
+    """Return 2 divided by the divisor of the sum of squares."""
     count = math.prod(self.shape[axis] for axis in _axes(self.dim(), dim))
     freedom = count - (1 if correction is None else correction)
     return 2 / freedom if freedom > 0 else math.nan if freedom == 0 else math.inf

@@ -20,7 +20,7 @@ def turned(self: Tensor, rank: int) -> Tensor:
 
 @implements("autodiff::cat_back(Tensor grad, int[][] sizes, int dim) -> Tensor[]")
 def cat_back(grad: Tensor, sizes: Sequence[Sizes], dim: int) -> list[Tensor]:
-    """Return the gradients of what was concatenated; vectors without elements were left out."""
+    """Return the gradients of the concatenated tensors; vectors without elements do not contribute to the result."""
     lengths = [0 if list(size) == [0] else size[dim] for size in sizes]
     parts = grad.split_with_sizes(lengths, dim)
     return [grad.new_zeros([0]) if list(size) == [0] else part for size, part in zip(sizes, parts, strict=True)]
@@ -157,7 +157,7 @@ def block_diag_back(grad: Tensor, sizes: Sequence[Sizes]) -> list[Tensor]:
 def diff_back(
     grad: Tensor, self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Return the gradients of what ``diff`` joins."""
+    """Return the gradients of the tensors that ``diff`` concatenates."""
     widths = [0 if part is None else part.shape[dim] for part in (prepend, self, append)]
     back = grad.movedim(dim, -1)
     if n > sum(widths):

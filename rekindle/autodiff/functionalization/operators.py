@@ -16,7 +16,7 @@ FunctionalResult = tuple[Value, dict[Value, Value]]
 
 
 def written_operand(node: Node) -> Value | None:
-    """Return the first operand, if it is what ``node`` writes to, and nothing else is."""
+    """Return the first operand if ``node`` writes to it, and to no other operand."""
     schema = node.schema
     if schema is None or not schema.arguments or not node.inputs:
         return None
@@ -40,7 +40,7 @@ def functional_variant(graph: Graph, node: Node, arguments: Sequence[Value]) -> 
 
 
 def _insert(graph: Graph, kind: str, inputs: Sequence[Value], like: Node) -> Value:
-    """Return a node with the place of ``like`` and the type of what that writes to."""
+    """Insert a node with the source range of ``like`` and the type of the value that ``like`` writes to."""
     written, *_ = like.inputs
     type = TENSOR if isinstance(written.type, TensorType) else written.type
     return graph.insert_node(graph.create(kind, inputs, types=[type], range=like.range)).output

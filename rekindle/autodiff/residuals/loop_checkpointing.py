@@ -106,8 +106,8 @@ class CheckpointSegment:
 
 
 def checkpoint_loops(graph: Graph, wanted: Collection[Value], limit: int) -> dict[Node, CheckpointSegment]:
-    """Have the outermost loops of ``graph`` that gradients of ``wanted`` may go through run in segments, which take
-    ``limit`` bytes together. Returns what is to be known of each, by the loop that runs the turns of one segment."""
+    """Run the outermost loops of ``graph`` through which gradients of ``wanted`` may flow in segments, which save at
+    most ``limit`` bytes together. Returns the facts about each, by the loop that runs the iterations of one segment."""
     reached = _reached_from(wanted)
     loops = [
         loop for loop in _outermost(graph.block) if any(_uses(node, reached) for node in loop.blocks[0].all_nodes())

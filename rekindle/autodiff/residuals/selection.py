@@ -84,7 +84,8 @@ SavePolicy = Callable[[Collection[Value]], Collection[Value]]
 
 
 class ForwardHoister:
-    """Inserts into ``forward`` what the backward graph needs and the forward graph does not compute itself."""
+    """Inserts computations into ``forward`` for values that the backward graph needs and the forward graph does not
+    compute."""
 
     def __init__(self, forward: Graph) -> None:
         self.forward = forward
@@ -220,7 +221,7 @@ def _rematerialize(
     scopes: Mapping[Block, BlockBackward],
     is_recomputed: Callable[[Value], bool],
 ) -> None:
-    """Recompute the values for which ``is_recomputed`` holds, such as views and lists, from what they depend on."""
+    """Recompute the values for which ``is_recomputed`` holds, such as views and lists, from their operands."""
     recomputed = {value: there for value, there in mirrored.items() if is_recomputed(there)}
     here = {there: value for value, there in mirrored.items() if value not in recomputed}
     first: dict[Block, Node] = {}
@@ -289,8 +290,8 @@ def fixed_policy(values: Collection[Value]) -> SavePolicy:
 
 
 def _undo_transposes(graph: Graph) -> None:
-    """``a.mm(b).t()`` is ``b.t().mm(a.t())``, laid out as the weight is that it is the gradient of, and ``x.t().t()``
-    is ``x``."""
+    """Replace ``a.mm(b).t()`` by ``b.t().mm(a.t())``, whose layout is that of the weight that it is the gradient of,
+    and ``x.t().t()`` by ``x``."""
     for node in graph.find_nodes("aten::t"):
         product = node.input.node
         if product.kind == "aten::mm" and len(product.output.uses) == 1:

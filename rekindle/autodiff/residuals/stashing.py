@@ -70,7 +70,7 @@ class _ResidualStasher:
             self._forget(value)
 
     def _reading(self, value: Value) -> Value:
-        """Return the input that stands for ``value``."""
+        """Return the input that represents ``value``."""
         read = self.backward.read
         first = len(self.graph.inputs) - len(read)
         if value in read:

@@ -65,7 +65,7 @@ def _joins_after(reader: Node, append: Node, loop: Node) -> bool:
 
 
 def _joins_rows(cat: Node, append: Node) -> bool:
-    """Return whether what is appended gets a dimension of one element before, and ``cat`` joins along that."""
+    """Return whether the appended tensor is unsqueezed first, and ``cat`` concatenates along the new dimension."""
     row = append.inputs[1].node
     dim = constant_int(cat.inputs[1])
     return row.kind == "aten::unsqueeze" and dim is not None and constant_int(row.inputs[1]) == dim

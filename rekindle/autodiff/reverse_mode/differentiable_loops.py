@@ -21,7 +21,7 @@ _CHANGE_ATTRIBUTES: Final = (
 
 
 def hoist_attribute_reads(graph: Graph) -> bool:
-    """Have loops read attributes of what is known before them only once; returns whether anything changed."""
+    """Hoist attribute reads of objects defined before a loop out of it; returns whether the graph has changed."""
     if any(node.kind in _CHANGE_ATTRIBUTES for node in graph.all_nodes()):
         return False
     changed = False

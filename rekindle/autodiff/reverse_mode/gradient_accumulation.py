@@ -44,7 +44,7 @@ _INVARIANT: Final = {
     _SELECTED: (1, 2),
     _EMBEDDED: (2, 3, 4, 5),
 }
-"""The kinds of what iterations add, with the arguments that must be the same in all iterations."""
+"""The kinds of the summands of iterations, with the arguments that must be the same in all iterations."""
 MAX_ELEMENTS: Final = 1 << 17
 """Number of elements of gradients that are collected before they are used: products of so many rows are efficient, and
 take little memory."""
@@ -144,7 +144,7 @@ class _Batch:
     gradient: Value
     terms: list[_Term]
     lists: dict[Value, Value] = field(default_factory=dict)
-    """The lists of what iterations collect, by that."""
+    """The lists that collect values of iterations, by the collected value."""
 
     def run(self) -> None:
         graph, block = self.loop.graph, self.loop.blocks[0]
@@ -185,7 +185,7 @@ class _Batch:
                 use.user.replace_input(use.offset, total)
 
     def _is_enough(self, graph: Graph) -> Value:
-        """Insert the test of whether enough gradients have been collected."""
+        """Insert a test whether enough gradients have been collected to process them."""
         count = graph.insert("aten::len", [self.lists[self.gradient]])
         elements = graph.insert("aten::mul", [graph.insert("aten::numel", [self.gradient]), count])
         return graph.insert("aten::ge", [elements, MAX_ELEMENTS])

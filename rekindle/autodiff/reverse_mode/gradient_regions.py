@@ -77,7 +77,7 @@ def gradient_type(type: Type) -> Type:
 
 
 def joined_gradient_type(a: Type | None, b: Type | None) -> Type | None:
-    """Return the type of a gradient that is an ``a`` on one way and a ``b`` on another; None stands for none at all."""
+    """Return the join of the types of a gradient on two paths; None represents the absence of a gradient."""
     if a is None or b is None:
         known = a or b
         return None if known is None else optional(_plain(known))
@@ -112,7 +112,7 @@ def constant(graph: Graph, value: object, type: Type | None = None) -> Value:
 
 @dataclass(slots=True, eq=False)
 class GradientRegions:
-    """The places of one block of a backward graph, and what is done with gradients there."""
+    """The regions of the blocks of a backward graph, and the operations on gradients in them."""
 
     graph: Graph
     root: GradientRegion
@@ -143,7 +143,7 @@ class GradientRegions:
         return value
 
     def unwrap_in_region(self, value: Value) -> Value:
-        """Return ``value`` where it is there: itself, or what it is in a region of its own."""
+        """Return ``value`` unwrapped from Optional, in a region that runs only if it exists."""
         if not isinstance(value.type, OptionalType):
             return value
         found = self.opened.get(value)

@@ -57,9 +57,9 @@ class BackwardContext:
     active: set[Value]
     graph: Graph = field(default_factory=Graph)
     residuals: dict[Value, Value] = field(default_factory=dict)
-    """Backward values, by the forward value that they stand for."""
+    """Backward values, by the forward value that they represent."""
     control_values: dict[Value, Value] = field(default_factory=dict)
-    """The same for what decides which blocks run."""
+    """Backward values of the conditions and trip counts that control which blocks run, by their forward value."""
     read: list[Value] = field(default_factory=list)
     scopes: dict[Block, BlockBackward] = field(default_factory=dict)
     """By the block of the forward graph that a scope goes back through."""

@@ -24,8 +24,8 @@ from rekindle.ir.types import DictType, ListType, OptionalType, TensorType, Tupl
 
 @dataclass(slots=True, eq=False)
 class TapeEntry:
-    """A node, or what stands for one: ``values`` are its arguments, results and what its forward keeps, by name;
-    ``blocks`` the steps of its blocks."""
+    """A node, or its replacement: ``values`` are its arguments, results and residuals, by name; ``blocks`` the entries
+    of its blocks."""
 
     node: Node | None
     formula: Formula | None
@@ -105,13 +105,13 @@ def _write_out(node: Node, formula: Formula, part: FormulaFunction) -> Node:
 
 
 def _keep_type(output: Value, result: Value) -> None:
-    """Write into ``result``, which replaces ``output``, what is known of that: loops and branches rely on it."""
+    """Copy the type of ``output`` to ``result``, which replaces it: loops and branches rely on it."""
     if not result.type.is_subtype_of(output.type):
         result.set_type(output.type)
 
 
 def _insert(node: Node, formula: Formula, part: FormulaFunction) -> list[Value]:
-    """Insert ``part`` before ``node``; returns what it returns."""
+    """Insert ``part`` before ``node``; returns the results of ``part``."""
     graph = node.graph
     arguments = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
     with graph.inserting_before(node):
@@ -246,7 +246,7 @@ _RESULTS_WITHOUT_GRADIENT: Final = {
     "aten::linalg_lu": ("P",),
     "aten::lu_unpack": ("P",),
 }
-"""Of operators without a formula: the tensors that PyTorch's autograd sees no gradient of."""
+"""For operators without a formula: the results that have no gradient in PyTorch's autograd."""
 
 
 def _differentiable_outputs(step: TapeEntry) -> list[Value]:
@@ -284,8 +284,7 @@ def may_be_identity_dropout(node: Node) -> bool:
 
 
 def _dropping(node: Node) -> tuple[list[Any], list[bool | None]]:
-    """Return the rates at which a node drops elements, and whether it is to do so at all; None for what is not
-    known."""
+    """Return the rates at which a node drops elements, and whether it is in training mode; None for unknown values."""
     schema = node.schema
     if schema is None:
         return [], []

@@ -1,4 +1,4 @@
-"""Calls of functions and methods that are not inlined: recursion, what a ``try`` runs, and context managers."""
+"""Calls of functions and methods that are not inlined: recursion, bodies of ``try``, and context managers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _has_no_effect(manager: Value) -> bool:
 
 @emits("prim::Enter")
 def enter_context(w: ProgramWriter, node: Node) -> None:
-    """Call ``__enter__``. Errors of what follows call ``__exit__``, up to the ``prim::Exit``."""
+    """Emit a call of ``__enter__``. An error up to the matching ``prim::Exit`` calls ``__exit__``."""
     if _has_no_effect(node.input):
         w.define(node.output, "null")
         return

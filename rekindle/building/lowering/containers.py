@@ -25,7 +25,7 @@ def element_of(value: Value) -> Type:
 
 
 def same(w: ProgramWriter, node: Node) -> None:
-    """Define the result of an operator that returns what it writes to."""
+    """Define the result of an operator that returns the argument that it writes to."""
     if node.outputs:
         w.define_borrowed(node.output, w.name(node.inputs[0]))
 

@@ -117,7 +117,7 @@ def cast(w: ProgramWriter, node: Node) -> None:
 
 
 def _unboxed(w: ProgramWriter, register: str, given: Type, wanted: Type) -> str:
-    """Return a value as one of a narrower type."""
+    """Return a value converted to a narrower type."""
     have, want = descriptor_of(given), descriptor_of(wanted)
     if have[0] in "ifb" or want[0] not in "ifb":
         return w.converted(register, given, wanted)

@@ -60,7 +60,7 @@ class Attributes:
 
 @dataclass(slots=True)
 class ModuleValue:
-    """A module that a value of a graph is, and the names that lead to it."""
+    """The module that a value of a graph refers to, and its path."""
 
     module: torch.nn.Module
     path: str
@@ -100,6 +100,6 @@ class LibraryParts:
     definitions: list[str] = field(default_factory=list)
     """The functions that are written so far."""
     functions: dict[Hashable, str] = field(default_factory=dict)
-    """The names of the functions that are called, each by what it is and by the modules that it is called with."""
+    """The names of called functions, by the function and the modules that it is called with."""
     uses_torch: set[str] = field(default_factory=set)
     """The operators that are left to PyTorch."""

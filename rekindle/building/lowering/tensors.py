@@ -291,7 +291,7 @@ def arange(w: ProgramWriter, node: Node) -> None:
 
 
 def checks_of(type: Type) -> tuple[int, int]:
-    """Return the dtype and the rank that a tensor argument has to have; -1 of what is not known."""
+    """Return the required dtype and rank of a tensor argument; -1 if unknown."""
     if not isinstance(type, TensorType):
         return -1, -1
     dtype = -1 if type.dtype is None else scalar_type(type.dtype)

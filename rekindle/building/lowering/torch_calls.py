@@ -1,4 +1,4 @@
-"""Calls of PyTorch's operators, for what the library has no code of its own for."""
+"""Calls of PyTorch's operators, for operators that the library does not implement itself."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ _KINDS: Final = {"i": Kind.INT, "f": Kind.FLOAT, "b": Kind.BOOL}
 
 
 def _number_as_tensor(w: ProgramWriter, node: Node, value: Value) -> str:
-    """Return the slot of a new tensor that stands for a number beside the first tensor of a node."""
+    """Return the slot of a new tensor for a number that is an operand next to the first tensor of a node."""
     like = next(each for each in node.inputs if isinstance(each.type, TensorType))
     letter = descriptor_of(value.type)
     slot = w.owned_slot()

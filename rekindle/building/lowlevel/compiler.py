@@ -152,7 +152,7 @@ class LowLevelModule:
 
 
 def compile_functions(functions: Iterable[Callable[..., Any]], module: LowLevelModule | None = None) -> LowLevelModule:
-    """Translate ``functions`` and what they call."""
+    """Translate ``functions`` and the functions that they call."""
     module = LowLevelModule() if module is None else module
     for each in functions:
         module.add(each)
@@ -417,7 +417,7 @@ class _FunctionCompiler:
                 raise self.fail(node, "no constant of the low-level language")
 
     def _resolve(self, node: ast.expr) -> Any:
-        """Return the global that a dotted name stands for; None where it begins with a variable."""
+        """Return the global that a dotted name refers to; None if its first component is a local variable."""
         match node:
             case ast.Name(id=name):
                 if name in self.locals:
@@ -503,7 +503,7 @@ class _FunctionCompiler:
         return Operand(joined, bool)
 
     def _merged(self, type: Any, compute: Callable[[str], None]) -> Operand:
-        """Run ``compute`` with a new slot, and return what it stored there."""
+        """Run ``compute`` with a new slot, and return the value that it stored there."""
         self.count += 1
         slot = f"%merge{self.count}"
         kind = register_type(type)

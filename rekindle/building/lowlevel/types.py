@@ -112,7 +112,7 @@ def c(text: str) -> Array[Byte]:
 
 
 def exchange(array: Array[int], index: int, value: int) -> int:
-    """Write an element atomically, and return what it was."""
+    """Write an element atomically, and return its previous value."""
     not_python()
 
 

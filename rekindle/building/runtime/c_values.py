@@ -438,7 +438,7 @@ def begin_items(value: CValue, kind: int, count: int, items: int) -> None:
 
 @native
 def free_c_value(value: CValue) -> None:
-    """Free what a result holds."""
+    """Free the contents of a result."""
     kind = value.kind
     if kind == CKind.STRING:
         free(view(Address, value.payload))

@@ -64,7 +64,7 @@ def after(descriptor: Array[Byte]) -> Array[Byte]:
 
 @native
 def descriptor_of_kind(kind: int) -> Array[Byte]:
-    """Return the descriptor of what is in a box."""
+    """Return the descriptor of the value in a box."""
     if kind == Kind.INT:
         return c("i")
     if kind == Kind.FLOAT:

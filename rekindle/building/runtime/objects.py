@@ -121,7 +121,7 @@ class Tensor(Object):
     dtype: int
     rank: int
     handle: Address
-    """The same tensor as an object of PyTorch, once there was a need of one."""
+    """The tensor as an object of PyTorch, created on demand."""
 
 
 class Context(Struct):

@@ -1,4 +1,4 @@
-"""Order and fold lists."""
+"""Sorting and reducing lists."""
 
 from __future__ import annotations
 

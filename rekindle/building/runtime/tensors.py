@@ -339,7 +339,7 @@ def float_at(dtype: int, place: Address) -> float:
 
 @native
 def half_value(bits: int) -> float:
-    """Return the number that the bits of an IEEE half float stand for."""
+    """Return the number represented by the bits of an IEEE half float."""
     sign = (bits >> 15) & 1
     exponent = (bits >> 10) & 31
     fraction = bits & 1023

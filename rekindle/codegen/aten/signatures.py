@@ -105,7 +105,7 @@ def _return(result: Argument, schema: FunctionSchema, parameters: Sequence[str])
 
 
 def _spelling(argument: Argument) -> str:
-    """Return the type as the schema spells it, without alias annotations and sizes."""
+    """Return the type as written in the schema, without alias annotations and sizes."""
     return argument.spelling or str(argument.type)
 
 

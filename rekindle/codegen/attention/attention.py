@@ -29,13 +29,13 @@ _LINE: Final = 64
 _GRAIN: Final = 1 << 18
 """Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
-"""Of how many sizes and strides what a call needs is kept."""
+"""The maximum number of combinations of sizes and strides whose call data is cached."""
 
 
 @cache
 def _function(target: Target) -> TaskFunction | None:
-    """Return the function, whose arguments are query, key, value, mask or 0, output and workspace; None where this
-    platform lacks what it calls."""
+    """Return the function, whose arguments are query, key, value, mask or 0, output and workspace; None if this
+    platform lacks a function that it calls."""
     return task_function(NAME, module_text(target), 6, target, None)
 
 

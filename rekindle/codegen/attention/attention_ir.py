@@ -40,14 +40,14 @@ class AttentionWord(IntEnum):
     """Null, where there is none. It is added to the scores."""
     OUTPUT = 4
     WORKSPACE = 5
-    """Of all threads."""
+    """The workspace of all threads."""
     HEADS = 6
     GROUP = 7
     """Number of heads that share their keys and values."""
     QUERIES = 8
     KEYS = 9
     DIMENSIONS = 10
-    """Of a query and a key."""
+    """The number of elements of a query and of a key."""
     VALUE_DIMENSIONS = 11
     SCALE = 12
     """The bits of a float."""
@@ -82,7 +82,7 @@ class AttentionWord(IntEnum):
     FACTORS = 37
     """One over the sum of each row."""
     WORKSPACE_BYTES = 38
-    """Of a thread."""
+    """The size of the workspace of one thread, in bytes."""
 
 
 def module_text(target: Target) -> str:

@@ -23,13 +23,13 @@ _MAX_STRIDE: Final = 4
 
 @cache
 def _function(shape: RowShape, target: Target) -> TaskFunction | None:
-    """Return the function, whose arguments are the image, the residual or 0, and the output; None where this platform
-    lacks what it calls."""
+    """Return the function, whose arguments are the image, the residual or 0, and the output; None if this platform
+    lacks a function that it calls."""
     return task_function(shape.name(), module_text(target, shape), 3, target, None)
 
 
 def applies(weight: Tensor, geometry: Geometry) -> bool:
-    """Return whether each channel is convolved for itself, by a kernel of a size that there are functions for."""
+    """Return whether the convolution is depthwise, with a kernel size for which there are functions."""
     return (
         weight.shape[1] == 1
         and weight.shape[0] == geometry.groups > 1

@@ -27,7 +27,7 @@ _CHUNK: Final = range(32, 193)
 GRAIN: Final = 1 << 19
 """Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
-"""Of how many sizes of images what a call needs is kept."""
+"""The maximum number of image sizes whose call data is cached."""
 _MAX_LAUNCHED_PARTS: Final = 64
 """Native code has the words of all parts on its stack."""
 _TILE_OVERHEAD: Final = 0.5
@@ -40,7 +40,7 @@ _LAST: Final = torch.channels_last
 @cache
 def _function(kind: str, rows: int, target: Target) -> TaskFunction | None:
     """Return the function of a kind of convolution, whose arguments are the image, the residual or 0, and the output;
-    None where this platform lacks what it calls."""
+    None if this platform lacks a function that it calls."""
     return task_function(function_name(kind, rows), module_text(target, kind, rows), 3, target, None)
 
 

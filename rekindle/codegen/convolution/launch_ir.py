@@ -31,9 +31,9 @@ class LaunchParameter(IntEnum):
     PARTS = 0
     MAX_THREADS = 1
     WORKSPACE = 2
-    """Of one thread."""
+    """The size of the workspace of one thread."""
     PADDED = 3
-    """Of the image with zeros around it, a multiple of ``ALIGNMENT``; 0 where it is not needed."""
+    """The size of the zero-padded image, a multiple of ``ALIGNMENT``; 0 if no padding is needed."""
     IMAGES = 4
     ROWS = 5
     ROW = 6

@@ -33,7 +33,7 @@ from rekindle.ir.scalar_types import number_of
 from rekindle.ops.registration.declare import implements_for_node, int_attribute
 
 HAS_ONEDNN: Final = bool(torch.backends.mkldnn.is_available()) and hasattr(torch._C._nn, "mkldnn_reorder_conv2d_weight")
-"""Whether this build of PyTorch has oneDNN with what is needed here."""
+"""Whether this build of PyTorch has oneDNN with the required operators."""
 
 _LAST: Final = torch.channels_last
 
@@ -74,7 +74,8 @@ class _Convolution:
         """Whether the addend has no later use."""
         self.is_in_place = bool(int_attribute(node, "is_in_place", 0))
         self._selected: tuple[Tensor | None, Selection | None] = None, None
-        """The weight that was packed, and what it was packed for: one value, which threads may read at any time."""
+        """The packed weight, and the selection that it was packed for: one value, so that threads may read it at any
+        time."""
 
     def run(self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None = None) -> Tensor:
         """Return the convolution of ``input``, with ``other`` added before the activation."""

@@ -14,9 +14,9 @@ from rekindle.codegen.llvm.target import Target
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskFunction:
-    """``call`` takes the addresses of words and arguments, and the number of threads. ``launch`` is the address of the
-    function of :mod:`rekindle.codegen.convolution.launch_ir`; None where there is none. ``code`` is what both are a
-    part of."""
+    """``call`` takes the addresses of words and arguments, and the number of threads. ``launch`` is the address of
+    the function of :mod:`rekindle.codegen.convolution.launch_ir`, or None. ``code`` is the machine code that
+    contains both."""
 
     call: Callable[..., Any]
     launch: int | None
@@ -24,8 +24,8 @@ class TaskFunction:
 
 
 def task_function(name: str, text: str, arguments: int, target: Target, result: str | None) -> TaskFunction | None:
-    """Compile ``@name(ptr words, ptr argument…, i64 threads)``, which returns ``result``, of a module; None where this
-    platform lacks what it calls."""
+    """Compile ``@name(ptr words, ptr argument…, i64 threads)``, which returns ``result``, of a module; None if this
+    platform lacks a function that it calls."""
     entry = wrapper_ir(name, [*["ptr"] * (1 + arguments), "i64"], result, without_gil=True)
     try:
         code = compile_module(with_declarations(text + entry), target=target)

@@ -24,7 +24,7 @@ LONGEST_SUM: Final = 64
 """Number of products accumulated before the sum is added to memory: errors remain about as small as those of direct
 kernels."""
 MIN_CHANNELS: Final = 16
-"""With fewer, the transforms take longer than what they save."""
+"""With fewer channels, the transforms cost more than they save."""
 _MAX_WEIGHTS: Final = 1 << 17
 """With more weights, the transformed ones, nearly twice as large, do not fit into a cache."""
 _WORKSPACE: Final = 1 << 20
@@ -34,7 +34,7 @@ _MIN_TILES: Final = 16
 _GRAIN: Final = 1 << 19
 """Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
-"""Of how many sizes of images what a call needs is kept."""
+"""The maximum number of image sizes whose call data is cached."""
 _LAST: Final = torch.channels_last
 _LINE: Final = 64
 """Bytes of a line of the cache."""
@@ -43,7 +43,7 @@ _LINE: Final = 64
 @cache
 def _function(target: Target) -> TaskFunction | None:
     """Return the function, whose arguments are the image, the residual or 0, the output and the workspace, and which
-    returns 1 if a result is not finite; None where this platform lacks what it calls."""
+    returns 1 if a result is not finite; None if this platform lacks a function that it calls."""
     return task_function(NAME, module_text(target), 4, target, "i64")
 
 

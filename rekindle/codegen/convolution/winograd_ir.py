@@ -38,7 +38,7 @@ class WinogradWord(IntEnum):
     """Null, where nothing is added."""
     OUTPUT = 2
     WORKSPACE = 3
-    """Of all threads."""
+    """The workspace of all threads."""
     NOT_FINITE = 4
     """Becomes 1 if a result is not finite."""
     WEIGHTS = 5
@@ -75,7 +75,7 @@ class WinogradWord(IntEnum):
     UNREAD = 27
     """Where results outside the image are written to, in the workspace of a thread."""
     WORKSPACE_BYTES = 28
-    """Of a thread."""
+    """The size of the workspace of one thread, in bytes."""
     BLOCKS = 29
     """Blocks of channels of the result."""
     ACTIVATION = 30

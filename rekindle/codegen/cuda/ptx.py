@@ -85,8 +85,8 @@ def _link(module: Any, libdevice: Path, called: frozenset[str], context: Any) ->
 
 @cache
 def _part_of(libdevice: Path, called: frozenset[str]) -> bytes:
-    """Return the functions that are ``called`` of a library, and what they need, as bitcode: all of it takes LLVM
-    long."""
+    """Return the ``called`` functions of a library and their dependencies as bitcode: compiling the whole library takes
+    LLVM too long."""
     library = llvm().parse_bitcode(libdevice.read_bytes(), llvm().create_context())
     for function in library.functions:
         if not function.is_declaration and function.name not in called:

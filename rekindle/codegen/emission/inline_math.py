@@ -15,22 +15,22 @@ from rekindle.codegen.loop_ir.scalar_types import F32
 
 # The polynomials nearest to these functions by relative error, the constant term first.
 _EXP: Final = (0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.008368716575205326, 0.001381459878757596)
-"""Of ``(exp(r) - 1 - r) / r²``, between ``-ln 2 / 2`` and ``ln 2 / 2``."""
+"""Coefficients of a polynomial for ``(exp(r) - 1 - r) / r²``, between ``-ln 2 / 2`` and ``ln 2 / 2``."""
 _TANH: Final = (
     *(-0.3333333134651184, 0.13333214819431305, -0.053947947919368744),
     *(0.02170751430094242, -0.008194983936846256, 0.002159721218049526),
 )
-"""Of ``(tanh(x) / x - 1) / x²`` in ``x²``, up to 0.62."""
+"""Coefficients of a polynomial for ``(tanh(x) / x - 1) / x²`` in ``x²``, up to 0.62."""
 _ERF: Final = (
     *(0.12837916612625122, -0.37612631916999817, 0.11283686757087708, -0.02685893513262272),
     *(0.005199895706027746, -0.0008129910565912724, 8.316413732245564e-05),
 )
-"""Of ``erf(x) / x - 1`` in ``x²``, up to 0.93."""
+"""Coefficients of a polynomial for ``erf(x) / x - 1`` in ``x²``, up to 0.93."""
 _LOG_ERFC: Final = (
     *(-0.00019567387062124908, -1.1276756525039673, -0.6371822357177734, -0.10393160581588745),
     *(0.022226925939321518, -0.0030432187486439943, 0.00019593736215028912),
 )
-"""Of ``log(1 - erf(x))``, between 0.92 and 4."""
+"""Coefficients of a polynomial for ``log(1 - erf(x))``, between 0.92 and 4."""
 
 _ROUNDING: Final = 1.5 * 2.0**23
 """Added to a number below 2^22, this pushes its fraction out, and leaves it as an integer in the lowest bits."""

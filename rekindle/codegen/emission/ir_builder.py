@@ -16,7 +16,7 @@ class ModuleBuilder:
     """Functions of the mathematical library, by symbol."""
     declarations: dict[str, str] = field(default_factory=dict)
     most_threads: dict[str, int] = field(default_factory=dict)
-    """Of the functions of a GPU: how many threads a block has at most."""
+    """For functions of a GPU: the maximum number of threads of a block."""
     is_for_gpu: bool = False
     """Whether the machine is a GPU: it rounds to bfloat16 itself, and has maxima of floats that a NaN wins."""
 

@@ -96,7 +96,7 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
 
 
 def weight(nest: LoopNest) -> int:
-    """About how many simple operations one element costs."""
+    """Return the approximate cost of one element in simple operations."""
     kinds = [each.kind for each in expressions_of(nest)]
     return sum(1 if kind in _SIMPLE else 4 if kind in ("div", "sqrt") else 16 for kind in kinds)
 

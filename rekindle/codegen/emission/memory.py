@@ -76,7 +76,7 @@ class MemoryAccess:
     def look_up(
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
-        """Return the same with an index for each lane."""
+        """Return the elements at one index per lane."""
         f, lanes, access = self.f, self.lanes, self.nest.accesses[number]
         if lanes == 1:
             return self.look_up_one(number, start, at, mask, index, size, step, status)

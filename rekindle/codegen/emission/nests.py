@@ -124,7 +124,7 @@ class NestWriter:
         self.define(f"nest{self.number}", RANGE)
 
     def define(self, name: str, parameters: str) -> None:
-        """Add what was written to the module."""
+        """Add the written function to the module."""
         self.f.emit("ret void")
         head = f"define internal void @{name}({parameters}) noinline {{"
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
@@ -252,7 +252,7 @@ class NestWriter:
         return f.emit_value(f"add <{lanes} x i64> <{count}>, {spread(f, start, 'i64', lanes)}")
 
     def store_last(self, bases: Bases, known: Known) -> None:
-        """Store what is one element for a row."""
+        """Store the results with one element per row."""
         f, lanes = self.f, self.lanes
         values = self.expressions(bases, "0", None, known)
         for store in self.nest.last:
@@ -344,7 +344,7 @@ class NestWriter:
         return leaf
 
     def write_what_stays(self, phase: Phase, known: Known, bases: Bases, at: str, mask: str | None) -> None:
-        """Compute in front of a phase what is the same for all of its elements."""
+        """Compute the values that are invariant in a phase before it."""
         values = self.expressions(bases, at, mask, known)
         for part in parts_of(phase):
             if part.kind != "constant" and part not in known and not self.dependence.varies(part):

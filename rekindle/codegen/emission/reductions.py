@@ -161,7 +161,7 @@ class ReductionWriter:
         return spread(self.f, value, element_type(scalar), self.lanes)
 
     def take_stored(self, slots: str, first: int) -> None:
-        """Fold in what was stored; for single elements."""
+        """Fold the stored partial results into the accumulators of single elements."""
         given = tuple(
             load_one(self.f, scalar, self._slot(slots, number)) for number, scalar in enumerate(self.scalars, first)
         )

@@ -27,7 +27,7 @@ class Scan:
 
     @property
     def type(self) -> str:
-        """Of what is held."""
+        """The LLVM type of the held value."""
         return held_type(self.expression, self.lanes, self.across)
 
     def begin(self) -> None:

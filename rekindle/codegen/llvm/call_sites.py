@@ -38,7 +38,7 @@ SCALAR_CLASSES: Final[dict[type, int]] = {int: 0, float: 1, bool: 2}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fixed:
-    """An input that is always the same object: what was prepared from it serves no other one."""
+    """An input that is always the same object: the launch is valid for this object only."""
 
     value: object
 
@@ -192,7 +192,7 @@ def _code() -> NativeCode:
 
 
 def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
-    """Return the structure that native code reads, and what it points to."""
+    """Return the structure that native code reads, and the objects that it points to."""
     numbers = list(launch.parameters)
     for _, sizes, strides in launch.outputs:
         numbers += (*sizes, *strides)

@@ -60,7 +60,7 @@ def wrapper_ir(name: str, parameters: Sequence[str], result: str | None, *, with
 
 
 def with_declarations(text: str) -> str:
-    """Return a module of ``text`` and the declarations of what it uses of CPython."""
+    """Return ``text`` as a module, with declarations of the functions of CPython that it uses."""
     mentioned = dict.fromkeys(re.findall(r"@(_?Py\w+)", text))
     needed = [DECLARATIONS[name] for name in mentioned if name in DECLARATIONS and DECLARATIONS[name] not in text]
     return "\n".join([*needed, text])
@@ -90,7 +90,7 @@ def function_at(address: int, name: str, self: object, owner: object) -> Callabl
 
 def capsule_of(content: object) -> object:
     """Return an object that native code takes as ``self``: ``PyCapsule_GetPointer(self, NULL)`` is the address of
-    ``content``, which the caller has to keep alive. A structure or an array of ctypes stands for what it holds."""
+    ``content``, which the caller must keep alive. A ctypes structure or array is passed by the address of its data."""
     make = ctypes.pythonapi.PyCapsule_New
     make.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
     make.restype = ctypes.py_object
@@ -115,7 +115,8 @@ def _word(address: int) -> int:
 
 
 class _Owner(str):
-    """The name of a module, which CPython keeps with a function; it has ``kept``, what the function needs."""
+    """The name of a module, to which CPython keeps a reference in a function; its ``kept`` keeps the objects that the
+    function needs alive."""
 
     kept: object
 

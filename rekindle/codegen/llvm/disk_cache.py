@@ -92,7 +92,7 @@ class DiskCache:
         return True
 
     def discard(self, key: bytes) -> None:
-        """Forget what was stored under ``key``."""
+        """Remove the entry of ``key``."""
         _remove(self._path(key))
 
     # ------------------------------------------------------------------------------------------------------- the folder
@@ -130,7 +130,8 @@ class DiskCache:
                 self._size = self._shrink()
 
     def _shrink(self) -> int:
-        """Remove what was not used for longest until a quarter is free, if there is too much. Returns what is left."""
+        """Remove the least recently used entries until a quarter of the limit is free, if the limit is exceeded. Return
+        the remaining size."""
         files = sorted(self._files())
         total = sum(size for _, size, _ in files)
         if total <= self.limit:

@@ -43,6 +43,6 @@ def llvm() -> Any:
 
 @cache
 def versions() -> str:
-    """Return the versions of LLVM and of what connects it with Python."""
+    """Return the versions of LLVM and of its Python bindings."""
     of_llvm = ".".join(map(str, llvm().llvm_version_info))
     return f"LLVM {of_llvm}, llvmlite {importlib.import_module('llvmlite').__version__}"

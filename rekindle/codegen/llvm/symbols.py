@@ -33,7 +33,8 @@ def find(name: str) -> int | None:
 
 @cache
 def _libraries() -> tuple[ctypes.CDLL, ...]:
-    """CPython first: extension modules are linked against what is in the process already."""
+    """Return the libraries to search, CPython first: extension modules are linked against the libraries of the
+    process."""
     found: list[ctypes.CDLL] = [ctypes.pythonapi]
     if os.name == "posix":
         found.append(ctypes.CDLL(None))

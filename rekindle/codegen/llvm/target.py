@@ -36,7 +36,7 @@ class Target:
     """Whether code may call the functions of PyTorch's libraries, SLEEF's among them."""
 
     def without_libraries(self) -> Target:
-        """Return the same processor, for code that calls none of them."""
+        """Return the same processor, for code that calls no libraries."""
         return replace(self, has_libraries=False)
 
     def has(self, feature: str) -> bool:

@@ -243,8 +243,8 @@ declare void @PyEval_RestoreThread(ptr)
 
 
 def tensor_reading_text(objects: TensorObjects) -> str:
-    """Functions for a module: ``is_plain``, ``read_tensor``, ``read_scalar``, ``new_handle`` and others, and what they
-    declare of CPython."""
+    """Return functions for a module: ``is_plain``, ``read_tensor``, ``read_scalar``, ``new_handle`` and others, with
+    the declarations of CPython that they need."""
     declarations = []
     for name, type in FUNCTIONS.items():
         result, _, parameters = type.partition(" ")

@@ -1,4 +1,4 @@
-"""Making expressions: equal ones become one, and what is constant is computed at once."""
+"""Construction of expressions, with hash-consing and constant folding."""
 
 from __future__ import annotations
 

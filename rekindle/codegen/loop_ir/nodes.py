@@ -69,9 +69,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Reduction of an expression: ``sum``, ``product``, ``maximum``, ``minimum``, ``any``, ``all``, or
-    ``argmaximum`` and ``argminimum``, which return the index of the first such element. ``result`` is the expression
-    that stands for the result, which has the type of ``value``, or is an i64."""
+    """Reduction of an expression: ``sum``, ``product``, ``maximum``, ``minimum``, ``any``, ``all``, or ``argmaximum``
+    and ``argminimum``, which return the index of the first such element. ``result`` is the expression of the result,
+    which has the type of ``value``, or is an i64."""
 
     kind: str
     value: Expression
@@ -150,8 +150,8 @@ class MatmulNest:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Nests that run one after the other. ``arguments`` are the types of what is passed by value: i64 or f64. The
-    buffers after those of the outputs are ``temporaries``, which live as long as the call."""
+    """Nests that run in order. ``arguments`` are the types of the arguments passed by value: i64 or f64. The buffers
+    after those of the outputs are ``temporaries``, allocated for the duration of the call."""
 
     inputs: tuple[ScalarType, ...]
     outputs: tuple[ScalarType, ...]

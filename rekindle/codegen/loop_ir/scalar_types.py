@@ -10,7 +10,7 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """An element type: its name in texts, its size in memory, what it holds."""
+    """An element type: its name in the text form, its size in memory, its kind."""
 
     name: str
     size: int

@@ -265,7 +265,8 @@ def absolute_as_float(w: RegionWriter, a: str) -> str:
 
 
 def _compare_mixed(predicate: str, overload: str) -> Emitter:
-    """Python compares an int and a float as the numbers that they are, without rounding."""
+    """Return the emitter of a comparison of an int and a float, which is exact, as in Python, without rounding the
+    int."""
     if overload == "int_float":
         return lambda w, a, b: w.emit(f"fcmp {predicate} double {exactly_double(w, a)}, {b}")
     return lambda w, a, b: w.emit(f"fcmp {predicate} double {a}, {exactly_double(w, b)}")

@@ -135,7 +135,7 @@ def has_cast(node: Node) -> bool:
 
 
 def cast(w: RegionWriter, node: Node) -> None:
-    """``prim::unchecked_cast``; leaves the region where the value is not of the type that it is claimed to be of."""
+    """Emit ``prim::unchecked_cast``, which leaves the region if the value does not have the type of the cast."""
     kind = known_kind(node.output)
     if kind not in _REALS:
         w.bind(node.output, w.registers(node.input, kind))

@@ -1,6 +1,5 @@
-"""Regions share the functions that are written once and for all: one module has them, made once in a process or found
-on disk. The modules of regions declare what they call of it, and have copies of the small ones that become a part of
-whatever calls them.
+"""The functions that all regions share: one module, compiled once in a process or loaded from disk. The modules of
+regions declare the functions that they call, and contain copies of the small ones, which are inlined.
 """
 
 from __future__ import annotations

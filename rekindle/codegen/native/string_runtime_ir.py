@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 STRING_KIND: Final = 6
-"""The kind of a list that stands for a string."""
+"""The kind of a list that represents a string."""
 
 _TEXT: Final = """
 declare i64 @PyUnicode_GetLength(ptr)

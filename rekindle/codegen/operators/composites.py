@@ -151,7 +151,8 @@ def rms_norm(
 
 
 def _check_state(input: Tensor, state: Tensor, w_hh: Tensor) -> None:
-    """Reject a state that is not one row for each of the input, as long as those of ``w_hh``: PyTorch raises."""
+    """Raise ``Unsupported`` unless the state has one row for each row of the input, of the length of those of ``w_hh``;
+    PyTorch then raises its own error."""
     if state.layout.sizes != (input.layout.sizes[0], w_hh.layout.sizes[-1]):
         raise Unsupported("a state of another size than the cell's")
 

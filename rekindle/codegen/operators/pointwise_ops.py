@@ -20,7 +20,7 @@ class ResultDtype(Enum):
     COMMON = "common"
     """The one that all operands promote to; it is computed with."""
     FLOAT = "float"
-    """The same, but integers become the default dtype first."""
+    """The promoted dtype, with integers converted to the default dtype first."""
     TRUTH = "truth"
     """Bool; it is computed with what all operands promote to."""
     SELF = "self"
@@ -62,7 +62,7 @@ class PointwiseOp:
     optional: frozenset[str] = frozenset()
     """Operands that may be None in some calls, which run operator by operator."""
     weight: int = 1
-    """About how many simple operations it costs."""
+    """The approximate cost, in simple operations."""
 
 
 RULES: Final[dict[str, PointwiseOp]] = {}

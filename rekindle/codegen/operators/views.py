@@ -197,8 +197,8 @@ def broadcast(sizes: Ints, wanted: Ints) -> AffineMap:
 
 
 def grouping(rank: int, inner: int) -> AffineMap:
-    """Return a value of ``rank`` dimensions, of which dimension 1 becomes two: groups of ``inner``, and what is in
-    one."""
+    """Return a map of ``rank`` dimensions that splits dimension 1 in two: groups of size ``inner``, and the index
+    within a group."""
     places = [(0, _unit(rank + 1, dim + (dim > 1))) for dim in range(rank)]
     places[1] = (0, tuple(inner if dim == 1 else int(dim == 2) for dim in range(rank + 1)))
     return tuple(places)

@@ -119,7 +119,7 @@ def aten_handler_name(stack: int, doubles: int, result: str) -> str:
 
 
 def _aten(stack: int, doubles: int, result: str) -> str:
-    """Call the function that is operand 0; what it returns, if that is a word, is in RESULT."""
+    """Emit a call of the function that is operand 0; a result of one word is in RESULT."""
     lines = ["  %function = pointer 0"]
     arguments = []
     for number in range(REGISTER_WORDS + stack):

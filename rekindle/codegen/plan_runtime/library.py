@@ -91,8 +91,7 @@ _SUPPORT: Final = (
 
 
 def library_text() -> str | None:
-    """Return the module; None where this build of PyTorch, of Python, or this processor is none that it is written
-    for."""
+    """Return the module; None if it does not support this build of PyTorch or Python, or this processor."""
     objects, class_offset = tensor_objects(), object_class_offset()
     if objects is None or class_offset is None or sys.platform != "linux" or platform.machine() != "x86_64":
         return None

@@ -57,7 +57,7 @@ class EntryCall:
         return [argument.name for argument in self.record.schema.arguments[0 if self.owner is None else 1 :]]
 
     def bound(self, root: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Return the arguments of the function, the module that it is a method of among them."""
+        """Return the arguments of the function, including the module if it is a method."""
         schema = self.record.schema
         given = list(args) if self.owner is None else [root, *args]
         for argument in schema.arguments[len(given) :]:

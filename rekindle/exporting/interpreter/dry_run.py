@@ -52,7 +52,7 @@ class DryRun:
     read_leaves: dict[LeafKey, Any] = field(default_factory=dict)
     written: dict[LeafKey, Tensor] = field(default_factory=dict)
     differentiable_writes: set[LeafKey] = field(default_factory=set)
-    """Those of the leaves written to that a gradient flows into."""
+    """The written leaves into which a gradient flows."""
     raised: ProgramRaises | None = None
     memory: set[int] = field(default_factory=set)
     """The memory that it wrote to, stand-ins included."""
@@ -79,7 +79,7 @@ def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
 
 
 def surrogate(leaf: Any) -> Any:
-    """Return a tensor of the same kind with memory of its own; a symbol stands for itself."""
+    """Return a tensor of the same kind with its own memory; a symbol is returned unchanged."""
     if not isinstance(leaf, Tensor):
         return leaf
     new = leaf.clone()
@@ -146,7 +146,7 @@ class Operands:
 
     @classmethod
     def of(cls, template: JoinedState, rehearsals: Sequence[DryRun]) -> Operands:
-        """Return what the paths read, write and return."""
+        """Return the reads, writes and results of the paths."""
         found = cls()
         for rehearsal in rehearsals:
             found.leaves.update(rehearsal.read_leaves)

@@ -49,8 +49,8 @@ class TensorMeta:
 
 
 class NeedsExample(Exception):
-    """The export has to begin again, and to know what the program does with the example. ``decided`` is a branch or a
-    loop that has to go as it does there, and why."""
+    """The export must restart with the values of the example. ``decided`` is a branch or a loop that must follow the
+    path of the example, and the reason."""
 
     def __init__(self, problem: ExportProblem, decided: ExecutionPoint | None = None) -> None:
         self.problem = problem

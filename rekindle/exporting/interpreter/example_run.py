@@ -32,7 +32,7 @@ _SILENT: Final = frozenset({"prim::Print", "archive::Print", "aten::warn", "aten
 
 
 class _LongEnough(Exception):
-    """As much is known of the example as will be."""
+    """The example has been run as far as needed."""
 
 
 def run_example(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Example:

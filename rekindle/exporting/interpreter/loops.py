@@ -62,7 +62,7 @@ from rekindle.ir.control_flow import MAX_TRIP_COUNT, LoopView
 from rekindle.ir.graph import Node, Value
 
 MAX_FIXPOINT_ROUNDS: Final = 8
-"""So often a body is rehearsed to find out what it changes."""
+"""The maximum number of dry runs of a body to determine the state that it changes."""
 
 MAX_SPECULATIVE_UNROLL: Final = 16
 """Loops of at most this many iterations are unrolled, even if whether they exit early is data-dependent."""
@@ -198,7 +198,7 @@ class _Loop:
     """Values of the slots before the first iteration."""
     operands: Operands
     limit: Any
-    """The most iterations that there are; None where there is no such number."""
+    """The maximum number of iterations; None if it is unbounded."""
     capacity: Any
     """Maximum number of elements that the iterations append; None if it is unknown before the loop."""
 

@@ -207,7 +207,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.call(frame, node, record.graph, arguments, step_of(record, manager, node))
 
     def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """Return the outputs of any other node."""
+        """Return the outputs of an operator node that has no special case."""
         kind = node.kind
         if kind == "prim::GetAttr":
             return (self.attribute(frame, node, args[0]),)

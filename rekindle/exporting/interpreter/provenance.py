@@ -42,7 +42,7 @@ class ProvenanceTable:
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def enter(self, steps: tuple[CallFrame, ...], node: Node) -> None:
-        """Mark what is recorded from now on as coming from ``node``."""
+        """Attribute the nodes recorded from now on to ``node``."""
         key = (id(steps), id(node))
         number = self._numbers.get(key)
         if number is None:

@@ -36,7 +36,7 @@ from rekindle.exporting.interpreter.values import (
 
 
 class JoinError(Exception):
-    """Two values that no slot can hold, or of which two copies of what follows are better."""
+    """Two values cannot be joined in one slot, or it is better to duplicate the code after the branch."""
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class ExistingContainer:
 
 @dataclass(slots=True)
 class NewContainer:
-    """A container that both made: what it is like, and what stands for each of its parts."""
+    """A container that both paths created: its kind, and the joined value of each of its parts."""
 
     like: Any
     parts: list[Any] = field(default_factory=list)

@@ -67,11 +67,11 @@ class Frame:
     caller: Activation | None = None
     iteration: int = 0
     path: CallPath | None = ()
-    """The calls and iterations that led here; None within an iteration that stands for all."""
+    """The calls and iterations on the path to this state; None within an iteration that represents all."""
 
 
 def execution_point(frame: Frame, node: Node) -> ExecutionPoint | None:
-    """When ``node`` is reached; None within an iteration that stands for all."""
+    """Return the execution point of ``node``; None within an iteration that represents all."""
     return None if frame.path is None else (frame.path, id(node))
 
 
@@ -248,8 +248,8 @@ class SymbolicInterpreter:
         self.frames.append(new)
 
     def fresh(self, frames: list[Frame], copier: StateCopier, kept: Sequence[Any]) -> SymbolicInterpreter:
-        """Another machine of the same session, for frames that ``copier`` has copied. ``kept`` are the originals of
-        what it has to keep."""
+        """Return another interpreter of the same session, for frames that ``copier`` has copied. ``kept`` are the
+        originals of the objects that it must keep alive."""
         constants = {key: copier.copy(tensor) for key, tensor in self.constants.items()}
         return type(self)(self.session, frames, constants, [copier.copy(value) for value in kept])
 
@@ -365,5 +365,5 @@ def _collect(value: Any, found: dict[int, Any]) -> None:
 
 
 def forget_uses() -> None:
-    """Drop what is known of nodes: programs change between exports."""
+    """Clear the cached facts about nodes: programs change between exports."""
     _USED.clear()

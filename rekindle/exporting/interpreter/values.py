@@ -39,8 +39,7 @@ class UnbackedScalar:
     kind: NumberKind
     tensor: Tensor
     limit: Any = None
-    """For an int that is not negative: what it is less than, or -1 where nothing is known. For rows that a loop
-    still adds to: -2."""
+    """For a non-negative int: an exclusive upper bound, or -1 if unknown. For rows that a loop still appends to: -2."""
     symbol: Callable[[], Any] | None = None
     """Computes the number from those of others, where it is a sum of them or the like, so that PyTorch knows how
     sizes that depend on it are related. None where it is read off the tensor."""
@@ -113,7 +112,7 @@ def leaf_key(value: Any) -> LeafKey | None:
 
 
 def key_of(leaf: Any) -> LeafKey:
-    """:func:`leaf_key` of what is known to be a leaf."""
+    """Return :func:`leaf_key` of a value known to be a leaf."""
     key = leaf_key(leaf)
     assert key is not None
     return key
@@ -133,7 +132,7 @@ def kind_of(value: Any) -> NumberKind | None:
 
 
 def is_rows(value: Any) -> bool:
-    """Return whether an element of a list stands for any number of elements."""
+    """Return whether an element of a list represents any number of elements."""
     return isinstance(value, UnbackedScalar) and value.kind == "rows"
 
 

@@ -1,1 +1,1 @@
-"""Numbers that only the exported program knows: their arithmetic, and tensors that stand for them."""
+"""Data-dependent numbers of exported programs: their arithmetic, and their representation as tensors."""

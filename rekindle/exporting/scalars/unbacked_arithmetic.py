@@ -112,7 +112,7 @@ def _operand(value: Any, common: str) -> Any:
 
 
 def _divisor(value: Any) -> Any:
-    """Return the divisor: the exported program asserts that it is not zero before it divides."""
+    """Return the divisor, after adding an assertion to the exported program that it is not zero."""
     if not isinstance(value, Tensor):
         if is_known(value):
             if value == 0:

@@ -34,14 +34,14 @@ class GenericFunction:
     definition: Def
     resolver: Resolver
     qualified_name: str = ""
-    """Its name in programs, where it has one besides the one that it is called by."""
+    """Its qualified name in programs, if that differs from the name in the call."""
     declared_types: Mapping[str, TypeOrError] = field(default_factory=dict)
     """Types of parameters from annotations that the source alone does not determine."""
     result: TypeOrError | None = None
     is_local: bool = False
     """Whether it is defined within another function."""
     library_name: str = ""
-    """Of a function of :mod:`rekindle.frontend.python.library`, its name there."""
+    """For a function of :mod:`rekindle.frontend.python.library`, its name there."""
     records: dict[Hashable, GraphFunction] = field(default_factory=dict)
     """Compiled functions, by the keys of their arguments."""
 
@@ -120,7 +120,8 @@ class GenericFunction:
         return None if found == ANY and is_wrapper else found
 
     def call_compiled(self, range: SourceRange, graph: Graph, names: Mapping[str, SugaredValue]) -> SugaredValue:
-        """Call what is compiled for ``names``: the sugared values of those that the function does not assign itself."""
+        """Call the function compiled for ``names``: the sugared values of the names that the function does not assign
+        itself."""
         given = [(name, value.flatten(range, graph)) for name, value in names.items()]
         key = tuple((name, parts.key) for name, parts in given)
         record = self.records.get(key)

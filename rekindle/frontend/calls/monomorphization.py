@@ -26,7 +26,7 @@ finish: Final = LayerHook[Callable[[Graph], None]]("rekindle.program.sources.def
 """Brings a graph that was just emitted into the form in which programs keep it."""
 
 free_name: Final = LayerHook[Callable[[str], str]]("rekindle.program.sources.definition", lambda name: name)
-"""A qualified name that nothing has, for a function called so."""
+"""Returns an unused qualified name for a function with the given name."""
 
 
 @dataclass(slots=True)

@@ -189,8 +189,7 @@ def _fitted(
 def fitted_to(
     graph: Graph, declared: Sequence[Argument], args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> tuple[list[NamedValue], list[NamedValue]]:
-    """Return the arguments of a call with those converted that Python's functions take and what is ``declared`` does
-    not."""
+    """Return the arguments of a call, converted where Python's functions accept a type that ``declared`` does not."""
     places = [item for item in declared if not item.kwarg_only]
     by_name = {item.name: item for item in declared}
     positional = [_fit(graph, item, place) for item, place in zip(args, places, strict=False)]

@@ -1,4 +1,4 @@
-"""``collections.Counter``: a dict of counts, in which what was not counted counts 0."""
+"""``collections.Counter``: a dict of counts, in which a missing key has the count 0."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def count(
 
 
 def forgets_missing(emitter: Emitter, type: Type) -> bool:
-    """Return whether ``del`` of what is not there does nothing."""
+    """Return whether ``del`` of a missing key has no effect."""
     return isinstance(type, DictType) and type.python == "Counter"
 
 

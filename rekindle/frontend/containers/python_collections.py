@@ -145,7 +145,8 @@ def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _made_by(emitter: Emitter, factory: SugaredValue) -> Type | None:
-    """Return the type of what the factory of a defaultdict makes, where that is its zero; None for other factories."""
+    """Return the type of the values that the factory of a defaultdict creates, if they are zero of their type; None for
+    other factories."""
     if isinstance(factory, MagicMethod):
         factory = factory.base
     if isinstance(factory, Cast) and has_empty(factory.type):

@@ -417,7 +417,7 @@ _BUILTIN_CONTAINERS: Final = {"dict": dict, "set": set, "frozenset": frozenset}
 
 
 def _is_function(emitter: Emitter, classes: Expr) -> bool:
-    """Return whether functions are instances of what ``classes`` names."""
+    """Return whether functions are instances of one of ``classes``."""
     if classes.tree.kind == TupleLiteral.KIND:
         return any(_is_function(emitter, item) for item in TupleLiteral(classes.tree).items)
     cls = _class_without_type(emitter, classes)
@@ -523,7 +523,7 @@ def compares(expr: Expr) -> bool:
 
 
 def is_chain(tree: Tree) -> bool:
-    """Return whether ``tree`` is what the parsers make of ``a < b < c``."""
+    """Return whether ``tree`` is the parsed form of ``a < b < c``."""
     if tree.kind != "and":
         return False
     before, last = tree.subtree(0), tree.subtree(1)

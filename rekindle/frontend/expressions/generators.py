@@ -68,8 +68,8 @@ def _loops(range: SourceRange, generators: Sequence[Comprehension], body: list[S
 def flattened(
     generators: Sequence[Comprehension], generator_of: Callable[[Expr], GeneratorExpr | None]
 ) -> list[Comprehension]:
-    """Return the generators of a comprehension, with those of the generator expressions that it goes over in their
-    place."""
+    """Return the generators of a comprehension, with generator expressions that it iterates over replaced by their own
+    generators."""
     found: list[Comprehension] = []
     for generator in generators:
         within = generator_of(generator.iterable)

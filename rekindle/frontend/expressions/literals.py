@@ -100,7 +100,7 @@ def emit_item(emitter: Emitter, item: Expr, hint: Type | None) -> None:
 
 
 def is_open_ended(emitter: Emitter, item: Expr) -> bool:
-    """Return whether an item of a literal stands for elements whose number is known only when the program runs."""
+    """Return whether an item of a literal represents a data-dependent number of elements."""
     found = emitter.starred.get(id(item.tree))
     if found is None or item.tree.kind != Starred.KIND:
         return False

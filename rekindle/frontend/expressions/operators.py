@@ -85,8 +85,8 @@ def _among_members(emitter: Emitter, item: Value, container: Value, range: Sourc
 
 
 def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:
-    """Return the operands of a concatenation, which makes a new list, or of a comparison, as lists of what the elements
-    of both join to."""
+    """Return the operands of a concatenation, which creates a new list, or of a comparison, as lists of the join of
+    both element types."""
     if not isinstance(lhs.type, ListType) or not isinstance(rhs.type, ListType) or lhs.type == rhs.type:
         return lhs, rhs
     element = join_values(lhs.type.element, rhs.type.element)
@@ -155,7 +155,7 @@ def _kinds(value: Value) -> frozenset[str]:
 
 
 def give_empty_literals_types(one: Value, other: Value) -> None:
-    """Type ``[]`` and ``{}`` as the list or dict that they are compared with."""
+    """Type ``[]`` and ``{}`` as the type of the list or dict that they are compared with."""
     for literal, beside in ((one, other), (other, one)):
         is_empty = literal.node.kind in _NEW and not literal.node.inputs and not literal.has_uses
         if is_empty and literal.type.kind == beside.type.kind:

@@ -128,7 +128,7 @@ def call_builtin(emitter: Emitter, kind: str, range: SourceRange, *values: Value
 
 
 def join_types(emitter: Emitter, range: SourceRange, true: Value, false: Value, hint: Type | None = None) -> Type:
-    """Return the type of what two branches compute."""
+    """Return the join of the types of two branches."""
     found = unify(unshaped(true.type), unshaped(false.type), hint=hint)
     if found is None:
         raise TypeMismatchError(

@@ -54,7 +54,7 @@ _SCALARS = (INT, FLOAT, COMPLEX, BOOL, NUMBER)
 
 @dataclass(slots=True)
 class _Index:
-    """One index of a tensor's subscript and the dimension that it applies to; no value stands for a slice."""
+    """One index of a tensor's subscript and the dimension that it applies to; a slice has no value."""
 
     expr: Expr
     dim: int

@@ -29,7 +29,7 @@ _INDICES: Final = ListType(optional(TENSOR))
 
 @dataclass(slots=True)
 class IndexedTensor:
-    """A view of a Tensor, and the Tensors that index its dimensions; None stands for a whole dimension."""
+    """A view of a Tensor, and the Tensors that index its dimensions; None represents a whole dimension."""
 
     view: Value
     is_alone: bool

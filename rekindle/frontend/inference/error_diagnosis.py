@@ -136,8 +136,8 @@ def _works(emitter: Emitter, types: dict[str, Type], retry: Callable[[], object]
 
 @contextmanager
 def _trying(emitter: Emitter) -> Iterator[None]:
-    """Discard what the emitter learns within the ``with`` block. Its nodes remain, in a graph that is discarded
-    anyway."""
+    """Discard the state of the emitter that changes within the ``with`` block. Its nodes remain, in a graph that is
+    discarded."""
     saved, emitter.diagnostics = emitter.diagnostics, Diagnostics()
     try:
         with keeping_if(emitter, lambda: False):
@@ -148,7 +148,7 @@ def _trying(emitter: Emitter) -> Iterator[None]:
 
 @contextmanager
 def keeping_if(emitter: Emitter, is_good: Callable[[], bool]) -> Iterator[None]:
-    """Keep what the emitter learns within the ``with`` block if it ``is_good`` at the end."""
+    """Keep the changes of the emitter's state within the ``with`` block if it ``is_good`` at the end."""
     place, returns = emitter.place, emitter.returns
     frames: list[EnvironmentFrame] = []
     frame: EnvironmentFrame | None = place.frame

@@ -75,7 +75,7 @@ class RestartEmission(BaseException):
 
 @dataclass(slots=True)
 class FirstAssignment:
-    """The statement that has assigned a variable first, and what it assigns."""
+    """The first assignment of a variable, and the assigned expression."""
 
     statement: Tree
     kind: str
@@ -84,11 +84,11 @@ class FirstAssignment:
     holds_empty: bool = False
     """Whether it is a list or dict of empty lists: ``{"loss": []}``."""
     attribute: Expr | None = None
-    """Where the variable is another name of what is in an attribute, ``self.history``."""
+    """The attribute of which the variable is an alias, ``self.history``."""
     function: GraphFunction | None = None
-    """Where it is what a function has returned, the function."""
+    """The function whose result the variable is."""
     maker: tuple[str, Type] | None = None
-    """Of a Counter or a defaultdict of numbers, what Python calls it, and the type of the values that it makes."""
+    """For a Counter or a defaultdict of numbers, its name in Python, and the type of its default values."""
     others: tuple[FirstAssignment, ...] = ()
     """How other branches begin the same variable: what its uses show holds of those, too."""
 
@@ -118,7 +118,8 @@ class TypeEvidence:
     """Variables of which it matters whether the body of a ``try`` has assigned them before it raised, by the
     statement."""
     carried: dict[tuple[int, str], Type] = field(default_factory=dict)
-    """Of loops, the variables that an iteration reads before it assigns them: what the ones before it have assigned."""
+    """For loops, the variables that an iteration reads before it assigns them: the types assigned by earlier
+    iterations."""
 
     rewritten: dict[int, tuple[Tree, Stmt]] = field(default_factory=dict)
     """Statements that are emitted as others, by the identity of their trees, with these: what is learned of the others
@@ -250,7 +251,7 @@ _MAKERS: Final = {
     "OrderedDict": DICT,
     "Counter": DICT,
 }
-"""Calls that make empty containers, and what kind."""
+"""Calls that create empty containers, with the kind of container."""
 
 _ASSUMED: Final[dict[str, Type]] = {
     LIST: ListType(TENSOR),
@@ -432,7 +433,7 @@ def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expecte
 
 
 def _merged(known: Type, shown: Type) -> Type | None:
-    """Return the type of what uses have shown to be a ``known`` and a ``shown``."""
+    """Return the join of two types inferred from uses; None if there is none."""
     found = unify(known, shown)
     if found is None or (number_members(known) is not None and number_members(shown) is not None):
         return join_contents(known, shown) or found

@@ -377,7 +377,7 @@ def _formatted(emitter: Emitter, range: SourceRange, *given: Value) -> Value:
 
 
 def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``bool(x)`` of what may be None, which is false, or of one of several types."""
+    """Emit ``bool(x)`` of a value that may be None, which is false, or have one of several types."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -388,7 +388,7 @@ def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``len(x)`` of what may be None, which an operator would take for one thing."""
+    """Emit ``len(x)`` of a value that may be None or have one of several types."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -413,7 +413,7 @@ def _repr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | No
 
 
 def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``print(…, sep=…)`` prints one string; the line end is what the operator adds."""
+    """Emit ``print(…, sep=…)``, which prints one string; the operator adds the line end."""
     if not call.attributes:
         return None
     options: dict[str, Expr] = {item.name.name: item.value for item in call.attributes}

@@ -1,4 +1,5 @@
-"""The text of what Python has another class for than the IR: tuples of any length, ``torch.Size``, dtypes, layouts."""
+"""Text of values whose class in Python differs from their type in the IR: tuples of any length, ``torch.Size``, dtypes,
+layouts."""
 
 from __future__ import annotations
 

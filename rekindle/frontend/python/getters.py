@@ -1,5 +1,5 @@
-"""``operator.itemgetter``, ``attrgetter`` and ``methodcaller``, and ``functools.cmp_to_key``: functions of what they
-are made with."""
+"""``operator.itemgetter``, ``attrgetter`` and ``methodcaller``, and ``functools.cmp_to_key``: functions with captured
+arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of what takes functions: ``map``, ``filter``, ``sorted(key=…)``, ``functools.partial`` and ``reduce`` …"""
+"""Calls of higher-order functions: ``map``, ``filter``, ``sorted(key=…)``, ``functools.partial`` and ``reduce`` …"""
 
 from __future__ import annotations
 

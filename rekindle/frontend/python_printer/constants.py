@@ -19,7 +19,7 @@ Spelling = Callable[[Type], str]
 """How a type is written."""
 
 _LITERAL_FLOATS_END = 1e10
-"""From here on graphs spell a whole float without a dot."""
+"""The absolute value from which graphs print an integral float without a dot."""
 
 
 class ConstantTable:

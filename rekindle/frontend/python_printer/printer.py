@@ -67,7 +67,8 @@ class PythonPrinter:
 
     @property
     def ranges(self) -> list[tuple[int, SourceRange]]:
-        """From which offset on (in characters of the text) it stands for which place in the author's source."""
+        """The offsets (in characters of the text) at which the location in the author's source changes, with the
+        location."""
         return self._out.ranges
 
     @property
@@ -180,8 +181,8 @@ class PythonPrinter:
 
 
 def _as_declared(value: object, type: Type, size: int | None = None) -> object:
-    """Return a default as the type of its parameter has it, which is how readers of archives take it: ``0.`` where a
-    float is declared, ``[0, 0]`` where one number stands for a list of two, the number of a layout."""
+    """Return a default converted to the type of its parameter, as readers of archives require: ``0.`` for a float,
+    ``[0, 0]`` for a number that represents a list of two, the number of a layout."""
     type = without_none(type)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""Text that knows which place in the author's source each part of it stands for."""
+"""Text whose parts have locations in the author's source."""
 
 from __future__ import annotations
 

@@ -99,8 +99,7 @@ class Environment:
         return self.frame
 
     def push_hiding(self, names: Iterable[str], *, is_function: bool) -> EnvironmentFrame:
-        """Return a frame within which ``names`` are variables of their own. ``is_function``: Python runs what is within
-        as a function."""
+        """Return a frame in which ``names`` are new variables. ``is_function``: Python runs the block as a function."""
         frame = self.push(self.block)
         frame.is_function = is_function
         self._hidden_count += 1

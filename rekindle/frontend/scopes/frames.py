@@ -1,4 +1,4 @@
-"""Frames: what is known of the names of one block."""
+"""Frames: the bindings and properties of the names of one block."""
 
 from __future__ import annotations
 
@@ -42,19 +42,20 @@ class EnvironmentFrame:
     partial: dict[str, Partial] = field(default_factory=dict)
     """Variables that only some of the paths to this place have assigned."""
     is_function: bool = False
-    """Whether the frame is that of a function within the one that is being compiled, or of what Python runs as one."""
+    """Whether the frame is that of a function nested in the one being compiled, or of a block that Python runs as a
+    function."""
     prefix: str | None = None
     """How the variables begin that are the frame's own."""
     origins: dict[str, FirstAssignment] = field(default_factory=dict)
     """Variables whose first assignment, here, does not determine their types."""
     allows_any_type: bool = False
-    """Whether variables from outside may become anything: what the block is was not understood."""
+    """Whether variables from outside may have any type afterwards, because the block could not be compiled."""
     known_none: set[str] = field(default_factory=set)
     """Variables that are None here, though their types are wider."""
     annotated: dict[str, Type] = field(default_factory=dict)
     """The variables that the program annotates here, by the types that they are declared with."""
     loop: tuple[int, int] | None = None
-    """Of the body of a loop, where the loop is in its source."""
+    """For the body of a loop, the location of the loop in its source."""
     hidden: dict[str, str] = field(default_factory=dict)
     """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
@@ -113,7 +114,7 @@ class EnvironmentFrame:
 
     @property
     def is_loop_body(self) -> bool:
-        """Whether the frame is that of a loop's body: what it assigns is there when the body runs again."""
+        """Return whether the frame is that of a loop's body: the next iteration reads its assignments."""
         owner = self.block.owning_node
         same = self.parent is not None and self.parent.block is self.block
         return owner is not None and owner.kind == "prim::Loop" and not same

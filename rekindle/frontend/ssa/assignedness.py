@@ -119,7 +119,7 @@ def _store(graph: Graph, name: str, value: Value) -> Node:
 
 
 def _set_flags(block: Block, names: set[str]) -> None:
-    """Let each assignment to one of ``names`` set its flag, and remove what is done to the flags of others."""
+    """Set the flag of a name in ``names`` at each of its assignments, and remove the updates of other flags."""
     graph = block.graph
     true: Value | None = None
     for node in list(block.nodes):

@@ -18,7 +18,7 @@ from typing import Final
 from rekindle.ir.graph import Block, Graph, Node, Value
 
 CLOSURES: Final = ("prim::fork", "prim::awaitable", "prim::Try")
-"""The kinds of nodes that run a graph of their own: later, or to catch what it raises."""
+"""The kinds of nodes that run a separate graph: later, or to catch its errors."""
 
 _REPEATABLE: Final = ("prim::Constant", "prim::Uninitialized")
 """Kinds of nodes that may be copied into another graph."""

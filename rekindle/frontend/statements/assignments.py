@@ -163,7 +163,7 @@ def _assign_first(emitter: Emitter, origin: FirstAssignment, target: Expr, value
 
 
 def _assign_side_by_side(emitter: Emitter, targets: Sequence[Expr], values: Sequence[Expr]) -> None:
-    """``xs, n = [], 0``: each variable learns from its uses what it holds, as if it stood alone."""
+    """Emit ``xs, n = [], 0``: the type of each variable is inferred from its uses, as for separate assignments."""
     found: list[tuple[Expr, Expr, FirstAssignment | None, Type | None, SugaredValue]] = []
     for target, value in zip(targets, values, strict=True):
         origin = origin_of_value(value.tree, value)
@@ -199,7 +199,7 @@ def _remember(emitter: Emitter, origin: FirstAssignment, target: Expr) -> None:
 
 
 def _remember_alias(emitter: Emitter, target: Expr, value: Expr) -> None:
-    """``b = a``: what is put into the list or dict of one is put into that of the other."""
+    """Record the alias of ``b = a``: an element inserted into the list or dict of one is an element of the other."""
     origin = emitter.environment.origin_of(value)
     if value.tree.kind == Select.KIND and Select(value.tree).value.tree.kind == Var.KIND:
         origin = FirstAssignment(value.tree, ATTRIBUTE, attribute=value)

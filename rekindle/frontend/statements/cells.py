@@ -1,4 +1,4 @@
-"""The body of a ``try``: what it assigns goes to lists of one element, which its handlers read."""
+"""The body of a ``try``: its assignments write to lists of one element, which its handlers read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from rekindle.ir.types import BOOL, ListType, Type, unify
 
 @dataclass(slots=True)
 class VariableCell:
-    """A list of one element: what a variable is, wherever control leaves the body of a ``try``."""
+    """A list of one element that holds the value of a variable at whichever point control leaves the body of a
+    ``try``."""
 
     made: Node
     type: Type
@@ -57,7 +58,7 @@ class TryBody:
     loop: LoopKind
     """The enclosing loop, which its jumps leave or continue."""
     cells: dict[str, VariableCell] = field(default_factory=dict)
-    """Those of variables from around it, and of others that are there at its end."""
+    """The cells of the variables from outside of the body, and of others that are defined at its end."""
     returned: VariableCell | None = None
     jumps: list[str] = field(default_factory=list)
     new: dict[str, Type] = field(default_factory=dict)

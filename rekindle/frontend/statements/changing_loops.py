@@ -49,7 +49,7 @@ def library_of_keys(type: Type) -> str:
 
 
 def underlying_dict(value: Value) -> Value | None:
-    """Return the dict of whose keys, values or items a loop goes over the list ``value``; None for other lists."""
+    """Return the dict if a loop iterates over the list ``value`` of its keys, values or items; None for other lists."""
     if _name(value.node) not in _VIEWS:
         return None
     container, *_ = value.node.inputs

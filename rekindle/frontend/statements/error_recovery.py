@@ -78,7 +78,8 @@ def tries_that_assign(statement: Stmt) -> dict[str, frozenset[int]]:
 
 
 def walk_scope(tree: Tree) -> Iterator[Tree]:
-    """``tree`` and all below it, parents first; of functions within it the definition alone, without what is in it."""
+    """Yield ``tree`` and all its descendants, parents first; of nested functions only the definition, without the
+    body."""
     stack = [tree]
     while stack:
         tree = stack.pop()

@@ -108,8 +108,8 @@ def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("fi
 
 
 def _generator_apart(emitter: Emitter, expr: Expr, names: set[str]) -> GeneratorExpr | None:
-    """Return a generator that a comprehension goes over whose targets are called ``names``; None where it reads other
-    variables that are called so."""
+    """Return the generator that a comprehension with targets ``names`` iterates over; None if there is none, or if it
+    reads variables with these names after they are bound."""
     generator = generator_of(emitter, expr)
     return None if generator is None or names & names_read_late(generator) else generator
 

@@ -304,7 +304,8 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
 
 
 def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range: SourceRange) -> None:
-    """Record at the end of the body what it has assigned for the first time, and reassigned, including in its loops."""
+    """Record at the end of the body the variables that it has assigned for the first time or reassigned, including in
+    its loops."""
     assigned = {name: type for name in attempt.cells if (type := attempt.outer.find_type(name)) is not None}
     for name, type in (assigned | frame.types).items():
         if name in attempt.cells:
@@ -329,7 +330,7 @@ def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Bl
 
 
 def _restore(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
-    """Variables from around the body hold what it has assigned to them, wherever it was left."""
+    """Assign to variables from outside of the body the values that they had when control left it."""
     for name, cell in attempt.cells.items():
         if attempt.outer.find_type(name) is not None:
             _store(emitter, name, cell.read(emitter.graph, range), cell.type, range)

@@ -57,7 +57,7 @@ class SugaredValue:
         return type(self).__name__
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        """Return the value of the graph that this stands for."""
+        """Return the value of the graph that this represents."""
         raise UnsupportedError(f"{self.description} cannot be used as a value", range)
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
@@ -119,7 +119,7 @@ class SugaredValue:
 
     @property
     def is_passed_sugared(self) -> bool:
-        """Whether this is to reach a function as what it is, and not as a value."""
+        """Return whether this is passed to a function as a sugared value, and not as a value of the graph."""
         return self.accepts_sugared_args
 
     @property

@@ -141,7 +141,7 @@ class KeptCall(KeptIterator):
 _NOTHING: Final = SugaredValue()
 
 ITERATORS: Final = frozenset({"zip", "enumerate", "reversed", "iter"})
-"""Builtins whose results are used up by the first who goes over them."""
+"""Builtins whose results can be iterated over only once."""
 
 ITERTOOLS: Final = frozenset(
     {

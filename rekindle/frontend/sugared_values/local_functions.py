@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def definition_of_lambda(expr: Lambda) -> Def:
-    """Return a definition that does what the lambda does."""
+    """Return the lambda as a function definition."""
     range = expr.range
     body: list[Stmt] = [Return.create(expr.body.range, expr.body)]
     return Def.create(range, Ident.create(range, "_lambda"), expr.params, None, body)

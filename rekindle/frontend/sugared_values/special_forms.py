@@ -49,7 +49,7 @@ class SpecialForm(StaticValue):
 
 
 _ALTERNATIVES: Final = {"chain.from_iterable": "chain_from_iterable", "dict.fromkeys": "fromkeys"}
-"""Class methods that make what the class makes."""
+"""Alternative constructors, with the names of their special forms."""
 
 _MIRRORED: Final = {
     "__eq__": "__eq__",
@@ -292,7 +292,7 @@ class ClassOfCaught(StaticValue):
 
 
 class NewStyleString(SugaredValue):
-    """``"…".format``: the template and what is put into it."""
+    """``"…".format``: the template, to be called with the values to insert."""
 
     description = "the method 'format'"
 

@@ -1,4 +1,4 @@
-"""Sugared values that stand for values of the graph, and what their attributes and methods are."""
+"""Sugared values that represent values of the graph, with their attributes and methods."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class SimpleValue(SugaredValue):
         raise missing_attribute(range, type, name)
 
     def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
-        """Return the value without None, where programs check that it is not; ``error(message)`` is what they raise."""
+        """Return the value without None, if programs check that it is not None; the check raises ``error(message)``."""
         checks = graph.none_checks
         if checks is None or not checks.can_check(self.value):
             return None
@@ -120,7 +120,7 @@ class SimpleValue(SugaredValue):
 
     def _container(self, range: SourceRange, graph: Graph, message: str) -> SimpleValue | None:
         """Return the value without None and numbers, if programs check that it is neither. The checks raise TypeError
-        with ``message``, whose braces stand for the class of the value."""
+        with ``message``, in which braces are replaced by the class of the value."""
         checks = graph.none_checks
         found = None if checks is None else checks.container_in(self.value, range, message)
         return self._present(range, graph, message.format("NoneType")) if found is None else SimpleValue(found)
@@ -445,7 +445,8 @@ def _is_left_to_python(value: Value, type: ClassType, name: str) -> bool:
 PythonMethod = Callable[[Value, type, str], SugaredValue | None]
 
 python_method: Final = LayerHook[PythonMethod]("rekindle.scripting", lambda value, cls, name: None)
-"""A method that a Python class leaves to Python (``@ignore``), bound to an object; None where it has no such method."""
+"""Returns a method that a Python class leaves to Python (``@ignore``), bound to an object; None if it has no such
+method."""
 
 
 python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None
@@ -566,7 +567,7 @@ class SugaredTuple(SugaredValue):
 
 
 class BuiltinFunction(SugaredValue):
-    """An operator by its kind, with the self that it is a method of, if any, and what is tried first."""
+    """An operator by its kind, bound to ``self_value`` if it is a method. ``preferred`` overloads are tried first."""
 
     is_passed_sugared = True
 

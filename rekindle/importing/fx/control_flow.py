@@ -1,4 +1,4 @@
-"""Operators of higher order: branches, loops, and graphs that stand for themselves."""
+"""Higher-order operators: branches, loops, and graphs called like functions."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _while_loop(
 def _loop(
     reader: FxImporter, count: Value, condition: Value, carried: Sequence[Value]
 ) -> tuple[Node, Block, list[Value]]:
-    """Return a loop, its block, and the inputs of the block: the number of the turn, and what is carried."""
+    """Return a loop, its block, and the inputs of the block: the iteration number and the loop-carried values."""
     graph = reader.graph
     types = [value.type for value in carried]
     node = graph.create("prim::Loop", [count, condition, *carried], types=types, range=reader.range)

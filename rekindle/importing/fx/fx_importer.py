@@ -37,7 +37,7 @@ ImportedValue = Any
 """A :class:`Value`, a Python constant, a ``GraphModule``, or a list or tuple of such."""
 
 LOST: Final = object()
-"""The meaning of what could not be read."""
+"""The imported value of a node that could not be imported."""
 
 Handler = Callable[["FxImporter", fx.Node, Sequence[ImportedValue], Mapping[str, ImportedValue]], ImportedValue]
 """Importer of a call: it inserts nodes at the graph's insertion point, and returns the imported value of the call."""
@@ -80,7 +80,7 @@ class FxImporter:
     """The place of the node that is read."""
 
     def read(self, module: fx.GraphModule, inputs: Sequence[ImportedValue]) -> ImportedValue:
-        """Read the graph of ``module``, with ``inputs`` for its placeholders; returns what it returns."""
+        """Import the graph of ``module``, with ``inputs`` for its placeholders; returns its results."""
         env: dict[fx.Node, ImportedValue] = {}
         given = iter(inputs)
         result: ImportedValue = None
@@ -150,7 +150,7 @@ class FxImporter:
     # ------------------------------------------------------------------------------------------------- making nodes
 
     def value(self, imported: ImportedValue, type: Any = None) -> Value:
-        """Return the value that ``imported`` stands for; constants are inserted, lists and tuples made."""
+        """Return the IR value of ``imported``; constants are inserted, lists and tuples constructed."""
         if isinstance(imported, Value):
             return imported
         if isinstance(imported, (torch.SymInt, torch.SymBool, torch.SymFloat)):
@@ -168,7 +168,7 @@ class FxImporter:
 
 
 def as_list(result: ImportedValue) -> list[ImportedValue]:
-    """Return the results of a graph, of which one may stand for itself."""
+    """Return the results of a graph as a list; a single result may be returned without one."""
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 

@@ -202,7 +202,7 @@ def _offset(
 def _item(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a number out of a tensor; what kind of number the capture has found out."""
+    """Return a number read from a tensor, of the type that the capture has inferred."""
     known = node.meta.get("val")
     if isinstance(known, (bool, torch.SymBool)):
         return reader.insert("aten::Bool", args[0])

@@ -1,4 +1,4 @@
-"""Python's own functions in a graph of ``torch.fx``: what is computed with sizes and other symbols."""
+"""Python's own functions in a graph of ``torch.fx``: computations with sizes and other symbols."""
 
 from __future__ import annotations
 

@@ -214,7 +214,8 @@ class GraphWriter:
     # ------------------------------------------------------------------------------------------------------- constants
 
     def constant(self, value: object) -> Encoded:
-        """Encode the value of an attribute. A tuple names what it is; anything else stands for itself."""
+        """Encode the value of an attribute. A tuple begins with the kind of the value; other values are encoded
+        directly."""
         if type(value) in PLAIN:
             return value
         if isinstance(value, ConstantObject):

@@ -83,8 +83,8 @@ class _PresentItems(NamedValue):
 
 @dataclass(slots=True, frozen=True)
 class NoneCheckingCall:
-    """A call in which arguments may be checked not to be None, all of them under ``everywhere``: to find out what is
-    wrong."""
+    """A call whose arguments may be checked not to be None, all of them under ``everywhere``, to determine the cause of
+    an error."""
 
     name: str
     schema: FunctionSchema

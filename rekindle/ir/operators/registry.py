@@ -198,7 +198,7 @@ class OperatorRegistry:
         self._resolved.clear()
 
     def overloads(self, kind: str) -> Sequence[Operator]:
-        """Return the operators of a kind; none for what is not known."""
+        """Return the operators of a kind; none for an unknown kind."""
         found = self._resolved.get(kind)
         if found is None:
             provided = [operator for provider in self._providers for operator in provider(kind)]

@@ -56,7 +56,8 @@ def _list(graph: Graph, items: Sequence[Value], type: ListType, range: SourceRan
 
 
 def _from_either(graph: Graph, value: Value, size: int, wanted: ListType, range: SourceRange) -> Value:
-    """Emit the list that ``value`` stands for: test one member of its type, the others in the other branch."""
+    """Emit the list for a value that is a number, a tuple, a list or a Union of these: for a Union, test one member of
+    its type, and the others in the other branch."""
     if value.type == wanted.element:
         return _list(graph, [value] * size, wanted, range)
     if isinstance(value.type, TupleType):

@@ -87,7 +87,8 @@ class Argument:
 
 @dataclass(slots=True, frozen=True)
 class FunctionSchema:
-    """``name.overload(arguments) -> returns``. ``is_vararg`` and ``is_varret`` stand for ``...`` in either place."""
+    """``name.overload(arguments) -> returns``. ``is_vararg`` and ``is_varret`` represent ``...`` in the arguments and
+    the returns."""
 
     name: str
     overload: str = ""
@@ -162,7 +163,7 @@ def _format_argument(argument: Argument) -> str:
 
 
 def _annotate(type: Type, text: str, alias: AliasInfo | None, size: int | None) -> str:
-    """``text``, which spells ``type``, with annotation and size: ``Tensor(a!)?``, ``Tensor(a)[]``, ``int[2]``."""
+    """Return ``text``, the text of ``type``, with annotation and size: ``Tensor(a!)?``, ``Tensor(a)[]``, ``int[2]``."""
     if alias is None and size is None:
         return text
     if isinstance(type, OptionalType) and text.endswith("?"):

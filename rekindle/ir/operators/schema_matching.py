@@ -362,7 +362,7 @@ _NAMES_OF_FUNCTIONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "split_sizes": ("split_size_or_sections",),
     }
 }
-"""The same for functions that PyTorch wrote in Python with names of their own, by operator."""
+"""Parameter names of functions that PyTorch implements in Python with other names than the operator, by operator."""
 
 
 def _python_name(name: str, schema: FunctionSchema, given: Mapping[str | None, NamedValue]) -> str | None:
@@ -469,7 +469,8 @@ def _return_type(result: Argument, bindings: Bindings) -> Type:
 
 
 def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
-    """Return whether all further positional arguments may stand for the list that argument ``index`` takes."""
+    """Return whether all further positional arguments may be passed in place of the list that argument ``index``
+    takes."""
     formal = schema.arguments[index]
     last = index + 1 == len(schema.arguments) or schema.arguments[index + 1].kwarg_only
     return last and isinstance(formal.type, ListType) and not has_free_variables(formal.type) and formal.size is None

@@ -100,7 +100,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def read_number(text: str) -> int | float | complex:
-    """Return the number that a NUMBER token spells."""
+    """Return the value of a NUMBER token."""
     try:
         return int(text, 0)
     except ValueError:

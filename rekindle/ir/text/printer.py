@@ -220,7 +220,7 @@ def _format_fields(type: TupleType, verbosity: int) -> Iterable[str]:
 
 
 def format_constant(value: object, type: Type = ANY) -> str:
-    """Return a constant as graphs spell it. ``type`` says what an empty list or dict is a list or dict of."""
+    """Return a constant in the text form. ``type`` determines the element type of an empty list or dict."""
     if isinstance(value, enum.Enum):  # of which some are ints or strings as well
         return _format_other(value, type)
     if isinstance(value, bool) or value is None:
@@ -239,7 +239,7 @@ def format_constant(value: object, type: Type = ANY) -> str:
 
 
 def _container_type(value: object, type: Type) -> Type:
-    """Return the type of a list, a tuple or a dict: what is known of it, or what it holds."""
+    """Return the type of a list, a tuple or a dict: from ``type`` if known, or inferred from its elements."""
     if isinstance(type, OptionalType) and not isinstance(type.element, (UnionType, AnyType)):
         return type.element
     return (infer_type(value) or ANY) if isinstance(type, (OptionalType, UnionType, AnyType)) else type

@@ -109,7 +109,7 @@ def _result(text: str) -> Argument:
 
 
 _Default = tuple[object, str | None]
-"""The default of an argument, and its spelling if the value does not determine it."""
+"""The default of an argument, and its text if the value does not determine it."""
 
 
 class _SchemaReader:
@@ -322,4 +322,4 @@ _NAMED_NUMBERS: Final[dict[str, dict[str, int]]] = {
     "MemoryFormat": _MEMORY_FORMAT_NAMES,
     "int": {**_DTYPE_NAMES, **_LAYOUT_NAMES, **_MEMORY_FORMAT_NAMES, **_REDUCTION_NAMES},
 }
-"""Names of the defaults of an argument, by the spelling of its type."""
+"""Names of the defaults of an argument, by the text of its type."""

@@ -36,7 +36,7 @@ def format_tensor(tensor: torch.Tensor) -> str:
 
 
 def is_tensor_text(text: str) -> bool:
-    """Return whether ``text`` is how a tensor, or a list of tensors, is spelled."""
+    """Return whether ``text`` is the text form of a tensor, or of a list of tensors."""
     return text in (MANY_ELEMENTS, TENSOR_LIST) or bool(_ONE.match(text)) or bool(_WRITTEN_OUT.search(text))
 
 

@@ -215,7 +215,7 @@ class TypeReader:
     # ------------------------------------------------------------------------------------------- bases
 
     def _base(self) -> tuple[Type, str | None, AliasInfo | None]:
-        """Return a type up to its suffixes, its spelling where that says more, and the annotations within it."""
+        """Return a type up to its suffixes, its text if that is more specific, and the annotations within it."""
         lexer = self.lexer
         token = lexer.cur
         if token.kind == "(":

@@ -27,7 +27,7 @@ class Type:
         return ()
 
     def with_contained(self, contained: Sequence[Type]) -> Type:
-        """Return the same type made of other parts."""
+        """Return this type with other contained types."""
         assert not contained
         return self
 
@@ -36,8 +36,8 @@ class Type:
         return self is other or self == other or other.accepts(self)
 
     def accepts(self, other: Type) -> bool:
-        """Return whether this type admits ``other`` beyond being equal to it: the wide types (Any, Scalar, Optional …)
-        say so here.
+        """Return whether ``other`` is a proper subtype of this type: overridden by the wide types (Any, Scalar,
+        Optional …).
         """
         return False
 

@@ -196,7 +196,7 @@ def kept_type(cls: type) -> Type | None:
 
 
 def keep_type(cls: type, type: Type | None) -> None:
-    """Keep ``type`` with the Python class; with None forget what was kept."""
+    """Store ``type`` with the Python class; with None remove the stored type."""
     setattr(cls, _KEPT, type)
 
 

@@ -1,4 +1,4 @@
-"""Tensors, with what is known of them."""
+"""The Tensor type, with optional refinements."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DTYPE_NAMES: dict[torch.dtype, str] = {
         if hasattr(torch, name.lower())
     },
 }
-"""How the IR spells a dtype: ``Float(2, 3)``; ``FloatTensor`` where the number of dimensions is not known."""
+"""The names of dtypes in the text form: ``Float(2, 3)``; ``FloatTensor`` if the rank is unknown."""
 
 Sizes = tuple[int | None, ...]
 
@@ -78,17 +78,17 @@ class TensorType(Type):
 
     @property
     def is_refined(self) -> bool:
-        """Whether anything is known beyond that it is a tensor."""
+        """Whether the type has any refinement."""
         return self != TENSOR
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorType:
-        """Return all that is known of ``tensor``."""
+        """Return the fully refined type of ``tensor``."""
         strides = tuple(tensor.stride()) if tensor.layout is torch.strided else None
         return cls(tensor.dtype, tensor.device, tuple(tensor.shape), strides, tensor.requires_grad, False)
 
     def with_rank_only(self) -> TensorType:
-        """Return the same with sizes and strides forgotten, but for their number."""
+        """Return the type without sizes and strides, but with the rank."""
         sizes = None if self.sizes is None else (None,) * len(self.sizes)
         return replace(self, sizes=sizes, strides=None)
 

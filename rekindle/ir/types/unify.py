@@ -25,7 +25,7 @@ from rekindle.ir.types.tensor import TENSOR, TensorType
 
 
 def unshaped(type: Type) -> Type:
-    """Return ``type`` with all that was known of its tensors forgotten."""
+    """Return ``type`` without refinements of its Tensor types."""
     if isinstance(type, TensorType):
         return TENSOR
     if not type.contained:

@@ -13,7 +13,7 @@ from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ops.registration.declare import implements, implements_for_node
 
 TRIED: Final = "<tried>"
-"""The name, in tracebacks, of what ``try`` runs."""
+"""The name of the body of a ``try`` in tracebacks."""
 
 word_error: Final = LayerHook[Callable[[BaseException], None]]("rekindle.runtime.executor")
 """Replaces the text of an IndexError that was caught by Python's."""
@@ -68,7 +68,7 @@ def make_exception(message: str, name: str | None, arguments: tuple[Any, ...] | 
 
 @implements("prim::is_exception(Any exception, str[] classes) -> bool")
 def is_exception(exception: Any, classes: list[str]) -> bool:
-    """Return whether an exception is of one of the classes called so, or of one that inherits from one of them."""
+    """Return whether an exception is an instance of one of the classes with these names."""
     known = (exception_class(name) for name in classes)
     return any(cls is not None and isinstance(exception, cls) for cls in known)
 

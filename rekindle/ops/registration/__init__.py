@@ -1,1 +1,1 @@
-"""How operators are found and what is known of them: declarations beside PyTorch's dispatcher, aliasing, traits."""
+"""Lookup and properties of operators: declarations in addition to PyTorch's dispatcher, aliasing, traits."""

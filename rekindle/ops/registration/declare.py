@@ -93,7 +93,7 @@ def implements(
     nondeterministic: bool = False,
     may_alias_inputs: bool = False,
 ) -> Callable[[_F], _F]:
-    """:func:`declare` as a decorator of what runs the operators."""
+    """Return a decorator that calls :func:`declare` with the decorated implementation."""
 
     def decorate(operation: _F) -> _F:
         declare(

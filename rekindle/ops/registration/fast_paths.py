@@ -119,7 +119,7 @@ _OBJECTS: Final[dict[str, Mapping[int, object]]] = {
     spelling: {number: each for number, each in enumerate(objects) if each is not None}
     for spelling, objects in (("ScalarType", DTYPES), ("Layout", LAYOUTS), ("MemoryFormat", MEMORY_FORMATS))
 }
-"""Python's objects for the numbers of the IR, by the spelling of an argument's type."""
+"""Python's objects for the numbers of the IR, by the text of an argument's type."""
 
 
 def objects_of(argument: Argument) -> Mapping[int, object] | None:

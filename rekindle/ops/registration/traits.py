@@ -37,7 +37,7 @@ def kinds_with(trait: Trait) -> frozenset[str]:
 
 
 def queried_properties(kind: str) -> frozenset[Trait]:
-    """Return which properties of its operands decide what a property query returns; none for other operators."""
+    """Return the properties of operands on which the result of a property query depends; none for other operators."""
     return traits_of_kind(kind) & PROPERTY_QUERIES
 
 

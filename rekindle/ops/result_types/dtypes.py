@@ -136,8 +136,8 @@ def _dtype_of_number(kind: str | None, default: torch.dtype) -> torch.dtype | No
 
 
 def _complex_like(dtype: torch.dtype) -> torch.dtype | None:
-    """Return the complex dtype that stands for a floating dtype among operands: complex64 for bfloat16, except in
-    releases that have another for it."""
+    """Return the complex dtype to which a floating dtype promotes among complex operands: complex64 for bfloat16,
+    except in releases that have another for it."""
     if dtype == torch.bfloat16:
         return None if hasattr(torch, "bcomplex32") else torch.complex64
     return complex_of(dtype)
@@ -186,7 +186,7 @@ def first(call: Call) -> torch.dtype | None:
 
 
 def always(dtype: torch.dtype) -> DtypeRule:
-    """Return the same dtype each time."""
+    """Return a rule for a fixed dtype."""
     return lambda call: dtype
 
 
@@ -237,7 +237,7 @@ def only_floating(rule: DtypeRule) -> DtypeRule:
 
 
 def agreement(*names: str) -> DtypeRule:
-    """Return the dtype of these tensors, if all that there are have one."""
+    """Return a rule for the common dtype of these tensors, unknown if their dtypes differ."""
 
     def rule(call: Call) -> torch.dtype | None:
         given = [name for name in names if call.is_none(name) is not True]

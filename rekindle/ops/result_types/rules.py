@@ -23,7 +23,7 @@ from rekindle.ops.result_types.call import Call, Sizes
 from rekindle.ops.result_types.facts import Every, Fact
 
 Rule: TypeAlias = Callable[[Call], Sequence[Fact]]
-"""Returns one fact for each result; fewer if nothing is known of any."""
+"""Returns one fact for each result; fewer if nothing is known about the others."""
 
 SizesRule: TypeAlias = Callable[[Call], Sizes | None]
 DeviceRule: TypeAlias = Callable[[Call], torch.device | None]
@@ -151,5 +151,5 @@ def list_of(result: Result) -> Rule:
 
 
 def each(result: Rule, *names: str) -> Rules:
-    """Return the same rule for several operators."""
+    """Return a table with the same rule for several operators."""
     return {name: result for text in names for name in text.split()}

@@ -382,7 +382,7 @@ def ncf_unsqueeze(self: Tensor, ndim: int) -> Tensor:
 
 @implements("aten::_ncf_view(Tensor(a) self, int[] input_shape, int normalized_ndim) -> Tensor(a)")
 def ncf_view(self: Tensor, input_shape: list[int], normalized_ndim: int) -> Tensor:
-    """Statistics of a normalisation, shaped so that they broadcast against what was normalised over its last
+    """Return statistics of a normalisation, reshaped to broadcast against its input, which is normalised over its last
     dimensions."""
     kept = len(input_shape) - normalized_ndim
     return self.reshape(input_shape[:kept] + [1] * normalized_ndim)

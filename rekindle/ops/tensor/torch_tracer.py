@@ -16,5 +16,5 @@ _is_included: Final[Callable[[Any], bool]] = torch._C._dispatch_tls_is_dispatch_
 
 
 def is_traced_by_torch() -> bool:
-    """Return whether PyTorch's tracer records what this thread does: then operators run one by one."""
+    """Return whether PyTorch's tracer records this thread: operators then run one by one."""
     return _is_included(_KEY)

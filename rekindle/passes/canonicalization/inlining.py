@@ -82,8 +82,8 @@ def _inline_block(block: Block, kept: frozenset[str] = frozenset()) -> bool:
 
 
 def inline_between(before: Node, end: Node, result: Value) -> Value:
-    """Inline every call between two nodes of a block, and the calls in what that brings in; returns what stands for
-    ``result`` then, which is defined there."""
+    """Inline every call between two nodes of a block, and the calls in the inlined code; returns the replacement of
+    ``result`` if it is defined there."""
     keep = end.graph.create("prim::Return", [result])  # a use, which is carried along
     node = before.next
     while node is not end:

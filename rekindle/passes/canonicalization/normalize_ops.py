@@ -76,7 +76,7 @@ ALIASES: dict[str, str] = {
     **{f"aten::{alias}": f"aten::{name}" for alias, name in (_WITH_IN_PLACE | _OTHERS).items()},
     **{f"aten::{alias}_": f"aten::{name}_" for alias, name in _WITH_IN_PLACE.items()},
 }
-"""Kinds, and those that they are other names of."""
+"""Kinds that are aliases, each with the canonical kind."""
 
 
 def _rename(at: RewriteSite) -> bool:

@@ -326,7 +326,7 @@ class _Order:
 
 
 def _works_on_own_result(node: Node) -> bool:
-    """Return whether a node works in place, and on all of what another computed: a view of a copy would be another."""
+    """Return whether a node works in place on the whole result of another node, and not on a view of it."""
     if node.kind not in _IN_PLACE:
         return False
     maker = node.inputs[0].node

@@ -58,7 +58,7 @@ class _Specialization:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.exists: dict[Value, bool] = {}
-        """Of the gradients of which it is known, whether they are there."""
+        """Whether a gradient exists, for gradients of which that is known."""
         for value in graph.inputs:
             if isinstance(value.type, TensorType) and value.type.undefined is not None:
                 self.exists[value] = not value.type.undefined

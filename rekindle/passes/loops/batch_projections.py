@@ -111,7 +111,7 @@ def _as_sizes(sizes: Sequence[int] | None) -> tuple[int | None, ...] | None:
 
 @dataclass(slots=True, frozen=True)
 class _Projection:
-    """A ``product`` in a loop, whose first factor is what an iteration selects."""
+    """A ``product`` in a loop, whose first factor is a slice selected by the iteration number."""
 
     loop: Node
     product: Node

@@ -118,8 +118,8 @@ def _peel(loop: Node, settled: list[int]) -> None:
 
 
 def _copy_body(body: Block, block: Block, inputs: list[Value]) -> list[Value]:
-    """Copy the nodes of a loop's body to the end of ``block``, with ``inputs`` for its own; returns its outputs there:
-    whether the loop continues, and what it carries."""
+    """Copy the nodes of a loop's body to the end of ``block``, with ``inputs`` for its own; returns the copies of its
+    outputs: the condition and the loop-carried values."""
     local: dict[Value, Value] = dict(zip(body.inputs, inputs, strict=True))
 
     def mapped(value: Value) -> Value:

@@ -356,7 +356,7 @@ def remove_dead_loop(node: Node) -> bool:
 
 
 def remove_invariants(node: Node) -> bool:
-    """Take out what a loop carries without changing it; returns whether there is anything."""
+    """Remove loop-invariant values from the carried values of a loop; returns whether there were any."""
     changed = False
     view = LoopView(node)
     for index, variable in reversed(list(enumerate(view.carried))):

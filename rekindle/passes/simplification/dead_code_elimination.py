@@ -79,7 +79,7 @@ class _Elimination:
     # ---------------------------------------------------------------------------------------------------------- marking
 
     def _mark_block(self, block: Block) -> bool:
-        """Find what is needed in ``block``, from its end; returns whether anything new was."""
+        """Mark the live nodes of ``block``, from its end; returns whether any was newly marked."""
         found = self._mark_results(block)
         for node in block.nodes_reversed:
             if node.kind == "prim::Loop":

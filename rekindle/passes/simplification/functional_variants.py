@@ -69,7 +69,7 @@ _PLAIN: Final = (IntType, FloatType, BoolType, NoneType, StringType)
 _ORDINARY: Final = frozenset(
     {torch.float32, torch.float64, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8}
 )
-"""Those that autocast leaves as they are."""
+"""Dtypes that autocast does not change."""
 
 
 def _item(type: Type) -> Type:

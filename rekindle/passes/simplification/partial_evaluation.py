@@ -75,7 +75,8 @@ class AttributeRead(NamedTuple):
     name: str
 
     def within(self, module: ModulePath) -> AttributeRead:
-        """Return the same attribute, where ``module`` is passed for the input that the path starts from."""
+        """Return the same attribute relative to the caller, which passes ``module`` for the input at which the path
+        starts."""
         return AttributeRead(ModulePath(module.input, module.names + self.module.names), self.name)
 
 
@@ -151,7 +152,7 @@ class PartialEvaluation:
         return changed
 
     def _bind(self, graph: Graph) -> bool:
-        """Let the graph use what is known of its inputs; returns whether there is anything."""
+        """Apply the known facts about inputs to the graph; returns whether it has changed."""
         changed = False
         first = graph.block.return_node.next
         for index, type in self.types.items():
@@ -369,7 +370,7 @@ class _Walk:
         return (not node.blocks and fold_node(node)) or changed, following
 
     def _fold_query(self, node: Node) -> bool:
-        """Fold a query of what is known of a tensor."""
+        """Fold a query of a known property of a tensor."""
         if node.kind not in TYPE_QUERIES or not isinstance(node.inputs[0].type, TensorType):
             return False
         queried, *_ = node.inputs
@@ -437,7 +438,7 @@ class _Walk:
         return None if module is None or slot is None or slot.is_dynamic else (AttributeRead(module, name), slot)
 
     def _propagate_facts(self, node: Node) -> bool:
-        """Refine the types of tensors that the node computes; fold what it computes of lists that are known."""
+        """Refine the types of tensors that the node computes; fold its result if it follows from known lists."""
         reads_list = any(value.node.kind == "prim::ListConstruct" for value in node.inputs)
         if not reads_list and not any(_may_be_refined(output) for output in node.outputs):
             return False

@@ -382,11 +382,11 @@ PEEPHOLE_RULES: Final[NodeRules] = {
     **dict.fromkeys(("aten::is_floating_point", "aten::is_complex"), (_fact,)),
     "aten::to": (_same_dtype,),
 }
-"""By the kind of a node, what may be put in its place."""
+"""The rewrite rules, by the kind of node."""
 
 _BY_TYPE: Final = (_fact, _same_dtype, _is_none)
 
 FOLDED_BY_TYPE: Final = frozenset(
     kind for kind, rules in PEEPHOLE_RULES.items() if any(rule in _BY_TYPE for rule in rules)
 )
-"""Kinds that go away where enough is known of the type of their first operand."""
+"""Kinds that are folded if the type of their first operand is known precisely enough."""

@@ -95,8 +95,8 @@ _READS: Final = frozenset({"aten::cat", "aten::stack"})
 
 
 def _read_contents(node: Node, unseen: set[Value]) -> bool:
-    """Let a node that reads a list, to which others write later, read a list of what is in it now; returns whether that
-    was done."""
+    """Replace a list that is mutated later by a list of its current elements, as operand of a node that reads it;
+    returns whether that was done."""
     if node.kind not in _READS:
         return False
     read = node.inputs[0]

@@ -80,7 +80,7 @@ class _BailoutGraphBuilder:
         return found
 
     def copy_following(self, node: Node) -> None:
-        """Append copies of what follows ``node`` in its block."""
+        """Append copies of the nodes after ``node`` in its block."""
         assert node.owning_block is not None
         end = node.owning_block.return_node
         while (node := node.next) is not end:

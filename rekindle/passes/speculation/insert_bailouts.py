@@ -150,7 +150,7 @@ class _Captures:
         return live.difference(block.inputs)
 
     def _next_iteration(self, loop: Node) -> set[Value]:
-        """Return the values that a continuation within an iteration of a loop needs: what the next iteration reads,
+        """Return the values that a continuation within an iteration of a loop needs: the inputs of the next iteration,
         and the trip count."""
         view = LoopView(loop)
         found = self._read_from_outside(view.body)

@@ -91,7 +91,7 @@ class _Freezer:
         """The attributes that the user wants to keep."""
         self.kept_parts: set[int] = set()
         self.types: dict[int, ClassType] = {}
-        """The new classes, by the identity of their only module; parts that stay as they are have none."""
+        """The new classes, by the identity of their only module; unchanged submodules have none."""
         self.modules: dict[Type, ScriptModule] = {}
         """The modules of the new classes."""
         type = root.script_type
@@ -201,8 +201,8 @@ class _Freezer:
         return {slot: as_constant(value, constants) for slot, value in found.items()}
 
     def _written(self, graphs: Sequence[Graph]) -> set[AttributeKey]:
-        """Return the attributes that graphs may write to, and those that share something with one of them, or with what
-        the user keeps."""
+        """Return the attributes that graphs may write to, and those that share memory with one of them, or with an
+        attribute that the user preserves."""
         found = written_attributes(graphs)
         held: dict[AttributeKey, set[int]] = {
             (type, name): objects_in(getattr(part, name))
@@ -284,7 +284,7 @@ class _Freezer:
 
 
 def _fill(made: dict[int, FrozenModule], part: ScriptModule, names: set[str]) -> None:
-    """Give the module that stands for ``part`` those attributes of it that are in ``names``."""
+    """Copy the attributes of ``part`` in ``names`` to the module that replaces it."""
     new = made[id(part)]
     new.__dict__["training"] = part.training
     attributes = new.script_type.attributes

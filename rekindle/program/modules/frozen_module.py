@@ -50,7 +50,7 @@ class InferenceModule(FrozenModule):
 
     @classmethod
     def of(cls, module: FrozenModule, passes: Sequence[Pass]) -> InferenceModule:
-        """Return the same module with ``passes`` run on its methods; it shares its attributes and parts with
+        """Return the module with ``passes`` run on its methods; it shares its attributes and submodules with
         ``module``."""
         made = cls.__new__(cls)
         made.__dict__.update(copy.copy(module).__dict__)

@@ -199,7 +199,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return handle
 
     def _as_saved(self) -> ScriptModule:
-        """Return the module that stands for this one in archives."""
+        """Return the module that is saved in archives instead of this one."""
         return self
 
     def _take_hooks(self, other: ScriptModule) -> None:

@@ -106,7 +106,7 @@ def check_tuple(name: str, fields: Sequence[tuple[str, Expr]], types: Sequence[T
 
 
 _NAMES_OF_MODULES: Final = frozenset(vars(torch.nn.Module())) - {"training", "_is_full_backward_hook"}
-"""Where modules keep what they consist of."""
+"""The attributes in which modules store their parameters, buffers and submodules."""
 
 
 _NAMES_OF_PYTHON: Final = frozenset(

@@ -97,7 +97,7 @@ class SourceImporter:
         return found
 
     def find_type(self, name: str) -> NamedType | None:
-        """Return the same; None where there is none."""
+        """Return the named type; None if there is none."""
         if name not in self._types:
             self._types[name] = None
             if name.startswith(LIBRARY_CLASSES):

@@ -308,7 +308,7 @@ def _is_written_copy(argument: Argument) -> bool:
 
 
 def _write_back(given: Any, taken: Any) -> None:
-    """Make a set or a deque hold what the function left in its copy."""
+    """Copy the elements of the function's copy of a set or a deque back to the argument."""
     if isinstance(given, deque):
         if len(given) != len(taken) or not all(map(operator.is_, given, taken)):
             given.clear()

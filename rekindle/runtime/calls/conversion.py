@@ -106,8 +106,7 @@ def class_of(value: object) -> Type | None:
 
 
 def is_namesake(cls: type, type: ClassType | EnumType) -> bool:
-    """Return whether a class of Python is called as that of a program that was loaded: it stands for the same class
-    then."""
+    """Return whether a Python class has the name of a class of a loaded program, and so represents the same class."""
     made = type.python_class
     if made is None or not made.__module__.startswith("__torch__"):
         return False

@@ -69,7 +69,7 @@ def _with_article(name: str) -> str:
 
 
 def plain_number(value: Any) -> bool | int | float | complex | None:
-    """Return the Python number that a number of Python or NumPy stands for; None for other values."""
+    """Return the Python number equal to a number of Python or NumPy; None for other values."""
     if isinstance(value, _PLAIN):
         return value if type(value) in _PLAIN else _as_plain(value)
     if isinstance(value, torch.Tensor):

@@ -25,7 +25,7 @@ _BEYOND: Final = re.compile(
     r"select\(\): index (-?\d+) out of range for tensor of size \[([\d, ]*)\] at dimension (\d+)"
 )
 _AFTER_OTHERS: Final = re.compile(r"index (-?\d+) is out of bounds for dimension 0 with size (\d+)")
-"""Of plans, where the parts of ``x[i, j]`` are subscripts of their own."""
+"""Errors of plans, in which the parts of ``x[i, j]`` are separate subscripts."""
 _NO_DIMENSION: Final = re.compile(r"(?:select|slice)\(\) cannot be applied to a 0-dim tensor\.")
 _NO_SUCH_DIMENSION: Final = re.compile(
     r"Dimension out of range \(expected to be in range of \[-\d+, (\d+)\], but got \d+\)"

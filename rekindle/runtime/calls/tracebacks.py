@@ -27,7 +27,7 @@ from rekindle.errors import InternalError, Source, SourceRange
 _PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 _DISPATCHER = os.path.join("torch", "_ops.py")
 KEEP_INTERNAL_FRAMES = bool(os.environ.get("REKINDLE_INTERNAL_FRAMES"))
-"""For those who look for a bug in the package itself."""
+"""Whether tracebacks keep the frames of this package, for debugging it."""
 
 
 @dataclass(slots=True)

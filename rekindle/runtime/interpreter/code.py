@@ -58,7 +58,7 @@ class Code:
 
     @property
     def basename(self) -> str:
-        """The name of the function without what it is qualified with."""
+        """The unqualified name of the function."""
         return self.name.rsplit(".", 1)[-1]
 
     @cached_property

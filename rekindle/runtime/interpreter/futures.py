@@ -121,7 +121,7 @@ class Future(Generic[T]):
         callback(self)
 
     def then(self, function: Callable[[Future[T]], Any]) -> Future[Any]:
-        """Return the future of what ``function`` makes of this one, called when this one is done."""
+        """Return the future of the result of ``function``, called with this future when it is done."""
         result: Future[Any] = Future()
 
         def go_on(done: Future[T]) -> None:
@@ -141,7 +141,7 @@ class Future(Generic[T]):
 
 
 def copy_of_error(error: BaseException) -> BaseException:
-    """Return a copy; the error itself where its class makes something else of what it was made of."""
+    """Return a copy; the error itself if its class does not reproduce it from its arguments."""
     try:
         made = copy.copy(error)
         if type(made) is not type(error) or made.args != error.args or str(made) != str(error):
@@ -248,7 +248,7 @@ class TaskPool:
         return len(self._workers)
 
     def close(self) -> None:
-        """Let the threads end once they have done what they are at; tasks that have not begun are given up."""
+        """Let the threads exit after their current tasks; tasks that have not begun are cancelled."""
         with self._lock:
             self._closed = True
             self._tasks.clear()

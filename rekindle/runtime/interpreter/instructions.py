@@ -15,7 +15,7 @@ class Opcode(enum.Enum):
     """Opcodes. The values are their names in listings."""
 
     OPERATION = "operation"
-    """Call ``operation`` with the inputs; write what it returns to the outputs."""
+    """Call ``operation`` with the inputs; write its results to the outputs."""
     CONSTANT = "Constant"
     """Write a fresh copy of a constant that programs can write to."""
     MOVE = "Move"

@@ -38,9 +38,9 @@ WITHOUT_MEMORY = frozenset(
 """Types of values that need no clearing: keeping them keeps nothing alive."""
 
 FORKED = "<forked function>"
-"""The name, in tracebacks, of what ``fork`` runs."""
+"""The name of a forked function in tracebacks."""
 AWAITED = "<awaited function>"
-"""The same for what an Await runs."""
+"""The name of an awaited function in tracebacks."""
 
 
 @dataclass(slots=True)

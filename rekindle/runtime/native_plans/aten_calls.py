@@ -66,7 +66,7 @@ def _probe(writer: PlanWriter, instruction: Instruction, function: AtenFunction)
 
 
 def _result_area(writer: PlanWriter, function: AtenFunction) -> int | None:
-    """Return where in the frame the function writes what it returns; None where it returns a word."""
+    """Return the offset in the frame at which the function writes its result; None if it returns a word."""
     match returned_form(function):
         case "tensor":
             return writer.sret

@@ -32,7 +32,7 @@ def function_of(node: Node) -> AtenFunction | None:
 
 
 def returned_form(function: AtenFunction) -> str | None:
-    """Return how a function returns what it does; None where native plans cannot take it."""
+    """Return the form in which a function returns its result; None if native plans do not support it."""
     match function.returns:
         case ():
             return "nothing"
@@ -124,7 +124,7 @@ def constant_lists(code: Code, demoted: set[int]) -> dict[int, object]:
 
 
 def _makes_array(instruction: Instruction) -> bool:
-    """Return whether what an instruction writes may be an array."""
+    """Return whether an output of an instruction may be an array."""
     if instruction.opcode is not Opcode.OPERATION:
         return False
     if instruction.node.kind in ("prim::ListConstruct", "aten::size"):

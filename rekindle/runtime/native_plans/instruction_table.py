@@ -73,7 +73,7 @@ class InstructionTable:
         self.entries.append(_Entry(handler, index, operands, next))
 
     def place(self, label: EntryLabel) -> None:
-        """Have ``label`` stand for the instruction that is appended next."""
+        """Bind ``label`` to the next instruction."""
         label.entry = len(self.entries)
 
     def static(self, data: bytes) -> int:

@@ -57,8 +57,8 @@ def _output(writer: PlanWriter, register: int) -> int:
 
 
 def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
-    """Return the class and the words of an input that has to be a certain object: the operation belongs to the node, so
-    that it is called with the node's constants only."""
+    """Return the class and the words of an input that must be a certain object: the operation belongs to the node, so
+    it can be called only with the constants of the node."""
     if writer.constant_of(register) is not UNKNOWN:
         return CONSTANT_INPUT, *immediate(0)
     found = writer.register(register)

@@ -51,7 +51,8 @@ class NativePlan:
         self._kept: list[object] = []
 
     def function(self, library: NativeCode, writer: PlanWriter, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function, which keeps the plan alive; what it does not take, it hands to ``fallback``."""
+        """Return the function, which keeps the plan alive; calls that it does not support are passed to
+        ``fallback``."""
         table = writer.table.finish(library.address)
         words = table.words
         self._kept += [*writer.table.kept, words, library, fallback]

@@ -19,7 +19,7 @@ _AS_TENSORS: Final = {
     **{f"aten::{name}.Scalar": f"aten::{name}.Tensor" for name in (*_SAVED, *_NOT_SAVED)},
     **{f"aten::{name}.Scalar_mode": f"aten::{name}.Tensor_mode" for name in ("div", "div_")},
 }
-"""Overloads for numbers that Python never calls, and what it calls."""
+"""Overloads for numbers that Python never calls, and the overloads that it calls instead."""
 
 
 def overload_for_tensors(function: AtenFunction) -> AtenFunction | None:
@@ -34,8 +34,8 @@ def saves_number(function: AtenFunction) -> bool:
 
 
 def wrapped_number(value: object) -> torch.Tensor | None:
-    """Return the Tensor that stands for a number in calls from Python; None for other values, and while modes or
-    transforms are active, in which no Tensor can be made that outlives them."""
+    """Return the Tensor that represents a number in calls from Python; None for other values, and while modes or
+    transforms are active, in which no Tensor can be created that outlives them."""
     is_number = type(value) in (bool, float) or (type(value) is int and -(1 << 63) <= value < 1 << 63)
     if (
         not is_number

@@ -280,7 +280,7 @@ class PlanWriter:
             self._unpack_result(outputs)
 
     def store_result(self, output: int | None) -> None:
-        """Write what a call has returned to a register."""
+        """Write the result of a call to a register."""
         if output is None:
             self.emit("drop_result")
             return

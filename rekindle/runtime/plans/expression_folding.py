@@ -139,7 +139,8 @@ def _join(instructions: Sequence[Instruction], uses: Uses, found: FoldedInstruct
 def _can_join(
     index: int, instructions: Sequence[Instruction], reader: int, uses: Uses, found: FoldedInstructions
 ) -> bool:
-    """Return whether an instruction can become part of the line of ``reader``, or of what is part of it already."""
+    """Return whether an instruction can be folded into the line of ``reader``, or of the instruction that it is folded
+    into."""
     instruction = instructions[index]
     if reader < 0 or instruction.opcode is not Opcode.OPERATION or not uses.is_plain_result(instruction):
         return False

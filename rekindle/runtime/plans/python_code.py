@@ -256,14 +256,14 @@ class PythonWriter:
         self.assign(index, instruction, value)
 
     def assign(self, index: int, instruction: Instruction, value: str) -> None:
-        """Write ``value`` to the outputs of an instruction, and clear what it clears."""
+        """Write ``value`` to the outputs of an instruction, and clear its dead registers."""
         targets = [self.target(register) for register in instruction.outputs]
         if value:
             self.write(index, value if not any(t != "_" for t in targets) else f"{', '.join(targets)} = {value}")
         self.clear(index, instruction, ["_"] if len(targets) > 1 and "_" in targets else [])
 
     def clear(self, index: int, instruction: Instruction, more: Sequence[str] = ()) -> None:
-        """Clear what an instruction clears, those that were folded into it, and ``more``."""
+        """Clear the dead registers of an instruction, those of the instructions folded into it, and ``more``."""
         kept = {register for register in instruction.outputs if register is not None}
         registers = dict.fromkeys([*self.left, *instruction.cleared])
         freed = [self.source(each) for each in registers if each not in self.folded and each not in kept]
@@ -272,7 +272,7 @@ class PythonWriter:
             self.write(index, f"{' = '.join([*freed, *more])} = None")
 
     def _fold(self, index: int, instruction: Instruction) -> None:
-        """Keep what an instruction computes for those who read it."""
+        """Keep the expression of an instruction for the instruction that reads it."""
         register = instruction.outputs[0]
         assert register is not None
         if index in self.folding.rematerialized:
@@ -364,7 +364,7 @@ class PythonWriter:
 
 
 def literal(value: object) -> str | None:
-    """Return how Python writes a constant; None for what it has no literal for."""
+    """Return a constant as a Python literal; None if there is none."""
     if value is None or type(value) in (bool, str):  # members of an enum of strings are strings, too
         return repr(value)
     if type(value) is int or (type(value) is float and math.isfinite(value)):

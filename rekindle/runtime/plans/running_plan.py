@@ -34,6 +34,6 @@ def running_plan(traceback: TracebackType | None) -> tuple[Code, int, str] | Non
 
 
 def _place(frame: FrameType, line: int) -> tuple[Code, int] | None:
-    """Return the code that a frame runs, and the index of the instruction that it is at; None for other frames."""
+    """Return the code that a frame runs, and the index of its current instruction; None for other frames."""
     plan = plan_of_frame(frame)
     return native_place(frame, line) if plan is None else (plan.code, plan.instruction_at(line))

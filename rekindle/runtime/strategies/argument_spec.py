@@ -137,7 +137,7 @@ class ArgumentSpecCreator:
 
 
 def _arguments(graph: Graph) -> dict[Value, ArgumentPath]:
-    """Return the inputs of a graph, and what it takes out of tuples among them."""
+    """Return the inputs of a graph, and the elements that it extracts from tuples among them."""
     found: dict[Value, ArgumentPath] = {}
     for index, value in enumerate(graph.inputs):
         _add(found, value, ArgumentPath(index))
@@ -351,7 +351,7 @@ def _first(graph: Graph, value: Value) -> Node:
 
 
 def _see(value: Value, known: Value) -> None:
-    """Let what is simpler for it use ``known`` instead of ``value``."""
+    """Replace ``value`` by ``known`` at the uses that this simplifies."""
     for use in list(value.uses):
         if use.user.kind in _SEES_NONE and use.user is not known.node:
             use.user.replace_input(use.offset, known)

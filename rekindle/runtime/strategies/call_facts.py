@@ -42,7 +42,7 @@ from rekindle.runtime.strategies.attribute_checks import AttributeRows
 _TENSORS: Final = (torch.nn.Parameter, torch.Tensor)
 _TABLES: Final = ("_parameters", "_buffers")
 _ASSUMED: Final = (bool, int, float, str, type(None))
-"""The classes of values of attributes that are assumed to stay what they are."""
+"""The classes of attribute values that are assumed to be constant."""
 
 
 @dataclass(slots=True)
@@ -132,7 +132,7 @@ class CallFactsFinder:
     record: GraphFunction
     volatile: set[AttributeRead] = field(default_factory=set)
     written: AbstractSet[AttributeKey] | None = field(init=False)
-    """The attributes that the program writes to; None where it calls what may write to any."""
+    """The attributes that the program writes to; None if it calls code that may write to any."""
     keeps_types: bool = field(init=False)
     """See :func:`rekindle.passes.simplification.partial_evaluation.keeps_types`."""
 
@@ -225,7 +225,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _written_attributes(graphs: Iterable[Graph]) -> set[AttributeKey] | None:
-    """Return the attributes that a program writes to; None where it calls what may write to any."""
+    """Return the attributes that a program writes to; None if it calls code that may write to any."""
     found: set[AttributeKey] = set()
     for graph in graphs:
         for node in nodes_within(graph):

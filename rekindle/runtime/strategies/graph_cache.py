@@ -70,7 +70,7 @@ class GraphCache:
 
     @classmethod
     def of(cls, graph: Graph, passes: Iterable[Pass]) -> GraphCache | None:
-        """Return the cache of what ``passes`` make of a function, by its graph; None where that is not kept."""
+        """Return the cache of the results of ``passes`` for a function, by its graph; None if these are not stored."""
         disk = disk_cache()
         if disk is None or are_passes_watched() or _nodes(graph, MIN_NODES) < MIN_NODES:
             return None
@@ -81,8 +81,8 @@ class GraphCache:
             return None
 
     def evaluated(self, evaluation: PartialEvaluation, build: Callable[[], Graph]) -> tuple[Graph, DerivedGraphs]:
-        """Return the graph of the function as ``evaluation`` leaves it, from disk or from ``build``, and the cache of
-        what is made of it. The assumptions of the evaluation are set as if it had run."""
+        """Return the graph of the function after ``evaluation``, from disk or from ``build``, and the cache of graphs
+        derived from it. The assumptions of the evaluation are set as if it had run."""
         known = tuple([(index, "" if fact is PRESENT else repr(fact)) for index, fact in evaluation.known.items()])
         key = marshalled(("evaluated", *self._key(), known, evaluation.with_types))
         payload = self.disk.load(key)
@@ -167,7 +167,7 @@ class DerivedGraphs:
 
 @dataclass(slots=True)
 class RecordedAttributes:
-    """Attributes of modules, with a record of which were read and what they held."""
+    """Attributes of modules, with a record of the reads and their results."""
 
     attributes: Attributes
     answers: dict[AttributeRead, object] = field(default_factory=dict)
@@ -204,7 +204,7 @@ def _encoded_read(read: AttributeRead) -> Encoded:
 
 
 def _encoded_answer(value: object) -> Encoded:
-    """Encode what an attribute holds: equal for values of which the same is known."""
+    """Encode the value of an attribute: equal for values with the same facts."""
     if value is UNKNOWN:
         return "unknown"
     if isinstance(value, TensorType):

@@ -132,8 +132,8 @@ _PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
 
 
 def _may_record(arguments: Sequence[object]) -> bool:
-    """Return whether there may be a gradient to record. It chooses what is faster: each version is right for any
-    call."""
+    """Return whether a gradient may have to be recorded. This is only a heuristic for speed: each version is correct
+    for any call."""
     if not torch.is_grad_enabled():
         return False
     for each in arguments:

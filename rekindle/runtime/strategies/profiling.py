@@ -86,8 +86,8 @@ class ProfilingRecord:
                 self.note(record, arguments[node.input.offset])
 
     def finish(self) -> Graph:
-        """Return the graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. More
-        may be noted afterwards, for another time."""
+        """Return the graph with the profiled types, as ``prim::profile[profiled_type=Float(2, 3)]``. More calls may be
+        profiled afterwards."""
         with self._lock:
             for node, record in self.records.items():
                 profiled = record.merged_type
@@ -111,7 +111,7 @@ _profiled_runs: Final = [1]
 
 
 def profiled_runs() -> int:
-    """Return how many calls of a function are watched before it is specialised to what was seen."""
+    """Return the number of calls of a function that are profiled before it is specialised."""
     return _profiled_runs[0]
 
 

@@ -221,7 +221,7 @@ class ProfilingStrategy:
         return result
 
     def _learn(self, recording: ProfilingRecord) -> None:
-        """Make a version of what was seen, now or in the background."""
+        """Compile a version for the profiled properties, now or in the background."""
         if not SETTINGS.in_background:
             self._specialize(recording)
             return
@@ -242,7 +242,7 @@ class ProfilingStrategy:
     # ------------------------------------------------------------------------------------------------- specialisations
 
     def _specialize(self, recording: ProfilingRecord) -> None:
-        """Make a version of what was seen; none if nothing in the program depends on it."""
+        """Compile a version for the profiled properties; none if nothing in the program depends on them."""
         started = time.perf_counter()
         graph = recording.finish().copy()
         optimize(graph, [InsertGuards(sizes=self._knows_sizes.pop(0)), *self._guarding])

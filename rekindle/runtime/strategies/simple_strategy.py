@@ -159,7 +159,7 @@ class GraphVersions:
         return table.by_spec.get(key(*arguments)) or table.fallback
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """Return the same, made if there is none."""
+        """Return the version for a call with these arguments, compiled if it does not exist."""
         return self._prepared(arguments, self._table_for(arguments))
 
     def general(self) -> Version:
@@ -276,7 +276,7 @@ class SpecializingStrategy:
         return self._missing_version(arguments)
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """Return the same, made before it returns."""
+        """Return the version, compiled before this returns."""
         name = _short_name(self._record)
         with (
             COMPILING,

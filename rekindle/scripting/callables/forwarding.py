@@ -52,7 +52,7 @@ _WRAPPER: Final = "$wrapper"
 
 
 class Wrapper(SugaredFunction, StaticValue):
-    """A wrapper, called with what the function within it takes."""
+    """A wrapper, called with the arguments of the wrapped function."""
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function

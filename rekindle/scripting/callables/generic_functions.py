@@ -98,7 +98,7 @@ def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], k
 
 
 def generic_function(function: types.FunctionType) -> GenericFunction:
-    """Return the function as one that is compiled for what it is given; the same at each call."""
+    """Return the function as one that is compiled for the types of its arguments; the same object at each call."""
     cached = vars(function).get(_CACHE)
     if isinstance(cached, tuple) and cached[0] is function:
         found: GenericFunction = cached[1]
@@ -151,7 +151,7 @@ def call_bound(
     args: Sequence[SugaredValue],
     kwargs: Keywords,
 ) -> SugaredValue:
-    """Call what was made of ``function``, whose defaults count."""
+    """Call the compiled form of ``function``, with the defaults of the function."""
     resolver = generic.resolver
     assert isinstance(resolver, PythonResolver)
     given = default_arguments(unwrapped(function)[1])

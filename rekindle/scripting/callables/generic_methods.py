@@ -19,8 +19,8 @@ from rekindle.scripting.callables.generic_functions import call_bound, fits_assu
 
 
 class GenericMethod(MethodValue):
-    """A method of an object that may have to be compiled for what a call passes. ``made`` keeps what is compiled,
-    ``names`` are objects that the method may name though Python does not see them there."""
+    """A method of an object that may have to be compiled for the arguments of a call. ``made`` has the compiled forms,
+    ``names`` are objects visible to the method in addition to its Python scope."""
 
     accepts_sugared_args = True
 
@@ -79,15 +79,16 @@ class GenericMethod(MethodValue):
 
 
 class MethodOfObject(GenericMethod):
-    """A method of a script class. As long as the arguments fit what it takes without annotations, it is a method."""
+    """A method of a script class. It is an ordinary method as long as the arguments match the types of its parameters
+    without annotations."""
 
     def has_to_specialize(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
         return not fits_assumptions(self.function, args, kwargs)
 
 
 class FixedMethod(MethodValue):
-    """A method that is not compiled from its module's class, as those of a trace. ``function`` is what the class has
-    under the same name; None where it has nothing."""
+    """A method that is not compiled from its module's class, such as that of a trace. ``function`` is the attribute of
+    the class with the same name, or None."""
 
     def __init__(self, object: Value, method: GraphFunction, function: FunctionType | None) -> None:
         super().__init__(object, method)

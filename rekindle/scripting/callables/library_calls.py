@@ -61,7 +61,7 @@ _MASKED: Final = (
 _LOSSES: Final = [
     getattr(torch.nn.functional, name) for name in ("linear_cross_entropy",) if hasattr(torch.nn.functional, name)
 ]
-"""Those that not every PyTorch has."""
+"""Functions that some releases of PyTorch lack."""
 
 LIBRARY_CALLS: Final[dict[int, SugaredValue]] = {
     **{id(getattr(torch.masked, name)): LibraryCall(getattr(torch.masked, name), TENSOR) for name in _MASKED},

@@ -191,7 +191,7 @@ def annotate(the_type: object, the_value: Any) -> Any:
 
 
 BARE_ALIASES: Final = tuple(type(getattr(typing, name)) for name in ("List", "Tuple"))
-"""Classes of what ``typing`` calls classes by, without the types of elements."""
+"""The classes of the aliases of ``typing`` that are used without type arguments, such as ``List``."""
 
 
 def isinstance_(obj: Any, target_type: Any) -> bool:

@@ -41,7 +41,7 @@ _declared: dict[str, list[Any]] = {}
 
 
 def remember_overloads() -> None:
-    """Take over what is declared and not forgotten yet."""
+    """Copy the overloads that PyTorch has recorded to ``_declared``, since PyTorch removes them."""
     for name, declarations in torch_jit.overloaded_functions().items():
         known = _declared.setdefault(name, [])
         known.extend(declaration for declaration in declarations if declaration not in known)

@@ -84,7 +84,7 @@ class Storage(Protocol):
 
 
 current_storage: Final[list[Storage]] = []
-"""Where what is compiled at the moment is kept, the innermost last; without any, each function has a file."""
+"""The storage for the functions being compiled, the innermost last; without any, each function has a file."""
 
 Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
 
@@ -132,7 +132,7 @@ class StoredFunction:
         _LOG.debug("'%s' is not kept on disk: %s", self.function.__qualname__, reason)
 
     def load(self, record: GraphFunction) -> bool:
-        """Define ``record`` by what is on disk; returns whether there is something that holds here."""
+        """Define ``record`` from its stored form; returns whether there is a valid one."""
         payload = self.disk.load(self.key)
         if payload is None:
             return False
@@ -310,7 +310,7 @@ def _library_functions(graph: Graph, found: dict[GraphFunction, None] | None = N
 
 
 _LOADED: Final[dict[tuple[str, Encoded, tuple[int, ...]], GraphFunction]] = {}
-"""The functions of the library that were read, by their names, contents, and what they refer to."""
+"""The functions of the library that were loaded, by their names, contents, and references."""
 
 
 def _library_function(name: str, library_name: str, content: Encoded, references: References) -> GraphFunction:

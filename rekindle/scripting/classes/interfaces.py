@@ -73,7 +73,7 @@ def is_interface(cls: type) -> bool:
 
 
 def interface_type(cls: type, range: SourceRange) -> InterfaceType:
-    """Return the type that an interface is.
+    """Return the interface type of a class.
 
     Raises:
         CompileError: it has anything but methods without a body.

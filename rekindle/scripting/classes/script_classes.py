@@ -215,8 +215,7 @@ def members_of(cls: type) -> dict[str, tuple[Any, type]]:
 
 
 class _Filler:
-    """Gathers what a Python class has. What it inherits is its own: the methods of its bases are compiled once more,
-    for its objects."""
+    """Collects the members of a Python class. Inherited methods are compiled once more, for objects of this class."""
 
     def __init__(self, cls: type, type: ClassType) -> None:
         self.cls = cls
@@ -502,7 +501,7 @@ class _MethodInMaking(MethodValue):
 
 
 def forget_attributes(type: ClassType, names: Iterable[str]) -> None:
-    """Forget attributes that ``__init__`` makes, and what was compiled with them."""
+    """Remove attributes that ``__init__`` creates, and the code compiled with them."""
     found = [name for name in names if name in type.attributes]
     forget_users(type, found)
     for name in found:

@@ -1,4 +1,4 @@
-"""Which operator a Python callable stands for: ``torch.add`` is ``aten::add``, ``math.ceil`` is ``aten::ceil``."""
+"""The operators of Python callables: ``torch.add`` is ``aten::add``, ``math.ceil`` is ``aten::ceil``."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _COMPILED_FROM_SOURCE: Final = ("stft", "lu", "cdist", "norm", "unique", "unique
 
 
 def builtin_kind(function: object) -> str | None:
-    """Return the kind of the operator that ``function`` stands for, or None: it is to be compiled, or cannot be."""
+    """Return the kind of the operator for ``function``; None if it must be compiled, or cannot be called."""
     function = _behind_torch_compile(function)
     kind = _TABLE.get(id(function))
     if kind is None:

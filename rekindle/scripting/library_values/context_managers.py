@@ -38,7 +38,8 @@ _COMPILED: Final[dict[type, dict[str, Type]]] = {
 
 
 _HELD: Final[dict[type, tuple[Argument, ...]]] = {torch.inference_mode: (Argument("mode", BOOL, True),)}
-"""Classes of which a program makes objects by calling Python, with what they take. No archive can hold them."""
+"""Classes whose objects a program creates by calling Python, with the parameters of their constructors. Archives cannot
+hold them."""
 
 _TEXTS: Final = {
     "__torch__.torch.amp.autocast_mode": """
@@ -100,7 +101,7 @@ class record_function:
       ops.profiler._record_function_exit(record)
 """,
 }
-"""Classes as archives hold them. :mod:`rekindle.program.context_effects` has what they do."""
+"""The text of classes in archives. :mod:`rekindle.program.context_effects` implements their effects."""
 
 _READ: Final[tuple[type, ...]] = (
     torch.autocast,

@@ -99,7 +99,7 @@ _SAME: Final = (
     *("concat", "contains", "getitem", "setitem", "delitem"),
 )
 _OPERATOR: Final = {**{name: name for name in _SAME}, "countOf": "count_of", "indexOf": "index_of", "inv": "invert"}
-"""Functions of ``operator``, and what they are called in the library's texts."""
+"""Functions of ``operator``, with their names in the texts of the library."""
 
 
 def _library() -> dict[str, Any]:

@@ -25,7 +25,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 
 def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
-    """Return the edit that :func:`did_you_mean` proposes of what ends with ``name``."""
+    """Return the edit for the suggestion of :func:`did_you_mean`, at the end of ``range``, where ``name`` is."""
     found = re.fullmatch(r"did you mean '(\w+)'\?", hint or "")
     if found is None or not range.text.endswith(name):
         return None

@@ -145,7 +145,7 @@ class HookedCall:
             )
 
     def _or(self, found: Value, before: Value) -> Value:
-        """Return ``found``, or what was there before where it is None."""
+        """Return ``found``, or ``before`` if it is None."""
         if not found.type.is_optional:
             return found
         type = without_none(found.type)

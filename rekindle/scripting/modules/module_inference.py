@@ -252,7 +252,7 @@ class _Gatherer:
 
 
 _prepared: dict[int, tuple[torch.nn.Module, torch.nn.Module]] = {}
-"""The modules that stand for others while something is scripted, by the identity of these, which are kept alive."""
+"""The modules that replace others during scripting, by the identity of the replaced module, which is kept alive."""
 
 
 def prepared(module: torch.nn.Module) -> torch.nn.Module:

@@ -54,9 +54,9 @@ class ModuleFacts:
     failed: dict[str, str] = field(default_factory=dict)
     """Attributes that no program can use as values, and why; reported when one does."""
     empty: dict[str, type] = field(default_factory=dict)
-    """Of those, the empty lists and dicts, by their class: methods that add elements determine their types."""
+    """Those that are empty lists and dicts, by their class: methods that add elements determine their types."""
     objects: dict[str, object] = field(default_factory=dict)
-    """Those among them that the compiler can know all the same: configurations, tables of functions."""
+    """Those that the compiler can read at compile time: configurations, tables of functions."""
     present: dict[str, object] = field(default_factory=dict)
     """The strings, numbers and bools in attributes. Modules that hold others share the type."""
     items: tuple[str, ...] = ()
@@ -97,8 +97,7 @@ class ModuleFacts:
 
 
 class ConcreteModuleType:
-    """The type of modules with equal facts: the facts, the class that stands for it in programs, and how far it has
-    been compiled."""
+    """The type of modules with equal facts: the facts, its class in programs, and the state of its compilation."""
 
     def __init__(self, facts: ModuleFacts, type: ClassType | None = None) -> None:
         self.facts = facts
@@ -168,7 +167,7 @@ class ConcreteModuleType:
 
 
 def _class_type(facts: ModuleFacts) -> ClassType:
-    """Return the class that stands for modules with these facts in programs."""
+    """Return the class in programs of modules with these facts."""
     result = ClassType(unique_name(qualified_name(facts.python_class)), is_module=True, is_open=True)
     declared = class_annotations(facts.python_class)
     for name, (type, kind) in facts.attributes.items():

@@ -109,8 +109,8 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFuncti
 
 
 def method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
-    """Return the method that stands for that of an interface: one that is not overloaded, on a module without hooks,
-    which a call through an interface would not run."""
+    """Return the method that implements a method of an interface: one that is not overloaded, on a module without
+    hooks, which a call through an interface would not run."""
     if name == "forward" and concrete.facts.has_hooks:
         raise NotScriptableError(
             f"the module '{concrete.name}' has hooks, which calls through an interface do not run",
@@ -210,7 +210,7 @@ def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
 
 
 class ModuleValue(SugaredValue):
-    """A module: a value of the graph, and all that is known of it."""
+    """A module: a value of the graph, and its facts."""
 
     is_passed_sugared = True
 

@@ -1,4 +1,4 @@
-"""Methods that list what is in a module: ``self.layers.items``, ``self.named_children``."""
+"""Methods that list the contents of a module: ``self.layers.items``, ``self.named_children``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_view_of_parts(concrete: ConcreteModuleType, name: str) -> bool:
 
 @dataclass(eq=False)
 class ModuleView(SugaredValue):
-    """A method that lists what is in a module. A loop over the list is unrolled."""
+    """A method that lists the contents of a module. A loop over the list is unrolled."""
 
     module: SugaredValue
     concrete: ConcreteModuleType

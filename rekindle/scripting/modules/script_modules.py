@@ -228,7 +228,7 @@ def _check_part(part: ScriptModule, interface: InterfaceType, where: str) -> Non
 
 
 def compile_entry_points(concrete: ConcreteModuleType) -> None:
-    """Compile what Python can call: ``forward`` and what is marked to be exported, of the parts first."""
+    """Compile the methods that Python can call: ``forward`` and exported methods, of submodules first."""
     progress = _Progress()
     try:
         with compiled_in_one_file(concrete):
@@ -257,7 +257,7 @@ class _Progress:
 
 @dataclass(slots=True)
 class _ClassMembers:
-    """The names of what a class and its bases define: methods that are marked to be exported, and properties."""
+    """The names of members of a class and its bases: exported methods, and properties."""
 
     exported: list[str]
     properties: list[str]

@@ -39,8 +39,8 @@ _OF_CONTAINERS: Final = frozenset({"__len__", "__contains__"})
 
 @dataclass(slots=True)
 class _Tree:
-    """A module and its parts, each type once, with what is known of them. ``slots`` are the attributes of each type,
-    with the types that these begin with."""
+    """A module and its submodules, each type once, with their facts. ``slots`` are the attributes of each type, with
+    their initial types."""
 
     members: list[ConcreteModuleType]
     digest: bytes
@@ -68,7 +68,7 @@ class _Tree:
 
     @property
     def is_as_described(self) -> bool:
-        """Whether no method has changed what is known of the modules."""
+        """Return whether no method has changed the recorded properties of the modules."""
         for member, slots in self.slots:
             if member.queried or member.assumed or len(slots) != len(member.type.attributes):
                 return False
@@ -188,7 +188,7 @@ class _Owner:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether what is known of the modules is what was described."""
+        """Return whether the facts of the modules equal the stored description."""
         return self.tree.is_as_described
 
     def method(self, number: int, name: str) -> GraphFunction | None:

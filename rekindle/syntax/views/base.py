@@ -63,7 +63,7 @@ class ListField(Generic[V]):
 
 @dataclass(slots=True, frozen=True)
 class OptionField(Generic[V]):
-    """A field: what the option at ``index`` holds, or None."""
+    """A field: the content of the option at ``index``, or None."""
 
     index: int
     view: type[V]

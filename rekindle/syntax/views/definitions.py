@@ -88,7 +88,7 @@ class Def(Stmt):
         )
 
     def with_name(self, name: str) -> Def:
-        """Return the same definition under another name."""
+        """Return the definition under another name."""
         ident = Ident.create(self.name.range, name)
         return Def(Tree(self.KIND, self.range, (ident.tree, *self.tree.children[1:])))
 
@@ -121,7 +121,7 @@ class ClassDef(Stmt):
         return cls._build(range, name.tree, list_tree(range, bases), list_tree(range, body))
 
     def with_name(self, name: str) -> ClassDef:
-        """Return the same definition under another name."""
+        """Return the definition under another name."""
         ident = Ident.create(self.name.range, name)
         return ClassDef(Tree(self.KIND, self.range, (ident.tree, *self.tree.children[1:])))
 

@@ -29,7 +29,8 @@ def is_on() -> bool:
 
 @contextmanager
 def no_cache() -> Iterator[None]:
-    """While the body runs, parameters are converted each time that they are used, so that each time it is seen."""
+    """Disable the cache of autocasting: while the body runs, parameters are converted at each use, so that each
+    conversion is recorded."""
     kept = torch.is_autocast_cache_enabled()
     torch.set_autocast_cache_enabled(False)
     try:
@@ -51,7 +52,8 @@ class Casts:
 
     @contextmanager
     def recorded(self, recorder: Recorder, kind: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Iterator[None]:
-        """Record the conversions of the arguments. While the body runs, these are what was converted."""
+        """Record the conversions of the arguments. While the body runs, the arguments are bound to the converted
+        values."""
         tensors = {id(tensor): tensor for tensor in _tensors([*args, *kwargs.values()])}
         wanted = {number: dtype for number, (_, dtype) in self._found.items() if number in tensors}
         if len(wanted) < len(self._found):

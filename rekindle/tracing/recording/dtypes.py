@@ -21,7 +21,7 @@ import torch
 from rekindle.tracing.source_locations import innermost_frame
 
 _Position = tuple[int, int, int, int]
-"""Of a piece of source: first and last line from 1, first and last column in bytes."""
+"""The position of a piece of source: first and last line from 1, first and last column in bytes."""
 
 _DEPTH: Final = 8
 """The maximum number of callers that are examined."""

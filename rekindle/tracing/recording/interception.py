@@ -1,5 +1,5 @@
-"""How a run is watched: PyTorch's function mode, what it does not see, and who puts other functions in place while it
-lasts."""
+"""Interception of a run: PyTorch's function mode, calls that it does not intercept, and functions that are replaced
+during the run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _TracingDispatchMode(TorchDispatchMode):
 
 @contextmanager
 def watching(recorder: Recorder) -> Iterator[None]:
-    """While the body runs, ``recorder`` records what this thread does to tensors."""
+    """Record with ``recorder`` the tensor operations of this thread while the body runs."""
     with _patches.applied(), recording(recorder), no_cache(), _TracingDispatchMode(), _TracingFunctionMode():  # type: ignore[no-untyped-call]
         yield
 

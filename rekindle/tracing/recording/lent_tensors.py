@@ -22,7 +22,7 @@ _OWN_CLASSES: Final = (torch.Tensor, torch.nn.Parameter)
 
 @dataclass(slots=True)
 class _Lent:
-    """A tensor that is lent, with what it was before."""
+    """A lent tensor, with its state before the run."""
 
     tensor: torch.Tensor
     data: torch.Tensor
@@ -38,10 +38,10 @@ class LentTensors:
     are restored."""
 
     is_kept: Callable[[torch.Tensor], bool] = lambda tensor: False
-    """Whether a tensor is not to be lent, but copied: it has another meaning in the run."""
+    """Whether a tensor is copied instead of lent, because the recording has bound it to another value."""
     _lent: list[_Lent] = field(default_factory=list)
     _given: dict[int, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
-    """The tensors by their ids, each with what the run got for it."""
+    """The tensors by their ids, each with its substitute in the run."""
 
     def lend(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the tensor for the run in place of ``tensor``: itself, or a copy. For a tensor that it has already,

@@ -61,7 +61,7 @@ TracedNumber = TracedInt | TracedFloat
 
 
 def traced_number(recorder: Recorder, number: int | float, value: Value) -> TracedNumber:
-    """Return ``number`` as one that stands for ``value``."""
+    """Return ``number`` as a traced number with the graph value ``value``."""
     made: TracedNumber = TracedFloat(number) if isinstance(number, float) else TracedInt(number)
     made._recorder = recorder
     made._value = value
@@ -69,14 +69,14 @@ def traced_number(recorder: Recorder, number: int | float, value: Value) -> Trac
 
 
 def value_of_number(number: object, recorder: Recorder) -> Value | None:
-    """Return the value of the graph that ``number`` stands for in this recording, if it stands for one."""
+    """Return the graph value of ``number`` in this recording; None if it has none."""
     if isinstance(number, (TracedInt, TracedFloat)) and getattr(number, "_recorder", None) is recorder:
         return number._value
     return None
 
 
 def plain(number: Any) -> Any:
-    """Return ``number`` without what it remembers."""
+    """Return ``number`` as a plain number."""
     if isinstance(number, TracedInt):
         return int.__add__(number, 0)
     if isinstance(number, TracedFloat):

@@ -136,7 +136,7 @@ def _largest(kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _RangeMeta(type):
-    """``range`` as a class that is another: what is an instance of ``range`` is one of it."""
+    """The metaclass of a substitute of ``range``: instances of ``range`` are instances of the substitute."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, _Range.original)
@@ -242,7 +242,7 @@ def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_class(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Return the same tensor as an object of another class."""
+    """Return a function that returns the same tensor as an object of another class."""
 
     def as_subclass(self: torch.Tensor, cls: type) -> torch.Tensor:
         recorder = active_recorder()

@@ -1,4 +1,4 @@
-"""The recorder: which value of the graph stands for which object of the run, and the nodes of what is called."""
+"""The recorder: maps objects of the run to values of the graph, and records calls as nodes."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from rekindle.tracing.source_locations import current_place, module_in_torch, na
 SCOPE: Final = "prim::TracedModuleForward"
 """The kind of the nodes whose block is one call of a sub-module; lowering turns them into calls of methods."""
 ATTRIBUTE: Final = "prim::TracedAttr"
-"""The kind of the nodes that stand for a parameter, a buffer or a sub-module, by its path from the root."""
+"""The kind of the nodes that represent a parameter, a buffer or a sub-module, by its path from the root."""
 WRITE: Final = "prim::TracedSetAttr"
-"""The kind of the nodes that stand for what becomes of an attribute, by its path from the root."""
+"""The kind of the nodes that represent the new value of an attribute, by its path from the root."""
 
 Path = tuple[str, ...]
 
@@ -177,7 +177,7 @@ class Recorder:
         return id(item) in self._tensors
 
     def value_of_tensor(self, tensor: torch.Tensor) -> Value:
-        """Return the value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
+        """Return the graph value of ``tensor``: computed, an attribute of the module, or else a constant."""
         found = self._values.get(id(tensor))
         if found is not None:
             value = found[1]
@@ -385,12 +385,12 @@ class Recorder:
     # -------------------------------------------------------------------------------------------------- numbers
 
     def size(self, tensor: torch.Tensor, dim: int) -> int:
-        """Return the size of a dimension, which remembers that it is one."""
+        """Return the size of a dimension as a traced number."""
         value = self.insert("aten::size", [tensor, dim])
         return traced_number(self, tensor.size(dim), value)  # type: ignore[return-value]
 
     def shape(self, tensor: torch.Tensor) -> torch.Size:
-        """Return all sizes, each of which remembers that it is one."""
+        """Return all sizes as traced numbers."""
         return torch.Size([self.size(tensor, dim) for dim in range(tensor.dim())])
 
     def as_float(self, number: int | float) -> float:
@@ -475,7 +475,7 @@ class Recorder:
 
     @contextmanager
     def scope(self, path: Path, place: SourceRange) -> Iterator[None]:
-        """While the body runs, what is recorded belongs to a call of the module at ``path``."""
+        """Attribute the nodes recorded while the body runs to a call of the module at ``path``."""
         self.grad_mode.sync(self.graph)
         node = self.graph.create(SCOPE, outputs=0, attributes={"path": list(path)}, range=place)
         block = self.graph.insert_node(node).add_block()

@@ -1,4 +1,4 @@
-"""``x[i, 1:n, None, mask]`` and ``x[…] = y`` as the operators that they stand for."""
+"""``x[i, 1:n, None, mask]`` and ``x[…] = y`` as the operators that implement them."""
 
 from __future__ import annotations
 

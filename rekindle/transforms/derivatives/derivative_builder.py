@@ -1,4 +1,4 @@
-"""A program on its way to a derivative: which arguments are meant, what it returns."""
+"""A program during its transformation to a derivative: the arguments to differentiate by, and the results."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class DerivativeBuilder:
         return taken_apart_like(self.graph, value, like)
 
     def shaped(self, gradients: Sequence[Value]) -> Pytree:
-        """Gradients in the form of what is wanted."""
+        """Return gradients in the structure of the arguments to differentiate by."""
         return unflatten_like(self.wanted, gradients)
 
     def results(self, found: Sequence[Value], derivative: Pytree) -> Pytree:

@@ -245,7 +245,7 @@ def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
 
 
 def _filled(tree: Pytree, each: Iterator[Pytree]) -> Pytree:
-    """Return a tree in which one of ``each`` stands for each leaf of ``tree``."""
+    """Return ``tree`` with each leaf replaced by the next of ``each``."""
     assert not isinstance(tree, dict)
     return next(each) if isinstance(tree, Value) else tuple(_filled(part, each) for part in tree)
 

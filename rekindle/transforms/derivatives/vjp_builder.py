@@ -69,6 +69,6 @@ def _or_zeros(graph: Graph, gradient: Value, leaf: Value) -> Value:
 
 
 def clean_up(graph: Graph) -> None:
-    """Take away what a transformation left over."""
+    """Simplify a graph after a transformation."""
     for _ in range(2):  # a branch that is known to be taken leaves more to be known
         run_passes(graph, DERIVATIVE_CLEANUP)

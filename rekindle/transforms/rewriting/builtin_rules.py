@@ -282,8 +282,8 @@ def _activations() -> tuple[RewriteRule, ...]:
 @register_pass
 @dataclass(slots=True)
 class FuseActivations:
-    """Activations written out by hand become the operator: ``x * sigmoid(x)`` is ``silu(x)``; GELU by ``erf`` and by
-    ``tanh``. The tensors must hold floats: of ints, the operators refuse what the formulas take."""
+    """Replace activations written as formulas by the operator: ``x * sigmoid(x)`` by ``silu(x)``; GELU by ``erf`` and
+    by ``tanh``. The tensors must hold floats: the formulas accept ints, the operators do not."""
 
     name: ClassVar[str] = "fuse_activations"
 
@@ -326,8 +326,8 @@ def _norms() -> tuple[RewriteRule, ...]:
 @register_pass
 @dataclass(slots=True)
 class FuseNorms:
-    """Normalisations of the last dimension, written out by hand, become ``layer_norm`` and ``rms_norm``. Weight and
-    bias stay what they are: a product and a sum."""
+    """Replace normalisations of the last dimension written as formulas by ``layer_norm`` and ``rms_norm``. Weight and
+    bias remain a product and a sum."""
 
     name: ClassVar[str] = "fuse_norms"
 

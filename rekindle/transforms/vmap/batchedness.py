@@ -144,8 +144,7 @@ class BatchednessAnalysis:
         return self._aliases
 
     def is_written_view(self, node: Node) -> bool:
-        """Return whether a result of ``node`` may be a view of what ``node`` uses, of memory that the program writes
-        to."""
+        """Return whether a result of ``node`` may be a view of an operand whose memory the program writes to."""
         made = {value for block in node.blocks for value in block.all_values()}
         used = [value for value in node.used_values() if value not in made and may_contain_tensor(value.type)]
         return any(

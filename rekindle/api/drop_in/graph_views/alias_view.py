@@ -43,7 +43,7 @@ class AliasDbView:
         return self.ir.may_contain_alias(self._values(a), self._values(b))
 
     def has_writers(self, subject: Any) -> bool:
-        """Return whether some node may write to a value, or to what a node takes and makes."""
+        """Return whether some node may write to a value, or to an input or output of a node."""
         if self._inlined is None:
             return self.ir.has_writers(subject.ir)
         if isinstance(subject.ir, Value):

@@ -64,7 +64,7 @@ def inline_with_scopes(graph: Graph) -> None:
 
 
 def _scope_of_callee(call: Node) -> str:
-    """Return the scope of what a call runs: that of the call, and the path of the module whose method is called."""
+    """Return the scope of the callee: that of the call, followed by the path of the module whose method is called."""
     path: list[str] = []
     value: Value = call.inputs[0]
     while call.kind == "prim::CallMethod" and value.node.kind == "prim::GetAttr":

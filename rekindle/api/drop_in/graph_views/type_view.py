@@ -110,7 +110,7 @@ class TypeView:
         return self._tensor().rank
 
     def scalarType(self) -> _Text | None:
-        """Return the dtype as graphs spell it: ``Float``."""
+        """Return the dtype in the notation of graphs: ``Float``."""
         dtype = self._tensor().dtype
         return None if dtype is None else DTYPE_NAMES[dtype]
 
@@ -127,7 +127,7 @@ class TypeView:
         return bool(self._tensor().undefined)
 
     def contiguous(self) -> TypeView:
-        """Return the same with the strides of a contiguous tensor."""
+        """Return the type with the strides of a contiguous tensor."""
         known = self._tensor()
         if known.sizes is None or None in known.sizes:
             return self
