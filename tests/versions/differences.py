@@ -13,7 +13,10 @@ NEW_DTYPES: Final = frozenset(getattr(torch, name) for name in ("bcomplex32",) i
 
 _REMOVED: Final = {(2, 14): {"aten::cholesky", "aten::qr"}}
 _NEW_IN_DISPATCHER: Final = {
-    (2, 12): {f"aten::{name}" for name in ("dim", "get_device", "is_contiguous", "numel", "storage_offset")}
+    (2, 12): {
+        f"aten::{name}"
+        for name in ("dim", "get_device", "is_contiguous", "is_contiguous.memory_format", "numel", "storage_offset")
+    }
 }
 _NEW_IN_TORCHSCRIPT: Final = {(2, 13): {"aten::broadcast_shapes"}, (2, 15): {"aten::_is_tracing"}}
 
