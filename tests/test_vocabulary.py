@@ -134,9 +134,6 @@ _FENCED: Final = re.compile(r"^(\s*```+).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"``[^`]+``|`[^`]+`")
 _PROSE: Final = [(re.compile(pattern, re.IGNORECASE), term) for pattern, term in PROSE.items()]
 
-EXCLUDED: Final = {"doctor": "is rewritten separately"}
-"""Folders of the package whose prose is not checked yet, and why."""
-
 IR_TEXT: Final = re.compile(r"^\s*(%|=|call |define |declare |store |br |ret )")
 """Lines of LLVM IR in the strings of code generators: names of registers are not prose."""
 

@@ -43,7 +43,7 @@ def scalars(n: int):
 
 def events(run: Callable[[], Any]) -> dict[str, int]:
     """Return how often each event of this package is recorded while ``run`` runs."""
-    with profile() as recorded:
+    with profile(acc_events=True) as recorded:  # without, PyTorch 2.11 warns
         run()
     return {each.key: each.count for each in recorded.key_averages() if each.key.startswith("rekindle::")}
 

@@ -166,7 +166,8 @@ def test_type_of_a_value(value, spelling):
 
 def test_types_of_members_and_named_tuples():
     assert infer(Side.LEFT) is type_of_annotation(Side)
-    assert infer(Loose(torch.ones(1), torch.ones(1))) is type_of_annotation(Loose)
+    assert infer(Loose(torch.ones(1), torch.ones(2))) is type_of_annotation(Loose)
+    assert "holds an object of class 'int'" in str(infer(Loose(1, 2)))
 
 
 @pytest.mark.parametrize(

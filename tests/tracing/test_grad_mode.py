@@ -10,6 +10,7 @@ from torch import nn
 import rekindle
 from rekindle.tracing.recording.recorder import TracerWarning
 from tests.support.equality import assert_same
+from tests.versions.differences import RELEASE
 
 
 @pytest.fixture(autouse=True)
@@ -241,6 +242,9 @@ def test_a_backward_method_is_not_told_of_where_no_gradients_are_recorded():
 
 @pytest.mark.parametrize("use_reentrant", [True, False])
 def test_checkpointed_parts(use_reentrant):
+    if RELEASE < (2, 12) and not use_reentrant:
+        pytest.skip("checkpoint calls torch.empty(…, requires_grad=True) there, which is not recorded")
+
     class Checkpointed(nn.Module):
         def __init__(self):
             super().__init__()

@@ -12,6 +12,12 @@ NEW_DTYPES: Final = frozenset(getattr(torch, name) for name in ("bcomplex32",) i
 """Dtypes since 2.15."""
 
 _REMOVED: Final = {(2, 14): {"aten::cholesky", "aten::qr"}}
+_NEW_IN_DISPATCHER: Final = {
+    (2, 12): {
+        f"aten::{name}"
+        for name in ("dim", "get_device", "is_contiguous", "is_contiguous.memory_format", "numel", "storage_offset")
+    }
+}
 _NEW_IN_TORCHSCRIPT: Final = {(2, 13): {"aten::broadcast_shapes"}, (2, 15): {"aten::_is_tracing"}}
 
 _MESSAGES: Final = {(2, 15): {"addmm: mat1 and mat2": "mat1 and mat2"}}
@@ -30,6 +36,11 @@ def as_documented(text: str) -> str:
 def removed_operators() -> set[str]:
     """Return the operators for which the package has rules and that this release has no longer."""
     return {name for release, names in _REMOVED.items() if release <= RELEASE for name in names}
+
+
+def not_yet_in_dispatcher() -> set[str]:
+    """Return the operators that the package declares where the dispatcher of this release lacks them."""
+    return {name for release, names in _NEW_IN_DISPATCHER.items() if release > RELEASE for name in names}
 
 
 def not_yet_in_torchscript() -> set[str]:
