@@ -40,7 +40,7 @@ def try_archive(path: Path, inputs: list[Any] | None, trusted: bool) -> tuple[di
         missing += [(each.name, each.package) for each in summary.missing_classes]
         found["missing"] = [f"{name} (package '{package}')" if package else name for name, package in missing]
         module = load(path, map_location="cpu")
-    except Exception as error:  # a report tells of anything
+    except Exception as error:  # a report includes any error
         found["problems"] = problems_of(error)
         return found, None
     found |= {"ok": not missing, "methods": [each.name for each in summary.methods], "format": summary.version}

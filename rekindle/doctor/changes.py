@@ -17,7 +17,7 @@ from rekindle.doctor.uses import Use
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceEdit:
-    """The text ``old`` at a place gives way to ``new``. The path is relative to what is examined, lines count from 1,
+    """The text ``old`` at a place is replaced by ``new``. The path is relative to what is examined, lines count from 1,
     columns from 0 in characters."""
 
     path: str

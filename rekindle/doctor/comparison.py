@@ -1,4 +1,4 @@
-"""Whether a compiled program answers as eager does."""
+"""Compare the results of a compiled program with those of eager."""
 
 from __future__ import annotations
 

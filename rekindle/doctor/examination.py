@@ -1,4 +1,4 @@
-"""The examination: search, trials, verdicts and changes, put together."""
+"""The examination: search, trials, verdicts and changes."""
 
 from __future__ import annotations
 
@@ -271,8 +271,8 @@ def _remove_switches(examination: Examination, files: dict[str, SourceFile]) -> 
 
 
 def _try_changes(examination: Examination, files: dict[str, SourceFile], options: Options, folder: Path) -> None:
-    """Try the edits that compile errors suggest on a copy; keep those with which the use compiles and answers as eager
-    does."""
+    """Try the edits that compile errors suggest on a copy; keep those with which the use compiles and returns what
+    eager returns."""
     paths = {os.path.realpath(file.path): file.relative for file in files.values()}
     suggested = {id(finding): _suggested(finding, paths) for finding in examination.with_verdict(Verdict.FAILS)}
     candidates = [finding for finding in examination.with_verdict(Verdict.FAILS) if suggested[id(finding)]]

@@ -45,7 +45,7 @@ def events_in(folder: Path) -> Iterator[Event]:
 
 def try_all(request: Request, seconds: float, folder: Path) -> Trial:
     """Import modules and open archives in a process of its own; where one ends the process or takes more than
-    ``seconds``, go on with the others in another one."""
+    ``seconds``, continue with the others in another one."""
     found = Trial()
     left = request
     number = 0

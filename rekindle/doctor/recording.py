@@ -63,7 +63,7 @@ class Program:
     arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     """A copy of the arguments of the last call that was compared."""
     answer: Any = None
-    """What eager answers to them."""
+    """The results of eager for them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,7 +77,7 @@ class _Deferred:
 @dataclass(slots=True, eq=False)
 class Recorder:
     """Writes events to ``file``. With ``keeps_going``, what cannot be compiled stays what it was, and the code that
-    asked for it goes on; otherwise it gets the error."""
+    asked for it continues; otherwise it gets the error."""
 
     file: Path
     keeps_going: bool
@@ -377,7 +377,7 @@ def _described(subject: object) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def recording(folder: Path, keeps_going: bool) -> Iterator[Recorder]:
-    """Within, what this process compiles is recorded, in a file of ``folder``."""
+    """Record what this process compiles within, in a file of ``folder``."""
     recorder = Recorder(folder / f"events-{os.getpid()}.jsonl", keeps_going)
     recorder.install()
     recorder.write({"event": "start"})

@@ -116,7 +116,7 @@ def _archive(examination: Examination, event: Event) -> dict[str, Any]:
 
 
 def _outside(events: Sequence[Event]) -> dict[str, Any]:
-    """What was compiled at places that the search did not read."""
+    """Return what was compiled at places that the search did not read."""
     failed = [event for event in events if not event["ok"]]
     return {
         "programs": len(events),

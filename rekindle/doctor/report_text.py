@@ -58,7 +58,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _section(data: Mapping[str, Any], verdict: Verdict, style: str) -> Iterator[tuple[str, str | None]]:
-    """What does not work, or works with a change."""
+    """Yield what does not work, or works with a change."""
     items = [each for each in (*data["uses"], *data["archives"]) if each["verdict"] == verdict.value]
     if not items:
         return
@@ -104,7 +104,7 @@ def _not_tried(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def _working(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """What works: by names for uses without programs, one by one for the others."""
+    """Yield what works: by names for uses without programs, one by one for the others."""
     works = [each for each in data["uses"] if each["verdict"] == Verdict.WORKS.value]
     archives = [each for each in data["archives"] if each["verdict"] == Verdict.WORKS.value]
     if not works and not archives:
@@ -162,6 +162,6 @@ def _rest(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
         counts = [
             f"{count} in {'an' if kind == 'unread file' else 'a'} {kind}" for kind, count in sorted(kinds.items())
         ]
-        yield f"lines that mention TorchScript and are no uses: {', '.join(counts) or 'none'}", None
+        yield f"lines that mention TorchScript without using it: {', '.join(counts) or 'none'}", None
     for each in data["unread"]:
         yield f"{_INDENT}{each['path']} was not read: {each['reason']}", None

@@ -100,7 +100,7 @@ def _read(path: Path, relative: str, found: Found) -> SourceFile | None:
         raw = path.read_text(encoding="utf-8", errors="replace")
         lines = list(_matching_lines(relative, raw))
         where = f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        found.unread.append(Unread(relative, f"it is no Python that this interpreter reads{where}"))
+        found.unread.append(Unread(relative, f"this interpreter cannot parse it{where}"))
         found.mentions += lines
         return None
     top, module = module_name(path)
@@ -164,7 +164,7 @@ class _Uses:
         self.lines = file.text.split("\n")
         self.found: list[Use] = []
         self.covered: set[int] = set()
-        """The lines that uses stand on."""
+        """The lines with uses."""
         self.names: list[str] = []
         self.depth = 0
         """How many functions there are around."""

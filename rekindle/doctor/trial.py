@@ -1,6 +1,6 @@
 """The process that imports modules and opens archives: ``python -m rekindle.doctor.trial REQUEST``.
 
-The request is a file of JSON. Events are written as the work goes on, so that what was found before a crash or the end
+The request is a file of JSON. Events are written during the work, so that what was found before a crash or the end
 of the time is known.
 """
 

@@ -167,7 +167,7 @@ INEXACT = ("softmax", "sum", "mean", "mm", "bmm", "matmul", "linear", "avg_pool2
 
 REFUSED = (
     *("rows of a tensor without", "rows of integers", "empty rows", "joining tensors", "parts that are none"),
-    *("a product of", "factors of several dtypes", "matrices without elements", "sizes do not fit together"),
+    *("a product of", "factors of several dtypes", "sums of no elements", "sizes do not fit together"),
     *("indices of such a dtype, or no elements", "pooling of such an image", "pooling of an image with gaps"),
 )
 """How the reasons begin for which a group has no kernel."""

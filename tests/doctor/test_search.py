@@ -161,7 +161,7 @@ def test_files_that_are_no_python(tmp_path: Path) -> None:
     found, _ = search(tmp_path)
     assert found.uses == []
     assert [(each.path, each.reason) for each in found.unread] == [
-        ("old.py", "it is no Python that this interpreter reads in line 2")
+        ("old.py", "this interpreter cannot parse it in line 2")
     ]
     assert [(each.path, each.line, each.kind) for each in found.mentions] == [
         ("notes.ipynb", 1, "unread file"),
