@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from threading import get_ident
 from typing import Any, Final
-from weakref import ref
+from weakref import WeakSet
 
 import torch
 
@@ -24,8 +24,9 @@ interceptors: Final[dict[int, Runner]] = {}
 calls."""
 
 
-late_hooks: Final[list[ref[torch.nn.Module]]] = []
-"""Compiled modules to which Python has added hooks. :mod:`rekindle.program.modules.module` enters them."""
+late_hooks: Final[WeakSet[torch.nn.Module]] = WeakSet()
+"""Compiled modules to which Python has added hooks. :mod:`rekindle.program.modules.module` adds them. Dynamo calls the
+module where code calls a weak reference to it, so nothing here does."""
 
 
 def has_late_hooks(module: torch.nn.Module) -> bool:
@@ -40,7 +41,9 @@ def check_parts(owner: object) -> None:
     Raises:
         RuntimeError: it has one.
     """
-    late_hooks[:] = [held for held in late_hooks if (found := held()) is not None and has_late_hooks(found)]
+    for module in list(late_hooks):
+        if not has_late_hooks(module):
+            late_hooks.discard(module)
     if not late_hooks or not isinstance(owner, torch.nn.Module):
         return
     for path, part in owner.named_modules():

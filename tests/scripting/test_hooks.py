@@ -372,3 +372,23 @@ def test_backward_hooks_that_compiled_code_would_not_run(register: str, place: s
     compiled.register_full_backward_hook(lambda *given: seen.append("whole"))
     compiled(torch.ones(1, 2, requires_grad=True)).sum().backward()
     assert seen == ["whole"]
+
+
+class Dense(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.linear(x))
+
+
+def test_torch_compile_takes_modules_while_another_one_has_a_late_hook():
+    """Dynamo calls a module where code calls a weak reference to it: the list of modules with late hooks has none."""
+    hooked, other = rekindle.script(Dense()), rekindle.script(Dense())
+    handle = hooked.register_forward_hook(lambda module, args, result: result * 2)
+    x = torch.randn(2, 4)
+    expected = other(x)
+    torch._dynamo.reset()
+    assert torch.equal(torch.compile(other, backend="eager")(x), expected)
+    handle.remove()

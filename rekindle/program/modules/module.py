@@ -8,7 +8,6 @@ import functools
 import inspect
 import itertools
 import types
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, NoReturn
@@ -195,7 +194,7 @@ class ScriptModule(torch.nn.Module, Savable):
     def _added(self, handle: RemovableHandle, table: str) -> RemovableHandle:
         """Remember a hook that compiled code does not run: methods of modules that hold this one refuse calls."""
         self.__dict__.setdefault("_rekindle_late_hooks", []).append((table, handle.id))
-        late_hooks.append(weakref.ref(self))
+        late_hooks.add(self)
         return handle
 
     def _as_saved(self) -> ScriptModule:
@@ -556,7 +555,7 @@ class ScriptModule(torch.nn.Module, Savable):
             # The tables are the module's own; what is in them is shared.
             new.__dict__[key] = copy.copy(value) if isinstance(value, dict) and key not in _SHARED else value
         if has_late_hooks(new):
-            late_hooks.append(weakref.ref(new))
+            late_hooks.add(new)
         return new
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ScriptModule:
@@ -565,7 +564,7 @@ class ScriptModule(torch.nn.Module, Savable):
         for key, value in self.__dict__.items():
             new.__dict__[key] = value if key in _SHARED else copy.deepcopy(value, memo)
         if has_late_hooks(new):
-            late_hooks.append(weakref.ref(new))
+            late_hooks.add(new)
         return new
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
