@@ -383,6 +383,7 @@ class Dense(nn.Module):
         return torch.relu(self.linear(x))
 
 
+@pytest.mark.filterwarnings("ignore:Dynamo:UserWarning")  # it does not trace compiled code, and says so
 def test_torch_compile_takes_modules_while_another_one_has_a_late_hook():
     """Dynamo calls a module where code calls a weak reference to it: the list of modules with late hooks has none."""
     hooked, other = rekindle.script(Dense()), rekindle.script(Dense())
