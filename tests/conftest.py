@@ -134,3 +134,15 @@ def _independence(request: pytest.FixtureRequest) -> Iterator[None]:
 def golden(pytestconfig: pytest.Config) -> GoldenTexts:
     """Compares a text with ``tests/golden/<name>.txt``: ``golden("passes/inline", str(graph))``."""
     return pytestconfig.stash[GOLDEN_TEXTS]
+
+
+@pytest.fixture
+def blas_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large matrix products are left to BLAS, as on machines where it is faster than kernels."""
+    monkeypatch.setattr("rekindle.codegen.fusion_executor.max_multiplications", lambda: 0)
+
+
+@pytest.fixture
+def kernels_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels compute matrix products of any size, as on machines where BLAS is slower."""
+    monkeypatch.setattr("rekindle.codegen.fusion_executor.max_multiplications", lambda: 1 << 40)

@@ -35,6 +35,7 @@ from rekindle.codegen.llvm.target import Target, host_target
 from rekindle.codegen.loop_ir.nodes import Kernel, MatmulNest
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
+from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS
 from rekindle.codegen.symbolic_sizes import ShapeEnv, ShapeProgram
 from rekindle.ir.graph import Graph
 from rekindle.ir.profiling import recorded
@@ -201,10 +202,16 @@ class KernelRecipe:
 
 
 def kernel_recipe(
-    graph: Graph, inputs: Sequence[Layout | type], device: torch.device = CPU, *, defer_to_libraries: bool = True
+    graph: Graph,
+    inputs: Sequence[Layout | type],
+    device: torch.device = CPU,
+    *,
+    defer_to_libraries: bool = True,
+    max_multiplications: int = MAX_MULTIPLICATIONS,
 ) -> KernelRecipe:
     """Return the recipe of ``graph`` that is made for these inputs, and serves those that are like them in what matters
-    to the kernel. With ``defer_to_libraries``, there is none where BLAS or oneDNN is expected to be faster.
+    to the kernel. With ``defer_to_libraries``, there is none where oneDNN is expected to be faster, or for matrix
+    products with more than ``max_multiplications``.
 
     Raises:
         Unsupported: there can be no kernel.
@@ -216,7 +223,13 @@ def kernel_recipe(
         else Layout(_recorded(record, each.sizes), _recorded(record, each.strides), each.dtype)
         for each in inputs
     ]
-    lowered = lower(graph, given, device.type, defer_to_libraries=defer_to_libraries)
+    lowered = lower(
+        graph,
+        given,
+        device.type,
+        defer_to_libraries=defer_to_libraries,
+        max_multiplications=max_multiplications,
+    )
     results: list[int] = [*lowered.parameters, *_words(lowered.outputs)]
     return KernelRecipe(
         kernel=lowered.kernel,
@@ -288,7 +301,13 @@ _RECIPES: Final[OrderedDict[Hashable, list[GuardedKernel]]] = OrderedDict()
 _MAX_COMPUTATIONS: Final = 1024
 
 
-def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type], device: torch.device = CPU) -> GuardedKernel:
+def guarded_kernel(
+    graph: Graph,
+    inputs: Sequence[Layout | type],
+    device: torch.device = CPU,
+    *,
+    max_multiplications: int = MAX_MULTIPLICATIONS,
+) -> GuardedKernel:
     """Return the recipe that serves these inputs of ``graph``, whose tensors are on ``device``: one that was made for
     the same computation elsewhere, such as in another layer of the same kind, or a new one.
 
@@ -298,8 +317,8 @@ def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type], device: torch.
     started = time.perf_counter()
     key = computation_key(graph)
     if key is None:
-        return _new_recipe(graph, inputs, device)
-    key = (key, device)
+        return _new_recipe(graph, inputs, device, max_multiplications)
+    key = (key, device, max_multiplications)
     with _LOCK:
         known = _RECIPES.setdefault(key, [])
         _RECIPES.move_to_end(key)
@@ -309,7 +328,7 @@ def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type], device: torch.
     for each in candidates:
         if each.launch(inputs, device) is not None:
             return replace(each, origin="memory", seconds=time.perf_counter() - started)
-    made = _new_recipe(graph, inputs, device)
+    made = _new_recipe(graph, inputs, device, max_multiplications)
     known.append(made)
     return made
 
@@ -325,17 +344,15 @@ def kernel_name(graph: Graph) -> str:
     return f"fused_{names if len(names) <= _MAX_NAME else names[:_MAX_NAME].rpartition('_')[0] + '_etc'}"
 
 
-def _new_recipe(graph: Graph, inputs: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
+def _new_recipe(
+    graph: Graph, inputs: Sequence[Layout | type], device: torch.device, max_multiplications: int
+) -> GuardedKernel:
     name = kernel_name(graph)
     with recorded(f"compile {name}"):
-        return _recipe(name, graph, inputs, device)
-
-
-def _recipe(name: str, graph: Graph, inputs: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
-    started = time.perf_counter()
-    recipe = kernel_recipe(graph, inputs, device)
-    kernel, origin = compiled(recipe.kernel, device)
-    return GuardedKernel(recipe, name, kernel, origin, time.perf_counter() - started)
+        started = time.perf_counter()
+        recipe = kernel_recipe(graph, inputs, device, max_multiplications=max_multiplications)
+        kernel, origin = compiled(recipe.kernel, device)
+        return GuardedKernel(recipe, name, kernel, origin, time.perf_counter() - started)
 
 
 def _recorded(record: ShapeEnv, numbers: Ints) -> Ints:

@@ -79,8 +79,8 @@ def note_blockers(graph: Graph, blockers: Sequence[Blocker]) -> None:
 @dataclass(slots=True)
 class FuseGraph:
     """See the module. Groups have at least ``least`` operators that compute something, and at most ``most`` of any
-    kind. Without ``products``, none of matrices is among them. With ``alone``, an operator that kernels
-    compute (:func:`~rekindle.codegen.fusible.is_computed`) becomes a group where nothing fuses with it."""
+    kind. Without ``products``, none of matrices is among them. With ``alone``, a product, or an operator that kernels
+    compute (:func:`~rekindle.codegen.fusible.is_computed`), becomes a group where nothing fuses with it."""
 
     least: int = 2
     most: int = 100
@@ -159,7 +159,8 @@ class _Fusion:
 
     def _pays_alone(self, node: Node) -> bool:
         rule = rule_of(node)
-        return self.alone and is_computed(node) and (rule is None or not rule.optional)
+        computed = is_computed(node) or (is_product(node) and self.most_products > 0)
+        return self.alone and computed and (rule is None or not rule.optional)
 
     def _is_candidate(self, value: Value) -> bool:
         return value.node.in_block and value.node not in self.taken and self._refusal(value.node) is None

@@ -28,6 +28,8 @@ from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm.call_sites import TensorCallSite
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
+from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS
+from rekindle.codegen.product_selection import max_multiplications
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
@@ -56,6 +58,7 @@ TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
 RECORDED: Final = "gradients are recorded"
 ABSENT: Final = "an input is None that is a tensor in other calls"
 DECLINED: Final = "a kernel would use too little of the GPU"
+INTERCEPTED: Final = "modes, transforms, autocasting or PyTorch's tracer have to see each operator"
 NOT_LAUNCHED: Final = "the GPU has no memory left, or refuses a launch"
 """Reason why a group ran operator by operator; :attr:`FusionExecutor.failures` has details of the first failure."""
 
@@ -122,6 +125,9 @@ class FusionExecutor(PatchableOperation):
         return function
 
     def __call__(self, *inputs: Any) -> Any:
+        if is_traced_by_torch():  # sizes are tensors then
+            self.fallbacks[INTERCEPTED] = self.fallbacks.get(INTERCEPTED, 0) + 1
+            return self._operators(*inputs)
         key = TOO_EARLY if self._patience > 0 and not self._pays(inputs) else self._key(inputs)
         if self._has_optional and any(each is None for each in inputs):
             key = ABSENT
@@ -208,7 +214,7 @@ class FusionExecutor(PatchableOperation):
             else:
                 key.append(type(each))
         key.append(device)
-        return "modes, transforms or autocasting have to see each operator" if _is_intercepted() else tuple(key)
+        return INTERCEPTED if _is_intercepted() else tuple(key)
 
     def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> KernelLaunch | None:
         """Find or make the launch for a key, and remember it."""
@@ -244,7 +250,7 @@ class FusionExecutor(PatchableOperation):
         """Return the first launch of a new recipe."""
         self._tries -= 1
         try:
-            made = guarded_kernel(self.graph, layouts, device)
+            made = self._guarded_kernel(layouts, device)
         except Unsupported as error:
             self._tries -= _REFUSED - 1
             self.failures.append(str(error))
@@ -258,6 +264,22 @@ class FusionExecutor(PatchableOperation):
             assert self._calls is not None
             self._calls.add(made.native(launch))
         return launch
+
+    def _guarded_kernel(self, layouts: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
+        """Return a kernel for these inputs; one with large products only where BLAS is slower on this machine.
+
+        Raises:
+            Unsupported: there can be no kernel.
+        """
+        try:
+            return guarded_kernel(self.graph, layouts, device)
+        except Unsupported as error:
+            if str(error) != LEFT_TO_BLAS or device.type != "cpu":
+                raise
+            limit = max_multiplications()
+            if limit <= MAX_MULTIPLICATIONS:
+                raise
+            return guarded_kernel(self.graph, layouts, device, max_multiplications=limit)
 
     def prepare(self, inputs: Sequence[Layout | type]) -> KernelLaunch:
         """Return the launch for inputs of these layouts, and numbers of these types.
@@ -290,14 +312,13 @@ def _taken(*inputs: Any) -> Any:
 
 def _is_intercepted() -> bool:
     """Return whether each operator is observed or modified: by modes, function transforms, forward-mode derivatives,
-    autocast, PyTorch's tracer."""
+    autocast."""
     return (
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._len_torch_function_stack() > 0
         or torch._C._functorch.peek_interpreter_stack() is not None
         or forward_ad._current_level >= 0
         or any(map(torch.is_autocast_enabled, DEVICE_TYPES))
-        or is_traced_by_torch()
     )
 
 

@@ -86,17 +86,23 @@ class LoweredKernel:
 
 
 def lower(
-    graph: Graph, inputs: Sequence[Layout | type], device_type: str = "cpu", *, defer_to_libraries: bool = True
+    graph: Graph,
+    inputs: Sequence[Layout | type],
+    device_type: str = "cpu",
+    *,
+    defer_to_libraries: bool = True,
+    max_multiplications: int = MAX_MULTIPLICATIONS,
 ) -> LoweredKernel:
     """Return the kernel of ``graph`` for inputs of these layouts, and numbers of these types, on a device of this type.
 
-    With ``defer_to_libraries``, there is none where BLAS or oneDNN is expected to be faster.
+    With ``defer_to_libraries``, there is none where oneDNN is expected to be faster, or for matrix products with more
+    than ``max_multiplications``.
 
     Raises:
         Unsupported: there can be none; or the operators would raise, and say why better.
     """
     try:
-        lowering = _Lowering(graph, inputs, defer_to_libraries)
+        lowering = _Lowering(graph, inputs, max_multiplications if defer_to_libraries else None)
         if device_type != "cpu":
             return lowering.lowered(GPU_ARITHMETIC)
         if defer_to_libraries:
@@ -172,9 +178,9 @@ class _NestSequence:
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, inputs: Sequence[Layout | type], defer_to_libraries: bool) -> None:
+    def __init__(self, graph: Graph, inputs: Sequence[Layout | type], max_multiplications: int | None) -> None:
         self.graph = graph
-        self.defer_to_libraries = defer_to_libraries
+        self.max_multiplications = max_multiplications
         self.values: dict[Value, Any] = {}
         self.scalars: list[ScalarType] = []
         self.arguments: list[ScalarType] = []
@@ -507,7 +513,10 @@ class _Lowering:
         work = math.prod(sizes) * a.layout.sizes[-1]
         if work == 0 and (a.layout.sizes[-1] == 0 or 0 not in sizes):
             raise Unsupported("sums of no elements")
-        if self.defer_to_libraries and work > MAX_MULTIPLICATIONS:
+        limit = self.max_multiplications
+        if limit is not None and limit > MAX_MULTIPLICATIONS and sizes[-2] == 1:
+            limit = MAX_MULTIPLICATIONS  # reading the matrix takes the time of a large product with one row
+        if limit is not None and work > limit:
             raise Unsupported(LEFT_TO_BLAS)
         made: Tensor = Matmul(Layout(sizes, contiguous_strides(sizes), a.layout.dtype), a, b)
         if are_rows[0] or are_rows[1]:

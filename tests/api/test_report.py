@@ -75,6 +75,7 @@ def test_kernels_with_the_lines_that_they_cover(strategy: str) -> None:
     assert report.unfused == ()
 
 
+@pytest.mark.usefixtures("blas_is_faster")
 def test_products_that_blas_computes(strategy: str) -> None:
     """The rest of their group has a kernel of its own."""
     f = rekindle.script(gate)

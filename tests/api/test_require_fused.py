@@ -136,7 +136,7 @@ def test_transforms_have_to_see_each_operator(strategy: str) -> None:
         torch.func.vmap(f)(torch.ones(2, 3))
     [blocker] = caught.value.blockers
     assert blocker.reason == (
-        "a kernel was to run them, but modes, transforms or autocasting have to see each operator"
+        "a kernel was to run them, but modes, transforms, autocasting or PyTorch's tracer have to see each operator"
     )
     assert blocker.hint == "call it outside of the mode, the transform or torch.autocast"
 

@@ -191,6 +191,7 @@ def test_other_dtypes_are_left_to_pytorch(dtype: torch.dtype, refused: list[str]
     assert set(refused) == {"elements of torch.complex64" if dtype.is_complex else "a composite of such dtypes"}
 
 
+@pytest.mark.usefixtures("blas_is_faster")
 def test_large_cells_are_left_to_pytorch(refused: list[str]) -> None:
     cell = torch.nn.LSTMCell(256, 256)
     compiled = rekindle.script(cell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -13,10 +14,12 @@ from torch.nn import functional as F
 import rekindle
 import rekindle.ops
 import rekindle.runtime.executor  # (runs graphs)
+from rekindle.codegen import product_selection
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS
+from rekindle.codegen.selection import Selection
 from rekindle.ir.graph import Graph
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.text.parser import parse_graph
@@ -161,6 +164,7 @@ def test_what_is_not_finite() -> None:
     assert found[0, 0] == torch.inf
 
 
+@pytest.mark.usefixtures("blas_is_faster")
 def test_large_products_are_those_of_blas() -> None:
     """And what follows them is fused without."""
     torch.manual_seed(0)
@@ -229,3 +233,61 @@ def test_a_model_that_is_trained_and_then_used() -> None:
         assert [len(group.kernels) for group in rekindle.report(compiled).versions[-1].groups] == [1]
     compiled(x).sum().backward()
     assert model[0].weight.grad is not None
+
+
+# ------------------------------------------------------------------------------------------------------ large products
+
+
+@pytest.mark.usefixtures("kernels_are_faster")
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(64, 128, 128), (67, 131, 257), (5, 7, 20_000), (2, 300, 1500), (129, 1, 8192)]
+)
+def test_large_products_in_kernels_are_as_accurate_as_those_of_blas(m: int, n: int, k: int, transposed: bool) -> None:
+    generator = torch.Generator().manual_seed(m * n + k)
+    x = torch.randn(m, k, generator=generator)
+    y = torch.randn(n, k, generator=generator).t() if transposed else torch.randn(k, n, generator=generator)
+    group = FusionExecutor(graph(PRODUCT, "mm"))
+    found = group(x, y)
+    assert (group.failures, len(group.recipes)) == ([], 1)
+    exact = torch.relu(x.double() @ y.double())
+    error, allowed = (found - exact).norm(), (torch.relu(x @ y) - exact).norm()
+    assert error <= 3 * allowed + 1e-6 * exact.norm()
+
+
+@pytest.mark.usefixtures("kernels_are_faster")
+def test_large_products_of_one_row_are_those_of_blas() -> None:
+    group = FusionExecutor(graph(PRODUCT, "mm"))
+    x, y = torch.randn(1, 1024), torch.randn(1024, 1024)
+    torch.testing.assert_close(group(x, y), torch.relu(x @ y))
+    assert group.failures == [LEFT_TO_BLAS]
+
+
+def test_the_limit_of_products_is_measured_once_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path))
+    product_selection._known.cache_clear()
+    measured: list[int] = []
+
+    def measure() -> int:
+        measured.append(1 << 24)
+        return measured[-1]
+
+    monkeypatch.setattr(product_selection, "measured_limit", measure)
+    assert [product_selection.max_multiplications() for _ in range(3)] == [1 << 24] * 3
+    product_selection._known.cache_clear()  # as another process
+    assert product_selection.max_multiplications() == 1 << 24
+    assert len(measured) == 1
+    product_selection._known.cache_clear()
+
+
+@pytest.mark.parametrize(("slow_from", "limit"), [(0, MAX_MULTIPLICATIONS), (512, 256**3), (4096, 1024**3)])
+def test_the_limit_is_the_largest_product_that_a_kernel_wins(
+    monkeypatch: pytest.MonkeyPatch, slow_from: int, limit: int
+) -> None:
+    def fastest(self: Selection, arguments: tuple[torch.Tensor, ...]) -> str:
+        a, b = arguments
+        torch.testing.assert_close(self.candidates["kernel"](a, b), a @ b, rtol=1e-3, atol=1e-3)
+        return "blas" if len(a) >= slow_from else "kernel"
+
+    monkeypatch.setattr(Selection, "fastest", fastest)
+    assert product_selection.measured_limit() == limit

@@ -97,7 +97,7 @@ def measure(f: Any, /, *args: Any, **kwargs: Any) -> Measurement:
     Example:
         >>> measurement = rekindle.measure(lambda x: torch.sort(x @ x)[0], torch.randn(64, 64))
         >>> sorted(node.operator.kind for node in measurement.nodes)
-        ['aten::matmul', 'aten::sort']
+        ['aten::sort', 'prim::FusionGroup']
     """
     return _measured(entry_point_of(f), args, kwargs, rounds=20)
 

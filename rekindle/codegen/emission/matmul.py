@@ -23,6 +23,8 @@ from rekindle.codegen.loop_ir.scalar_types import ScalarType
 
 _TILE: Final = 4
 """Number of rows and columns of a tile with many registers; half as many rows with few."""
+_SUMMANDS: Final = 128
+"""How many products are added up before the sum is added to others: the error of a sum grows with its length."""
 _A, _B, _OUT = range(3)
 
 
@@ -114,11 +116,23 @@ class _ProductWriter:
         found = multiply_add(self.f, self.target.has("fma"), element_type(self.scalar), self.lanes, a, b, known)
         self.f.emit(f"store {self._type} {found}, ptr {place}")
 
+    def _flush(self, total: str, place: str) -> str:
+        """Add a sum to the total, and begin the next one; return the total."""
+        found = self.f.emit_value(f"load {self._type}, ptr {place}")
+        known = self.f.emit_value(f"load {self._type}, ptr {total}")
+        value = self.f.emit_value(f"fadd {self._type} {known}, {found}")
+        self.f.emit(f"store {self._type} {value}, ptr {total}")
+        self.f.emit(f"store {self._type} zeroinitializer, ptr {place}")
+        return value
+
     # ---------------------------------------------------------------------------------------------------------- along n
 
     def _across(self, bases: Bases) -> None:
         m, n, k = range(self.nest.rank - 3, self.nest.rank)
         f, walks = self.f, self.walks
+        parts = f.emit_value(f"udiv i64 {walks.sizes[k]}, {_SUMMANDS}")
+        done = f.emit_value(f"mul i64 {parts}, {_SUMMANDS}")
+        rest = f.emit_value(f"sub i64 {walks.sizes[k]}, {done}")
 
         def block(row: str, rows: int) -> None:
             lines = self._lines(bases[_A], _A, m, row, rows)
@@ -126,9 +140,10 @@ class _ProductWriter:
 
             def columns(at: str, mask: str | None, ways: int) -> None:
                 sums = self._zeros(rows * ways)
+                totals = self._zeros(rows * ways)
                 places = [at, *(f.emit_value(f"add i64 {at}, {way * self.lanes}") for way in range(1, ways))]
 
-                def step(now: str, _: int) -> None:
+                def step(now: str) -> None:
                     moved = f.emit_value(f"mul i64 {now}, {walks.strides[_B][k]}")
                     start = f.emit_value(f"getelementptr i8, ptr {bases[_B]}, i64 {moved}")
                     right = [self.memory.load(_B, start, place, mask) for place in places]
@@ -139,10 +154,17 @@ class _ProductWriter:
                         for way, value in enumerate(right):
                             self._add(sums[number * ways + way], left, value)
 
-                walks.blocks(walks.sizes[k], (1,), step)
+                def part(number: str, _: int) -> None:
+                    first = f.emit_value(f"mul i64 {number}, {_SUMMANDS}")
+                    walks.blocks(str(_SUMMANDS), (1,), lambda now, _: step(f.emit_value(f"add i64 {first}, {now}")))
+                    for total, found in zip(totals, sums, strict=True):
+                        self._flush(total, found)
+
+                walks.blocks(parts, (1,), part)
+                walks.blocks(rest, (1,), lambda now, _: step(f.emit_value(f"add i64 {done}, {now}")))
                 for number, line in enumerate(written):
                     for way, place in enumerate(places):
-                        value = f.emit_value(f"load {self._type}, ptr {sums[number * ways + way]}")
+                        value = self._flush(totals[number * ways + way], sums[number * ways + way])
                         self.memory.store(_OUT, line, value, place, mask)
 
             walks.vectors(walks.sizes[n], _TILE, columns)
