@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import Final
 
@@ -291,3 +292,34 @@ def test_the_limit_is_the_largest_product_that_a_kernel_wins(
 
     monkeypatch.setattr(Selection, "fastest", fastest)
     assert product_selection.measured_limit() == limit
+
+
+@pytest.mark.usefixtures("kernels_are_faster")
+@pytest.mark.parametrize(
+    ("shape", "other"),
+    [
+        ((300, 129), (129, 67)),
+        ((67, 300), (300, 517)),
+        ((1, 700), (700, 700)),
+        ((3, 130, 70), (3, 70, 131)),
+        ((5, 4, 300), (300, 1001)),
+        ((40, 2000), (2000, 40)),
+    ],
+)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_threads_share_large_products(shape: tuple[int, ...], other: tuple[int, ...], transposed: bool) -> None:
+    """Each element is summed up in the same order, whatever the number of threads."""
+    generator = torch.Generator().manual_seed(math.prod(shape))
+    x, y = torch.randn(shape, generator=generator), torch.randn(other, generator=generator)
+    if transposed:
+        y = y.transpose(-1, -2).contiguous().transpose(-1, -2)
+    group = FusionExecutor(graph(PRODUCT, "matmul"))
+    alone = group(x, y)
+    threads = torch.get_num_threads()
+    try:
+        for count in (2, 3, 7):
+            torch.set_num_threads(count)
+            assert torch.equal(group(x, y), alone)
+    finally:
+        torch.set_num_threads(threads)
+    torch.testing.assert_close(alone, torch.relu(x @ y), rtol=1e-4, atol=1e-4)

@@ -27,6 +27,11 @@ THREADS = ("GOMP_parallel", "omp_get_max_threads", "omp_in_parallel", "omp_get_t
 GRAIN = 1 << 16
 """Number of simple operations that justify a thread."""
 
+PRODUCT_GRAIN = 1 << 20
+"""Number of multiplications of a matrix product that justify a thread."""
+_ROWS = 16
+"""Rows or columns of a product that threads get are a multiple of this."""
+
 _SIMPLE = frozenset(
     {
         *(
@@ -112,8 +117,14 @@ def _kernel(module: ModuleBuilder, kernel: Kernel, target: Target, can_share: bo
             f.emit(f"store ptr {name}, ptr {_slot(f, slot)}, align 8")
     first = 0
     for number, nest in enumerate(kernel.nests):
-        if isinstance(nest, MatmulNest):  # too small to be shared
-            _multiply(f, pointers, nest, first)
+        if isinstance(nest, MatmulNest):
+            module.definitions += [
+                _part_of_product(module, nest, number, first),
+                _share(module, f"nest{number}", _ROWS),
+            ]
+            work, total = _product(f, first, nest.rank), _shared_size(f, "%parameters", nest, first)[1]
+            call = _call_of_product(f, pointers, nest, f.emit_value(f"getelementptr i64, ptr %parameters, i64 {first}"))
+            _shared(f, f"nest{number}", total, work, call, PRODUCT_GRAIN if can_share else None)
             first += nest.parameters
             continue
         loops = nest.rank if nest.is_full_reduction or not nest.reduction_rank else nest.rank - nest.reduction_rank
@@ -134,12 +145,50 @@ def _kernel(module: ModuleBuilder, kernel: Kernel, target: Target, can_share: bo
     return "\n".join([f"define i64 @kernel({PARAMETERS}) {{", *f.lines, "}"])
 
 
-def _multiply(f: FunctionBuilder, pointers: str, nest: MatmulNest, first: int) -> None:
-    """Call the function that runs the product, whose numbers begin at ``first``."""
+def _call_of_product(f: FunctionBuilder, pointers: str, nest: MatmulNest, numbers: str) -> str:
+    """Return the call of the function that runs a product with some numbers."""
     places = [f.emit_value(f"getelementptr ptr, ptr {pointers}, i64 {access.buffer}") for access in nest.accesses]
     buffers = [f.emit_value(f"load ptr, ptr {place}, align 8") for place in places]
-    numbers = f.emit_value(f"getelementptr i64, ptr %parameters, i64 {first}")
-    f.call("void", product_name(nest), *(("ptr", each) for each in (*buffers, numbers)))
+    f.module.declare(product_name(nest), "void", *("ptr",) * 4)
+    return f"@{product_name(nest)}({', '.join(f'ptr {each}' for each in (*buffers, numbers))})"
+
+
+def _shared_size(f: FunctionBuilder, numbers: str, nest: MatmulNest, first: int) -> tuple[str, str]:
+    """Return the loop of a product that threads share, which is the longer one of ``m`` and ``n``, and its size."""
+    m, n = (
+        f.emit_value(f"load i64, ptr {f.emit_value(f'getelementptr i64, ptr {numbers}, i64 {first + loop}')}, align 8")
+        for loop in (nest.rank - 3, nest.rank - 2)
+    )
+    is_wide = f.emit_value(f"icmp ult i64 {m}, {n}")
+    loop = f.emit_value(f"select i1 {is_wide}, i64 {nest.rank - 2}, i64 {nest.rank - 3}")
+    return loop, f.emit_value(f"select i1 {is_wide}, i64 {n}, i64 {m}")
+
+
+def _part_of_product(module: ModuleBuilder, nest: MatmulNest, number: int, first: int) -> str:
+    """Return the function that computes some rows or columns of a product: with numbers of its own, whose size and
+    offsets are those of the part."""
+    f = FunctionBuilder(module)
+    f.label("entry")
+    f.emit(f"%numbers = alloca [{nest.parameters} x i64], align 8")
+
+    def place(index: int | str) -> str:
+        return f.emit_value(f"getelementptr i64, ptr %numbers, i64 {index}")
+
+    for index in range(nest.parameters):
+        given = f.emit_value(f"getelementptr i64, ptr %parameters, i64 {first + index}")
+        f.emit(f"store i64 {f.emit_value(f'load i64, ptr {given}, align 8')}, ptr {place(index)}, align 8")
+    loop, _ = _shared_size(f, "%numbers", nest, 0)
+    f.emit(f"store i64 {f.emit_value('sub i64 %end, %begin')}, ptr {place(loop)}, align 8")
+    for access in range(len(nest.accesses)):
+        offset = nest.rank + access * (1 + nest.rank)
+        along = f.emit_value(f"load i64, ptr {place(f.emit_value(f'add i64 {loop}, {offset + 1}'))}, align 8")
+        known = f.emit_value(f"load i64, ptr {place(offset)}, align 8")
+        moved = f.emit_value(f"add i64 {known}, {f.emit_value(f'mul i64 {along}, %begin')}")
+        f.emit(f"store i64 {moved}, ptr {place(offset)}, align 8")
+    f.emit(f"call void {_call_of_product(f, '%pointers', nest, '%numbers')}")
+    f.emit("ret void")
+    head = f"define internal void @nest{number}({PARAMETERS}, i64 %begin, i64 %end) {{"
+    return "\n".join([head, *f.lines, "}"])
 
 
 _SLOTS = 7
