@@ -98,4 +98,4 @@ def test_threads_serve_many_requests_at_once(archive: Path, address: str) -> Non
     with pytest.raises(urllib.error.HTTPError) as caught:
         ask(address, [[1.0, 2.0]])
     assert json.load(caught.value) == {"error": "a row has 8 numbers"}
-    assert len(ask(address, requests[0].tolist())) == 5  # the threads go on
+    assert len(ask(address, requests[0].tolist())) == 5  # the threads continue

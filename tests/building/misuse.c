@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
   keys[2].count = 1, keys[2].s = 0;
   show("a string without bytes", call(net_tensor(&t), table, 2));
   keys[2].s = "\xf0\x9f"; keys[2].count = 2;
-  show("a string that is no UTF-8", call(net_tensor(&t), table, 2));
+  show("a string with invalid UTF-8", call(net_tensor(&t), table, 2));
   keys[2] = net_string("b", 1);
   t.ndim = -1, show("rank -1", call(net_tensor(&t), table, 2));
   t.ndim = 33, show("rank 33", call(net_tensor(&t), table, 2));

@@ -51,7 +51,7 @@ MISUSE = {
     "null result": "the arguments or the result are a null pointer",
     "a string of -5 bytes": "a string has -5 bytes",
     "a string without bytes": NO_ITEMS,
-    "a string that is no UTF-8": "a string is not UTF-8",
+    "a string with invalid UTF-8": "a string is not UTF-8",
     "rank -1": UNKNOWN,
     "rank 33": UNKNOWN,
     "rank 1": "argument 0 has another rank than the library was built for",

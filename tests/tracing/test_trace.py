@@ -567,7 +567,7 @@ def test_everybody_knows_that_a_trace_is_recorded():
 
 
 def test_packages_may_ask_by_the_names_of_pytorch():
-    """As torchvision, fvcore and asteroid ask: their functions keep control flow in traces only where they are told."""
+    """As torchvision, fvcore and asteroid ask: their functions keep control flow only where a trace is reported."""
 
     def limited(x):
         if bool(x.sum() > 0):

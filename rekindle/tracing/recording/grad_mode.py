@@ -34,16 +34,16 @@ class _Region:
 class GradMode:
     """The gradient mode of a recording: the regions that the code is in, and those that the graph is in.
 
-    ``tell`` reports a fact: the mode, its value, and the consequence.
+    ``report`` records a fact: the mode, its value, and the consequence.
     """
 
-    def __init__(self, tell: Callable[[str, str, str], None]) -> None:
+    def __init__(self, report: Callable[[str, str, str], None]) -> None:
         self._initial = torch.is_grad_enabled()
         self._wanted: list[_Region] = []
         self._entered: list[tuple[_Region, Value]] = []
         self._outer = 0
         """Number of ``_entered`` regions that belong to the methods around the recorded one."""
-        self._tell = tell
+        self._report = report
 
     def enter(self, manager: object, enabled: bool, place: SourceRange) -> None:
         """Record that the code entered ``manager``, which set the mode."""
@@ -112,7 +112,7 @@ class GradMode:
         is_own = function.__module__.startswith("torch.")
         # Whether arguments require grad in the example says nothing of later calls.
         if not is_own and any(isinstance(x, torch.Tensor) and _may_have_gradient(x) for x in _arguments(frame)):
-            self._tell(
+            self._report(
                 f"the backward method of {function.__name__}",
                 "left out",
                 "gradients are those of what its forward method calls",
