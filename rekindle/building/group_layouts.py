@@ -68,7 +68,8 @@ def _with_records(graph: Graph) -> Graph:
 
 
 def _recorder(node: Node) -> Operation:
-    group = int(str(node["group"]))
+    group = node["group"]
+    assert isinstance(group, int)
 
     def record(*inputs: Any) -> None:
         found = _recorded.get()[group]

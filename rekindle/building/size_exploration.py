@@ -43,23 +43,33 @@ def add_recipes(
         by_signature.setdefault(signature, []).append(call)
     for alike in by_signature.values():
         relations = relations_of(alike)
-        if relations is None:
-            continue
-        tried = set[tuple[int, ...]]()
-        known = -1
-        while known != len(recipes):  # a new recipe names sizes that others may depend on
-            known = len(recipes)
-            for variables in _points(relations, alike, recipes):
-                if variables in tried:
-                    continue
-                tried.add(variables)
-                inputs = relations.layouts(variables)
-                if inputs is not None and _fits(inputs) and all(each.numbers(inputs) is None for each in recipes):
-                    made = make(inputs)
-                    if made is not None:
-                        recipes.append(made)
-                if len(recipes) >= _MAX_RECIPES or len(tried) >= _MAX_TRIES:
-                    return
+        if relations is not None:
+            _explore(relations, alike, recipes, make)
+
+
+def _explore(
+    relations: SizeRelations,
+    calls: Sequence[GroupInputs],
+    recipes: list[KernelRecipe],
+    make: Callable[[GroupInputs], KernelRecipe | None],
+) -> None:
+    """Add recipes for the sizes that ``relations`` allow, until none is found or a limit is reached."""
+    tried = set[tuple[int, ...]]()
+    known = -1
+    while known != len(recipes):  # a new recipe names sizes that others may depend on
+        known = len(recipes)
+        for variables in _points(relations, calls, recipes):
+            if len(recipes) >= _MAX_RECIPES or len(tried) >= _MAX_TRIES:
+                return
+            if variables in tried:
+                continue
+            tried.add(variables)
+            inputs = relations.layouts(variables)
+            if inputs is None or not _fits(inputs) or any(each.numbers(inputs) is not None for each in recipes):
+                continue
+            made = make(inputs)
+            if made is not None:
+                recipes.append(made)
 
 
 def _points(

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
+from rekindle.building import size_exploration
 from rekindle.building.group_layouts import GroupInputs
 from rekindle.building.group_recipes import recipes_for_calls
 from rekindle.building.size_relations import relations_of
@@ -211,3 +212,19 @@ def test_a_group_has_a_recipe_wherever_there_can_be_one(text: str, make: Callabl
         with pytest.raises(Unsupported):
             kernel_recipe(group, inputs, defer_to_libraries=False)
     assert served >= 240
+
+
+def test_each_dtype_has_a_search_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(size_exploration, "_MAX_TRIES", 5)
+    calls: list[GroupInputs] = [
+        (Layout((n, 3), (3, 1), dtype),) for dtype in (torch.float32, torch.float64) for n in (4, 9, 14)
+    ]
+    tried: list[torch.dtype] = []
+
+    def make(inputs: GroupInputs) -> None:
+        (layout,) = inputs
+        assert isinstance(layout, Layout)
+        tried.append(layout.dtype)
+
+    size_exploration.add_recipes(calls, [], make)
+    assert tried == [torch.float32] * 5 + [torch.float64] * 5
