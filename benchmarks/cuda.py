@@ -29,9 +29,12 @@ from torch.nn import functional as F
 
 import rekindle
 from benchmarks.learning import Block
+from rekindle.runtime.settings import SETTINGS
 
 RESULTS: Final = Path(__file__).parent / "results" / "cuda.json"
 PEERS: Final = ("eager", "torch.jit", "inductor", "rekindle")
+WITH_GRAPHS: Final = ("inductor, CUDA graphs", "rekindle, CUDA graphs")
+"""The same with CUDA graphs, where gradients are not recorded: ``mode="reduce-overhead"`` of Inductor."""
 ROUNDS: Final = 15
 CALLS: Final = 5
 """How many calls lie between two events."""
@@ -195,9 +198,26 @@ def prepared(program: Program, peer: str) -> Callable[..., Any]:
     function = copy.deepcopy(program.function)
     if peer == "torch.jit":
         return torch.jit.script(function)
-    if peer == "inductor":
-        return torch.compile(function)
-    return rekindle.script(function) if peer == "rekindle" else function
+    if peer.startswith("inductor"):
+        torch._dynamo.reset()
+        return torch.compile(function, mode="reduce-overhead" if peer in WITH_GRAPHS else None)
+    if peer == "rekindle":
+        return rekindle.script(function)
+    return _with_cuda_graphs(rekindle.script(function)) if peer in WITH_GRAPHS else function
+
+
+def _with_cuda_graphs(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Capture the calls of one function, beside others that are not captured."""
+    method: Any = compiled.forward if isinstance(compiled, nn.Module) else compiled
+
+    def call(*arguments: Any) -> Any:
+        SETTINGS.cuda_graphs = True
+        try:
+            return method(*arguments)
+        finally:
+            SETTINGS.cuda_graphs = False
+
+    return call
 
 
 def device_times(candidates: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
@@ -330,6 +350,7 @@ def main(arguments: list[str] | None = None) -> int:
     torch.manual_seed(0)
     chosen = options.only or PARTS
     peers = [peer for peer in PEERS if not options.quick or peer != "inductor"]
+    with_graphs = [*peers, *(peer for peer in WITH_GRAPHS if not options.quick or not peer.startswith("inductor"))]
     rounds = 5 if options.quick else ROUNDS
     about: dict[str, Any] = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": []}
 
@@ -343,7 +364,8 @@ def main(arguments: list[str] | None = None) -> int:
     with torch.no_grad():
         for part, programs in PROGRAMS.items():
             for program in programs() if part in chosen else ():
-                add(measure(program, peers, rounds, of_host=of_host[part]))
+                of = with_graphs if of_host[part] else peers
+                add(measure(program, of, rounds, of_host=of_host[part]))
     for program in model_programs() if "training" in chosen else ():
         assert isinstance(program.function, nn.Module)
         program.function.train()

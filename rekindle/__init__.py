@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from rekindle.runtime.interpreter.futures import Future as Future
     from rekindle.runtime.settings import (
         set_background_compilation as set_background_compilation,
+        set_cuda_graphs as set_cuda_graphs,
         set_fusion_strategy as set_fusion_strategy,
     )
     from rekindle.runtime.strategies.profiling import set_profiled_runs as set_profiled_runs
@@ -171,6 +172,7 @@ _HOMES: Final[dict[str, str]] = {
     "script_method": "rekindle.scripting.modules.module_classes",
     "script_if_tracing": "rekindle.scripting.script",
     "set_background_compilation": "rekindle.runtime.settings",
+    "set_cuda_graphs": "rekindle.runtime.settings",
     "set_execution_strategy": "rekindle.runtime.executor",
     "set_fusion_strategy": "rekindle.runtime.settings",
     "set_profiled_runs": "rekindle.runtime.strategies.profiling",

@@ -75,6 +75,7 @@ SUBJECTS: Final = (
         "[freezing](/docs/freezing.md).",
         (
             *("set_execution_strategy", "set_background_compilation", "set_fusion_strategy", "set_profiled_runs"),
+            "set_cuda_graphs",
             *("optimized_execution", "freeze", "optimize_for_inference", "run_frozen_optimizations", "backend"),
         ),
     ),

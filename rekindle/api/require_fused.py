@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, Final
 
-from rekindle.api.reports.executed import codes_of, groups_in
 from rekindle.api.reports.unfused_nodes import CALLED, NO_FUSION, UnfusedNode, unfused_nodes
 from rekindle.codegen.fusion_executor import NO_KERNEL, RECORDED, TOO_EARLY, FusionExecutor
-from rekindle.codegen.operators.matmul import LEFT_TO_BLAS
+from rekindle.codegen.operators.matmul import LEFT_ON_GPU, LEFT_TO_BLAS
 from rekindle.errors import FusionBlocker, NotFusedError
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.calling import interceptors, runner_of
 from rekindle.runtime.calls.arguments import Runner, binder_of
+from rekindle.runtime.executed import codes_of, groups_in
 from rekindle.runtime.executor import is_optimizing, prepare
 from rekindle.runtime.interpreter.code import Code
 
@@ -110,7 +110,7 @@ class _Watch:
         before = self._fell.get(group, {})
         for why, count in group.fallbacks.items():
             fell = count > before.get(why, 0) or (group.has_given_up and why in (NO_KERNEL, RECORDED))
-            if why == NO_KERNEL and set(group.failures) == {LEFT_TO_BLAS}:
+            if why == NO_KERNEL and set(group.failures) in ({LEFT_TO_BLAS}, {LEFT_ON_GPU}):
                 continue  # the rest of the group has kernels of its own
             if fell and why != TOO_EARLY:
                 reason = f"{why}: {group.failures[-1]}" if why == NO_KERNEL and group.failures else why

@@ -60,6 +60,16 @@ def is_product(node: Node) -> bool:
     return name in PRODUCTS or (name in COMPOSITES and COMPOSITES[name].multiplies)
 
 
+def is_ordered(node: Node) -> bool:
+    """Return whether it is a scan, or returns the index of an extreme: its result depends on the order of elements."""
+    return any(rule.is_ordered for rule in ROWS.get(qualified_name(node) or "", ()))
+
+
+def is_left_to_libraries(node: Node, device_type: str) -> bool:
+    """Return whether PyTorch may have to compute a node that kernels know. On CPUs that depends on its size."""
+    return is_product(node) or (device_type != "cpu" and is_ordered(node))
+
+
 def is_composite(node: Node) -> bool:
     """Return whether kernels compute it as the operators that it consists of."""
     return qualified_name(node) in COMPOSITES

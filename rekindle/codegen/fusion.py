@@ -33,6 +33,7 @@ from rekindle.codegen.fusible import (
     is_join,
     is_literal,
     is_lookup,
+    is_ordered,
     is_product,
     is_row_operator,
     may_alias_input,
@@ -79,18 +80,20 @@ def note_blockers(graph: Graph, blockers: Sequence[Blocker]) -> None:
 @dataclass(slots=True)
 class FuseGraph:
     """See the module. Groups have at least ``least`` operators that compute something, and at most ``most`` of any
-    kind. Without ``products``, none of matrices is among them. With ``alone``, a product, or an operator that kernels
-    compute (:func:`~rekindle.codegen.fusible.is_computed`), becomes a group where nothing fuses with it."""
+    kind. Without ``products``, none of matrices is among them; without ``ordered``, no scan and no index of an extreme,
+    for which GPUs have no kernels. With ``alone``, a product, or an operator that kernels compute
+    (:func:`~rekindle.codegen.fusible.is_computed`), becomes a group where nothing fuses with it."""
 
     least: int = 2
     most: int = 100
     products: bool = True
+    ordered: bool = True
     alone: bool = False
 
     name: ClassVar[str] = "fuse_graph"
 
     def run(self, graph: Graph) -> bool:
-        fusion = _Fusion(graph, self.least, self.most, MAX_PRODUCTS if self.products else 0, self.alone)
+        fusion = _Fusion(graph, self)
         fusion.collect(graph.block)
         for members in fusion.groups:
             _make_group(graph, members)
@@ -103,12 +106,11 @@ class FuseGraph:
 
 
 class _Fusion:
-    def __init__(self, graph: Graph, least: int, most: int, most_products: int, alone: bool) -> None:
+    def __init__(self, graph: Graph, options: FuseGraph) -> None:
         self.graph = graph
-        self.alone = alone
-        self.least = least
-        self.most = most
-        self.most_products = most_products
+        self.options = options
+        self.most = options.most
+        self.most_products = MAX_PRODUCTS if options.products else 0
         self.groups: list[list[Node]] = []
         self.taken: set[Node] = set()
         self.reasons: dict[Node, str] = {}
@@ -128,7 +130,7 @@ class _Fusion:
             if node in self.taken or not self._may_be_last(node):
                 continue
             members = self._grow(node)
-            if _operators_in(members) >= self.least or any(map(self._pays_alone, members)):
+            if _operators_in(members) >= self.options.least or any(map(self._pays_alone, members)):
                 self.taken.update(members)
                 self.groups.append(members)
                 self.changed = True
@@ -140,7 +142,12 @@ class _Fusion:
     def _refusal(self, node: Node) -> str | None:
         if node.kind in ("prim::Constant", KIND):
             return "it is none"
-        reason = "BLAS runs it" if is_product(node) and not self.most_products else refusal(node)
+        if is_product(node) and not self.most_products:
+            reason: str | None = "BLAS runs it"
+        elif is_ordered(node) and not self.options.ordered:
+            reason = "GPUs have no kernels for it"
+        else:
+            reason = refusal(node)
         if reason is not None:
             self.reasons[node] = reason
         return reason
@@ -160,7 +167,7 @@ class _Fusion:
     def _pays_alone(self, node: Node) -> bool:
         rule = rule_of(node)
         computed = is_computed(node) or (is_product(node) and self.most_products > 0)
-        return self.alone and computed and (rule is None or not rule.optional)
+        return self.options.alone and computed and (rule is None or not rule.optional)
 
     def _is_candidate(self, value: Value) -> bool:
         return value.node.in_block and value.node not in self.taken and self._refusal(value.node) is None

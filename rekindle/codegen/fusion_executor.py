@@ -3,7 +3,8 @@
 A group looks at what it is called with. For dtypes and layouts like those that it has met it calls a kernel; for new
 ones it makes one first, or takes one of the same text that another group made; and what no kernel can do, its operators
 do one by one: gradients to be recorded, subclasses, other devices, sizes that do not fit together. Where products of
-matrices are too large for a kernel, BLAS computes them, and the rest of the group is fused without.
+matrices are too large for a kernel, BLAS computes them, and the rest of the group is fused without. On GPUs that is so
+for all products, and for scans.
 
 A kernel takes some 20 ms to make, or 3 ms if it is found on disk. So the operators also do what comes too seldom: see
 :data:`COMPILE_THRESHOLD_US`. And there is an end to it: a group for which one kernel after the other would be needed
@@ -22,13 +23,13 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from rekindle.codegen.compiled_kernels import CPU, GuardedKernel, KernelLaunch, KernelStatus, guarded_kernel
-from rekindle.codegen.fusible import DEVICE_TYPES, is_product
+from rekindle.codegen.fusible import DEVICE_TYPES, is_left_to_libraries
 from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm.call_sites import TensorCallSite
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
-from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS
+from rekindle.codegen.operators.matmul import LEFT_ON_GPU, LEFT_TO_BLAS, MAX_MULTIPLICATIONS
 from rekindle.codegen.product_selection import max_multiplications
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
@@ -60,6 +61,7 @@ ABSENT: Final = "an input is None that is a tensor in other calls"
 DECLINED: Final = "a kernel would use too little of the GPU"
 INTERCEPTED: Final = "modes, transforms, autocasting or PyTorch's tracer have to see each operator"
 NOT_LAUNCHED: Final = "the GPU has no memory left, or refuses a launch"
+CAPTURING: Final = "a CUDA graph is being captured, during which no kernel is compiled"
 """Reason why a group ran operator by operator; :attr:`FusionExecutor.failures` has details of the first failure."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
@@ -94,10 +96,13 @@ class FusionExecutor(PatchableOperation):
         self._each_call = each_call
         self._operator_count = sum(node.kind.startswith("aten::") for node in graph.nodes)
         self._calls: TensorCallSite | None = None
-        self._has_products = any(map(is_product, graph.nodes))
+        self._is_split_on = {
+            device: any(is_left_to_libraries(node, device) for node in graph.nodes) for device in DEVICE_TYPES
+        }
+        """Whether a part of the graph may have to be left to PyTorch, by the type of the device."""
         self._has_optional = any(isinstance(value.type, OptionalType) for value in graph.inputs)
-        self.without_products: Callable[..., Any] | None = None
-        """Executor of the graph with its products left to BLAS, once that has been needed."""
+        self.fallback: Callable[..., Any] | None = None
+        """Executor of the graph in which such operators are PyTorch's, once that has been needed."""
         _GROUPS[graph] = ref(self)
 
     @property
@@ -125,52 +130,59 @@ class FusionExecutor(PatchableOperation):
         return function
 
     def __call__(self, *inputs: Any) -> Any:
+        key = self._key_of_call(inputs)
+        if isinstance(key, str):
+            return self._without_kernel(key, inputs)
+        launch = self._launch_for(key, inputs)
+        if launch is None:
+            return self._without_recipe(key, inputs)
+        found = launch(inputs)
+        if not isinstance(found, KernelStatus):
+            return found
+        if found is KernelStatus.DECLINED:
+            self.launches[key] = None
+            self._declined.add(key)
+            return self._without_kernel(DECLINED, inputs)
+        return self._without_kernel(_failure(launch), inputs)
+
+    def _key_of_call(self, inputs: Sequence[Any]) -> tuple[Any, ...] | str:
+        """Return the key of a launch; the reason, if a call with these inputs needs none."""
         if is_traced_by_torch():  # sizes are tensors then
-            self.fallbacks[INTERCEPTED] = self.fallbacks.get(INTERCEPTED, 0) + 1
-            return self._operators(*inputs)
+            return INTERCEPTED
         key = TOO_EARLY if self._patience > 0 and not self._pays(inputs) else self._key(inputs)
         if self._has_optional and any(each is None for each in inputs):
-            key = ABSENT
-        if isinstance(key, str):
-            why = key
-            if why == RECORDED and not self.recipes:
-                self._tries -= 1
-                if self._tries <= 0:
-                    self.patch_call_sites(self._unless_recorded())
-        else:
-            if key in self.launches:
-                launch = self.launches[key]
-                self._tries -= launch is None and not self.recipes
-            else:
-                launch = self._new_launch(key, inputs)
-            if launch is not None:
-                found = launch(inputs)
-                if not isinstance(found, KernelStatus):
-                    return found
-                why = DECLINED if found is KernelStatus.DECLINED else _failure(launch)
-                if found is KernelStatus.DECLINED:
-                    self.launches[key] = None
-                    self._declined.add(key)
-                self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
-                return self._operators(*inputs)
-            why = DECLINED if key in self._declined else NO_KERNEL
-            if self.has_given_up:
-                self.patch_call_sites(self._fallback())
-            if self._has_products:
-                self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
-                return self._fallback()(*inputs)
+            return ABSENT
+        if key == RECORDED and not self.recipes:
+            self._tries -= 1
+            if self._tries <= 0:
+                self.patch_call_sites(self._unless_recorded())
+        if not isinstance(key, str) and key not in self.launches and _is_capturing(key[-1]):
+            return CAPTURING
+        return key
+
+    def _without_kernel(self, why: str, inputs: Sequence[Any]) -> Any:
+        """Run the operators one by one."""
         self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
         return self._operators(*inputs)
 
-    def _fallback(self) -> Callable[..., Any]:
-        """Return the executor for inputs without a kernel: with the products left to BLAS the rest may have one."""
-        if not self._has_products:
+    def _without_recipe(self, key: tuple[Any, ...], inputs: Sequence[Any]) -> Any:
+        """Run a call for which there is no kernel of the whole graph."""
+        why, device = DECLINED if key in self._declined else NO_KERNEL, key[-1] or CPU
+        self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
+        if self.has_given_up:
+            self.patch_call_sites(self._fallback_on(device))
+        return self._fallback_on(device)(*inputs)
+
+    def _fallback_on(self, device: torch.device) -> Callable[..., Any]:
+        """Return the executor for inputs without a kernel: where a part is PyTorch's, the rest may have one."""
+        if not self._is_split_on[device.type]:
             return self._operators
-        if self.without_products is None:
+        if self.fallback is None:
             rest = self.graph.copy()
-            FuseGraph(products=False).run(rest)
-            self.without_products = callable_of(rest, self.name)
-        return self.without_products
+            on_gpu = device.type != "cpu"
+            FuseGraph(products=False, ordered=not on_gpu, alone=on_gpu).run(rest)
+            self.fallback = callable_of(rest, self.name)
+        return self.fallback
 
     def _unless_recorded(self) -> Callable[..., Any]:
         """Return a function that runs the operators while gradients may be recorded, and returns to this executor
@@ -216,15 +228,19 @@ class FusionExecutor(PatchableOperation):
         key.append(device)
         return INTERCEPTED if _is_intercepted() else tuple(key)
 
-    def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> KernelLaunch | None:
+    def _launch_for(self, key: Hashable, inputs: Sequence[Any]) -> KernelLaunch | None:
         """Find or make the launch for a key, and remember it."""
+        if key in self.launches:
+            known = self.launches[key]
+            self._tries -= known is None and not self.recipes
+            return known
         layouts = [
             Layout(tuple(each.shape), each.stride(), each.dtype) if isinstance(each, Tensor) else type(each)
             for each in inputs
         ]
         device = next((each.device for each in inputs if isinstance(each, Tensor)), CPU)
-        for known in self.recipes:
-            launch = known.launch(layouts, device)
+        for known_recipe in self.recipes:
+            launch = known_recipe.launch(layouts, device)
             if launch is not None:
                 break
         else:
@@ -271,10 +287,12 @@ class FusionExecutor(PatchableOperation):
         Raises:
             Unsupported: there can be no kernel.
         """
+        if device.type != "cpu" and self._is_split_on[device.type]:
+            raise Unsupported(LEFT_ON_GPU)
         try:
             return guarded_kernel(self.graph, layouts, device)
         except Unsupported as error:
-            if str(error) != LEFT_TO_BLAS or device.type != "cpu":
+            if str(error) != LEFT_TO_BLAS:
                 raise
             limit = max_multiplications()
             if limit <= MAX_MULTIPLICATIONS:
@@ -304,6 +322,11 @@ def group_of(graph: Graph) -> FusionExecutor | None:
 def _failure(launch: KernelLaunch) -> str:
     """Return why a launch failed."""
     return OUT_OF_BOUNDS if launch.kernel.device.type == "cpu" else NOT_LAUNCHED
+
+
+def _is_capturing(device: torch.device | None) -> bool:
+    """Return whether a CUDA graph is being captured on ``device``."""
+    return device is not None and device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 
 def _taken(*inputs: Any) -> Any:

@@ -20,6 +20,7 @@ from rekindle.ops.python import exceptions
 from rekindle.passes import Pass
 from rekindle.runtime.calls.subscript_errors import word_as_python_does
 from rekindle.runtime.calls.tracebacks import foreign_frames, traceback_through
+from rekindle.runtime.cuda_graphs.captured_function import captured_function
 from rekindle.runtime.executable import Executable, code_of, executable_of, forget_strategies
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.futures import Future
@@ -96,8 +97,9 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
         executable = with_strategy(record)
     version: Version = executable.strategy.select(arguments)
     _last[0] = version.reference
+    function = captured_function(version) if SETTINGS.cuda_graphs else version.function
     try:
-        return version.function(*arguments)
+        return function(*arguments)
     except BaseException as caught:
         error = caught.with_traceback(_traceback(caught))
     try:

@@ -20,11 +20,13 @@ class ExecutionSettings:
     """``strategy`` is the name of one of :data:`rekindle.runtime.executor.STRATEGIES`. ``fusion`` is the maximum number
     of specialised versions of a function, in addition to the one for any arguments. With ``in_background`` they are
     compiled on another thread, and calls do not wait for them. With ``native_plans`` functions run without Python
-    between their operators where they can."""
+    between their operators where they can. With ``cuda_graphs`` calls on a GPU are captured and replayed
+    (:mod:`rekindle.runtime.cuda_graphs`)."""
 
     strategy: str = "native"
     fusion: FusionStrategy = (("STATIC", 2), ("DYNAMIC", 5))
     in_background: bool = False
+    cuda_graphs: bool = False
     native_plans: bool = os.environ.get("REKINDLE_NATIVE_PLANS", "1") not in ("0", "off")
 
     @property
@@ -78,4 +80,24 @@ def set_background_compilation(enabled: bool) -> bool:
     """
     before = SETTINGS.in_background
     SETTINGS.in_background = enabled
+    return before
+
+
+def set_cuda_graphs(enabled: bool) -> bool:
+    """Select whether calls on a GPU are captured in CUDA graphs and replayed, and return the value before.
+
+    A call is captured if no gradients are recorded and all its tensors are on one GPU, after some calls with the same
+    sizes, strides, dtypes and numbers. Results are new tensors in each call. Captures hold the memory that a call
+    needs. ``rekindle.report`` names what keeps a function from being captured.
+
+    Args:
+        enabled: True to capture. The default is False.
+
+    Example:
+        >>> before = rekindle.set_cuda_graphs(True)
+        >>> before, rekindle.set_cuda_graphs(before)
+        (False, True)
+    """
+    before, SETTINGS.cuda_graphs = SETTINGS.cuda_graphs, enabled
+    forget_strategies()  # which frees the captures
     return before

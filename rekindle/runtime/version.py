@@ -21,9 +21,10 @@ RunsAs = Literal["native plan", "plan", "interpreter"]
 
 class Version:
     """``function`` runs ``code`` on arguments. ``seconds`` is the time that compiling it took, including passes, if
-    it was measured."""
+    it was measured. ``captured`` replays calls on a GPU, if that was asked for
+    (:class:`~rekindle.runtime.cuda_graphs.captured_function.CapturedFunction`)."""
 
-    __slots__ = ("_python", "code", "function", "reference", "seconds")
+    __slots__ = ("_python", "captured", "code", "function", "reference", "seconds")
 
     def __init__(self, code: Code, function: Callable[..., Any], python: PythonFunction | None = None) -> None:
         self.code = code
@@ -31,6 +32,7 @@ class Version:
         self._python = python
         self.reference: Callable[[], Code | None] = weakref.ref(code)
         self.seconds = 0.0
+        self.captured: Any = None
 
     @classmethod
     def of(cls, graph: Graph, name: str) -> Version:

@@ -208,4 +208,17 @@ graph(%x : Tensor, %y : Tensor?, %z : Tensor):
   %d : Tensor = autodiff::plus(%c, %y)
   return (%d)
 """,
+    "fuse_graph{ordered=False}: scans and indices of extremes are left to PyTorch, as on GPUs": """
+graph(%x : Tensor):
+  %0 : int = prim::Constant[value=-1]()
+  %f : bool = prim::Constant[value=0]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = aten::exp(%x)
+  %b : Tensor = aten::sigmoid(%a)
+  %c : Tensor = aten::cumsum(%b, %0, %none)
+  %d : Tensor = aten::neg(%c)
+  %e : Tensor = aten::tanh(%d)
+  %i : Tensor = aten::argmax(%e, %0, %f)
+  return (%i)
+""",
 }

@@ -83,7 +83,7 @@ def test_known_layouts_do_without_python(monkeypatch: pytest.MonkeyPatch) -> Non
     def fails(self: FusionExecutor, *inputs: object) -> None:
         raise AssertionError("asked Python")
 
-    monkeypatch.setattr(FusionExecutor, "_new_launch", fails)
+    monkeypatch.setattr(FusionExecutor, "_launch_for", fails)
     monkeypatch.setattr(fusion_executor.KernelLaunch, "__call__", fails)
     assert torch.equal(function(x, y), expected(x, y))
 

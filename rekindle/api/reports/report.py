@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rekindle.api.drop_in.entry_points import entry_point_of
-from rekindle.api.reports.executed import owner_of, places_of
 from rekindle.api.reports.report_data import (
+    CudaGraphReport,
     Differentiable,
     FusionGroupReport,
     GraphReport,
@@ -35,13 +35,15 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.passes.canonicalization.inlining import inline
 from rekindle.program.function import Function, Method
 from rekindle.program.modules.module import ScriptModule
+from rekindle.runtime.cuda_graphs.captured_function import CapturedFunction
 from rekindle.runtime.executable import Executable
+from rekindle.runtime.executed import owner_of, places_of
 from rekindle.runtime.executor import STRATEGIES
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.bailouts import Bailout
 from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
-from rekindle.runtime.version import RunsAs, Strategy, runs_as, underlying_code
+from rekindle.runtime.version import RunsAs, Strategy, Version, runs_as, underlying_code
 from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 
 
@@ -111,9 +113,19 @@ def _strategy_of(record: GraphFunction) -> Strategy | None:
 
 def _versions_of(strategy: Strategy, prefix: str = "") -> list[GraphReport]:
     return [
-        part_of(f"{prefix}version {number}", version.code, how=version.runs_as, seconds=version.seconds)
+        dataclasses.replace(
+            part_of(f"{prefix}version {number}", version.code, how=version.runs_as, seconds=version.seconds),
+            cuda_graphs=_cuda_graphs(version),
+        )
         for number, version in enumerate(strategy.versions, start=1)
     ]
+
+
+def _cuda_graphs(version: Version) -> CudaGraphReport | None:
+    captured = version.captured
+    if not isinstance(captured, CapturedFunction):
+        return None
+    return CudaGraphReport(captured.captures, captured.replays, captured.reason)
 
 
 def name_of(strategy: Strategy) -> str:
@@ -146,7 +158,7 @@ def part_of(title: str, code: Code, *, how: RunsAs, seconds: float = 0.0) -> Gra
             differentiable.append(_differentiable(owner, places[owner]))
         elif isinstance(owner, FusionExecutor):
             groups.append(_group(owner, places[owner]))
-            inner = None if owner.without_products is None else underlying_code(owner.without_products)
+            inner = None if owner.fallback is None else underlying_code(owner.fallback)
             if inner is not None:
                 groups += part_of(title, inner, how=how).groups
     return GraphReport(

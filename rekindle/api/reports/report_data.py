@@ -130,12 +130,22 @@ class Differentiable:
 
 
 @dataclass(frozen=True, slots=True)
+class CudaGraphReport:
+    """The CUDA graphs of a version (:func:`rekindle.set_cuda_graphs`): how many calls were captured, how many were
+    replayed, and why others could not be; None if none was refused."""
+
+    captures: int
+    replays: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class GraphReport:
     """A graph that is compiled as a unit: a version of the function, or a part of one.
 
     ``title`` says which one it is, ``arguments`` what it knows of its inputs, ``runs_as`` whether a plan, in machine
     code or in Python, or the interpreter runs it, and ``seconds`` how long its passes and its plan took, where that is
-    known (0 else).
+    known (0 else). ``cuda_graphs`` is None unless CUDA graphs are on.
     """
 
     title: str
@@ -148,6 +158,7 @@ class GraphReport:
     unfused: tuple[Unfused, ...]
     guards: tuple[Guard, ...]
     graph: Graph = field(repr=False, compare=False)
+    cuda_graphs: CudaGraphReport | None = None
 
     def walk(self) -> Iterator[GraphReport]:
         """Yield this report, and those of its differentiable graphs."""

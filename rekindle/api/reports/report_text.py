@@ -63,6 +63,11 @@ def _part(part: GraphReport) -> Iterator[str]:
     yield f"{part.title}, {how}{took}"
     if part.title.startswith("version"):
         yield f"  for {', '.join(part.arguments) or 'no arguments'}"
+    if part.cuda_graphs is not None:
+        graphs = part.cuda_graphs
+        yield f"  CUDA graphs: {_count(graphs.captures, 'call')} captured, {_count(graphs.replays, 'call')} replayed"
+        if graphs.reason is not None:
+            yield f"    not captured: {graphs.reason}"
     numbers = itertools.count(1)
     for group in part.groups:
         yield from _indented(_group(group, numbers))

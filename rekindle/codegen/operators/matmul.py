@@ -12,3 +12,6 @@ MAX_MULTIPLICATIONS: Final = 1 << 19
 
 LEFT_TO_BLAS: Final = "a product of matrices so large that BLAS is faster"
 """Why there is no kernel for larger ones."""
+
+LEFT_ON_GPU: Final = "a GPU has no kernels for products of matrices, scans and indices of extremes"
+"""Why there is no kernel for such a group; the rest of it has kernels."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import rekindle
-from rekindle.codegen.fusion_executor import TOO_EARLY, FusionExecutor, group_of
+from rekindle.codegen.fusion_executor import CAPTURING, TOO_EARLY, FusionExecutor, group_of
 
 if not torch.cuda.is_available():
     pytest.skip("PyTorch has no GPU here", allow_module_level=True)
@@ -124,6 +125,185 @@ def test_kernels_are_captured_in_cuda_graphs() -> None:
         x.copy_(_gpu(100_000))
         graph.replay()
         torch.testing.assert_close(found, mean_square(x, y))
+
+
+def test_no_kernel_is_compiled_while_a_cuda_graph_is_captured() -> None:
+    def own(a: Tensor, b: Tensor) -> Tensor:
+        return torch.tanh(a * b - 7.0)
+
+    compiled = rekindle.script(own)
+    x, y = _gpu(1000), _gpu(1000)
+    with torch.no_grad():
+        for _ in range(5):  # from the first call on
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                found = compiled(x, y)
+            graph.replay()
+            torch.testing.assert_close(found, own(x, y))
+        torch.testing.assert_close(_settled(compiled, x, y), own(x, y))
+        (group,) = _groups(compiled, x, y)
+        assert CAPTURING in group.fallbacks
+        assert group.recipes
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.cumsum(torch.tanh(x * 2.0) + 1.0, -1) * torch.sigmoid(x + 1.0),
+        lambda x: (torch.sigmoid(x * 2.0) * x).argmax(-1) * 2,
+        lambda x: torch.relu(torch.nn.functional.linear(torch.tanh(x * 2.0), x)) * 2.0 + 1.0,
+    ],
+    ids=["cumsum", "argmax", "linear"],
+)
+def test_groups_are_split_where_gpus_have_no_kernel(function: Callable[[Tensor], Tensor]) -> None:
+    compiled, x = rekindle.script(function), _gpu(64, 64)
+    with torch.no_grad():
+        for _ in range(12):
+            torch.testing.assert_close(compiled(x), function(x), rtol=1e-4, atol=1e-4)
+        report = rekindle.report(compiled)
+        assert report.kernels, "what is around that operator is fused"
+
+
+@pytest.fixture
+def cuda_graphs() -> Iterator[None]:
+    before = rekindle.set_cuda_graphs(True)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        rekindle.set_cuda_graphs(before)
+
+
+def _replays(compiled: Any) -> int:
+    return sum(each.replays for each in _captured(compiled))
+
+
+def _captured(compiled: Any) -> list[Any]:
+    method = compiled.forward if isinstance(compiled, nn.Module) else compiled
+    reports = [rekindle.report(each) for each in getattr(method, "overloads", [method])]
+    return [version.cuda_graphs for report in reports for version in report.versions if version.cuda_graphs]
+
+
+@pytest.mark.usefixtures("cuda_graphs")
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda: nn.Sequential(nn.Linear(16, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 4)), (8, 16)),
+        (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)), (2, 3, 16, 16)),
+        (lambda: nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), (2, 5, 32)),
+        (
+            lambda: nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=True, activation="gelu"),
+            (2, 5, 32),
+        ),
+        (lambda: nn.LSTM(16, 16, batch_first=True), (2, 5, 16)),
+        (lambda: nn.GRUCell(16, 16), (4, 16)),
+    ],
+    ids=["mlp", "conv", "encoder", "norm_first", "lstm", "gru_cell"],
+)
+def test_calls_are_replayed(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    net = make().cuda().eval()
+    compiled = rekindle.script(net)
+    for _ in range(8):
+        x = _gpu(*shape)
+        torch.testing.assert_close(compiled(x), net(x), rtol=1e-4, atol=1e-4)
+    assert _replays(compiled) >= 4, _captured(compiled)
+    for parameter in net.parameters():  # shared with the compiled module
+        parameter.mul_(1.5)
+    x = _gpu(*shape)
+    torch.testing.assert_close(compiled(x), net(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.usefixtures("cuda_graphs")
+def test_replays_draw_new_random_numbers() -> None:
+    compiled, x = rekindle.script(nn.Dropout(0.5).train()), torch.ones(10_000, device="cuda")
+    found = [compiled(x) for _ in range(8)]
+    assert _replays(compiled) >= 4
+    assert all(0.4 < float((each != 0).float().mean()) < 0.6 for each in found)
+    assert len({float(each[:60].sum()) for each in found}) > 3
+
+
+@pytest.mark.usefixtures("cuda_graphs")
+def test_replays_under_autocast() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 4)).cuda()
+    compiled = rekindle.script(net)
+    x = _gpu(8, 16)
+    for _ in range(3):
+        with torch.autocast("cuda", torch.bfloat16):
+            for _ in range(6):
+                x = _gpu(8, 16)
+                torch.testing.assert_close(compiled(x), net(x), rtol=2e-2, atol=2e-2)
+    waste = [torch.full((1 << 12,), float("nan"), device="cuda") for _ in range(64)]
+    with torch.autocast("cuda", torch.bfloat16):
+        torch.testing.assert_close(compiled(x), net(x), rtol=2e-2, atol=2e-2)
+    assert _replays(compiled) >= 10
+    del waste
+
+
+@pytest.mark.usefixtures("cuda_graphs")
+def test_a_call_that_cannot_be_captured_runs_plainly() -> None:
+    def counted(x: Tensor) -> Tensor:
+        found = x * 2.0
+        if bool((found > 0).all()):
+            found = found + 1.0
+        return found
+
+    def unique(x: Tensor) -> Tensor:
+        found: Tensor = torch.unique(x)
+        return found * 2.0
+
+    for function in (counted, unique):
+        compiled = rekindle.script(function)
+        for _ in range(8):
+            x = torch.randint(0, 5, (10,), device="cuda").float()
+            torch.testing.assert_close(compiled(x), function(x))
+        assert _replays(compiled) == 0
+        assert any(each.reason for each in _captured(compiled))
+
+
+@pytest.mark.usefixtures("cuda_graphs")
+def test_a_capture_that_fails_leaves_nothing_behind() -> None:
+    """Indexing by a mask is found out only in the capture."""
+
+    def masked(x: Tensor, mask: Tensor) -> Tensor:
+        return x[mask] * 2.0
+
+    compiled, stream = rekindle.script(masked), torch.cuda.current_stream()
+    for _ in range(8):
+        x = _gpu(10)
+        mask = torch.randint(0, 2, (10,), device="cuda").bool()  # draws from the generator
+        torch.testing.assert_close(compiled(x, mask), masked(x, mask))
+        assert torch.cuda.current_stream() == stream
+    assert [each.reason.startswith("CUDA refuses: ") for each in _captured(compiled)] == [True]
+    held = torch.cuda.memory_reserved()
+    waste = torch.empty(1 << 28, dtype=torch.uint8, device="cuda")
+    del waste
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_reserved() <= held, "the allocator gives memory back"
+    other, x = rekindle.script(chain), _gpu(77)
+    for _ in range(8):
+        torch.testing.assert_close(other(x, x), chain(x, x))
+    assert _replays(other) >= 4
+
+
+@pytest.mark.usefixtures("cuda_graphs")
+def test_replays_on_several_streams_and_threads() -> None:
+    net = nn.Sequential(nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 16)).cuda()
+    compiled = rekindle.script(net)
+
+    def work(seed: int) -> None:
+        stream = torch.cuda.Stream()
+        generator = torch.Generator(device="cuda").manual_seed(seed)
+        with torch.no_grad(), torch.cuda.stream(stream):
+            for _ in range(30):
+                x = torch.randn(8, 16, device="cuda", generator=generator)
+                torch.testing.assert_close(compiled(x), net(x), rtol=1e-4, atol=1e-5)
+            stream.synchronize()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert _replays(compiled) > 30
 
 
 class Net(nn.Module):
@@ -241,5 +421,5 @@ def test_an_index_out_of_bounds_stops_the_device_as_in_eager(tmp_path: Any) -> N
     path = tmp_path / "program.py"
     path.write_text(OUT_OF_BOUNDS)
     found = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
-    assert "device-side assert triggered" in found.stdout
+    assert "device-side assert triggered" in found.stdout, found.stderr[-5000:]
     assert "index out of bounds" in found.stderr

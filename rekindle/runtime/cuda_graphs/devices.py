@@ -1,0 +1,86 @@
+"""Devices on which calls are captured."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor
+
+
+class GraphDevice(Protocol):
+    """What captures need of a kind of device. Tests have one that needs no GPU."""
+
+    def owns(self, tensor: Tensor) -> bool:
+        """Return whether ``tensor`` is on a device of this kind."""
+
+    def is_capturing(self) -> bool:
+        """Return whether the caller captures a graph already."""
+
+    def stream(self, device: torch.device) -> Hashable:
+        """Return what identifies the current stream of ``device``."""
+
+    def on(self, device: torch.device) -> AbstractContextManager[object]:
+        """Make ``device`` the current one within a ``with`` block."""
+
+    def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
+        """Capture what ``run`` does on the current device. Return a function that replays it, and what ``run``
+        returned."""
+
+
+class CudaGraphDevice:
+    """PyTorch's GPUs. One capture may be under way in a process."""
+
+    _capturing: ClassVar = threading.Lock()
+
+    def owns(self, tensor: Tensor) -> bool:
+        return tensor.is_cuda
+
+    def is_capturing(self) -> bool:
+        return torch.cuda.is_current_stream_capturing()
+
+    def stream(self, device: torch.device) -> Hashable:
+        return torch.cuda.current_stream(device).cuda_stream
+
+    def on(self, device: torch.device) -> AbstractContextManager[object]:
+        return torch.cuda.device(device)
+
+    def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
+        with self._capturing:
+            return self._capture(run)
+
+    @staticmethod
+    def _capture(run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
+        stream, before = torch.cuda.Stream(), torch.cuda.current_stream()
+        stream.wait_stream(before)
+        with torch.cuda.stream(stream):
+            run()  # what libraries set up for a new stream is not part of the graph
+        before.wait_stream(stream)
+        graph, pool, caches = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle(), torch.is_autocast_cache_enabled()
+        torch.set_autocast_cache_enabled(False)  # converted weights that are cached are freed with the cache
+        try:
+            with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+                found = run()
+        except RuntimeError:
+            torch.cuda.set_stream(before)
+            _recover_from_failed_capture(pool)
+            raise
+        finally:
+            torch.set_autocast_cache_enabled(caches)
+        return graph.replay, found
+
+
+def _recover_from_failed_capture(pool: Any) -> None:
+    """Restore what PyTorch leaves behind when a capture fails: the memory pool of the capture stays open, and the
+    generator of random numbers counts for a graph until the next capture ends."""
+    device = torch.cuda.current_device()
+    for close in (torch._C._cuda_endAllocateToPool, torch._C._cuda_releasePool):
+        with contextlib.suppress(RuntimeError):  # where PyTorch has closed it
+            close(device, pool)
+    scratch, graph = torch.zeros(1, device="cuda"), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        scratch.add_(1.0)

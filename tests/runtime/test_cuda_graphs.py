@@ -1,0 +1,420 @@
+"""Captured calls, on a device of the tests: a capture is a function that runs the call again into the same results.
+
+tests/codegen/cuda/test_gpu.py captures on a GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from rekindle.runtime.cuda_graphs import captured_function
+from rekindle.runtime.cuda_graphs.capturable import refusal_of
+from rekindle.runtime.cuda_graphs.captured_function import MAX_CAPTURES, WARM_UP, CapturedFunction
+from rekindle.runtime.executor import prepare
+
+
+class HostDevice:
+    """The CPU, in the role of a GPU."""
+
+    def __init__(self) -> None:
+        self.captured = 0
+        self.current: Hashable = 0
+        self.error: str | None = None
+
+    def owns(self, tensor: Tensor) -> bool:
+        return tensor.is_cpu
+
+    def is_capturing(self) -> bool:
+        return False
+
+    def stream(self, device: torch.device) -> Hashable:
+        return self.current
+
+    def on(self, device: torch.device) -> AbstractContextManager[object]:
+        return contextlib.nullcontext()
+
+    def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
+        if self.error is not None:
+            raise RuntimeError(f"{self.error}\nmore lines")
+        self.captured += 1
+        value = run()
+
+        def replay() -> None:
+            for own, new in zip(_tensors(value), _tensors(run()), strict=True):
+                own.copy_(new)
+
+        return replay, value
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return [tensor for each in parts for tensor in _tensors(each)]
+
+
+@pytest.fixture(autouse=True)
+def _no_gradients() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+def captured(compiled: Any, *arguments: Any, device: HostDevice | None = None) -> CapturedFunction:
+    """The version of a function for these arguments, with captures on a device of the tests."""
+    given = (compiled, *arguments) if isinstance(compiled, nn.Module) else arguments
+    method: Any = compiled.forward if isinstance(compiled, nn.Module) else compiled
+    record = method._record
+    version = prepare(record, given)
+    return CapturedFunction(version.code, version.function, device or HostDevice())
+
+
+def settled(function: CapturedFunction, *arguments: Any) -> Any:
+    """The result once calls are replayed."""
+    for _ in range(WARM_UP + 1):
+        function(*arguments)
+    before = function.replays
+    found = function(*arguments)
+    assert function.replays == before + 1, function.reason
+    return found
+
+
+def gate(x: Tensor, y: Tensor) -> Tensor:
+    return torch.sigmoid(x) * torch.tanh(y)
+
+
+def test_replays_compute_with_the_arguments_of_the_call() -> None:
+    function = captured(rekindle.script(gate), torch.randn(4), torch.randn(4))
+    for _ in range(10):
+        x, y = torch.randn(4), torch.randn(4)
+        torch.testing.assert_close(function(x, y), gate(x, y))
+    assert (function.captures, function.replays) == (1, 10 - WARM_UP - 1)
+
+
+def test_results_are_new_tensors() -> None:
+    function, x = captured(rekindle.script(gate), torch.ones(4), torch.ones(4)), torch.ones(4)
+    first = settled(function, x, x)
+    second = function(x, x * 2)
+    assert first.data_ptr() != second.data_ptr()
+    torch.testing.assert_close(first, gate(x, x))
+
+
+def test_each_kind_of_call_has_a_capture() -> None:
+    def scaled(x: Tensor, by: float, n: int) -> Tensor:
+        for _ in range(n):
+            x = x * by
+        return x
+
+    device = HostDevice()
+    function = captured(rekindle.script(scaled), torch.ones(2), 2.0, 1, device=device)
+    kinds: list[tuple[Tensor, float, int]] = [
+        (torch.randn(3), 2.0, 1),
+        (torch.randn(4), 2.0, 1),
+        (torch.randn(3), 3.0, 1),
+        (torch.randn(3), 2.0, 2),
+        (torch.randn(3).double(), 2.0, 1),
+        (torch.randn(2, 3), 2.0, 1),
+        (torch.randn(3, 2).t(), 2.0, 1),
+        (torch.randn(3), 0.0, 1),
+        (torch.randn(3), -0.0, 1),
+    ]
+    for arguments in kinds:
+        found = settled(function, *arguments)
+        torch.testing.assert_close(found, scaled(*arguments), check_stride=True)
+        assert torch.equal(torch.signbit(found), torch.signbit(scaled(*arguments)))
+    assert device.captured == len(kinds)
+    device.current = 1
+    settled(function, *kinds[0])
+    assert device.captured == len(kinds) + 1, "streams share no memory"
+    with torch.inference_mode():
+        assert settled(function, *kinds[0]).is_inference()
+    assert not function(*kinds[0]).is_inference()
+
+
+def test_there_is_a_limit_to_captures() -> None:
+    function = captured(rekindle.script(gate), torch.ones(2), torch.ones(2))
+    for size in range(MAX_CAPTURES + 5):
+        for _ in range(WARM_UP + 2):
+            function(torch.ones(size), torch.ones(size))
+    assert function.captures == MAX_CAPTURES
+    assert function.reason == f"there are {MAX_CAPTURES} captures already"
+
+
+def test_many_kinds_of_calls_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captured_function, "_MAX_KINDS", 20)
+    function = captured(rekindle.script(gate), torch.ones(2), torch.ones(2))
+    settled(function, torch.ones(2), torch.ones(2))
+    for size in range(100):
+        function(torch.ones(size), torch.ones(size))
+    assert len(function._known) <= 20
+    assert function.captures == 1
+
+
+class Net(nn.Module):
+    offset: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+        self.scale = 2.0
+        self.register_buffer("offset", torch.ones(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.inner(x)
+        return found * self.scale + self.offset
+
+
+def test_parameters_are_read_where_they_are() -> None:
+    net = Net()
+    compiled = rekindle.script(net)
+    function, x = captured(compiled, torch.ones(2, 4)), torch.randn(2, 4)
+    settled(function, compiled, x)
+    compiled.inner[0].weight.mul_(2.0)
+    compiled.offset += 1.0
+    before = function.replays
+    torch.testing.assert_close(function(compiled, x), compiled(x))
+    assert function.replays == before + 1, "other values in the same place are replayed"
+
+
+@pytest.mark.parametrize("change", ["parameter", "data", "transposed", "buffer", "module"])
+def test_a_parameter_that_moves_is_captured_again(change: str) -> None:
+    compiled = rekindle.script(Net())
+    function, x = captured(compiled, torch.ones(2, 4)), torch.randn(2, 4)
+    settled(function, compiled, x)
+    linear = compiled.inner[0]
+    if change == "parameter":
+        linear.weight = nn.Parameter(torch.randn(4, 4))
+    elif change == "data":
+        linear.weight.data = torch.randn(4, 4)
+    elif change == "transposed":
+        linear.weight.data = linear.weight.data.t()
+    elif change == "buffer":
+        compiled.offset = torch.zeros(4)
+    else:
+        compiled.inner[0].load_state_dict(nn.Linear(4, 4).state_dict(), assign=True)
+    for _ in range(WARM_UP + 3):
+        torch.testing.assert_close(function(compiled, x), compiled(x))
+    assert function.captures == 1
+    assert function.replays > 1
+
+
+def test_attributes_that_change_again_and_again_are_not_captured() -> None:
+    compiled = rekindle.script(Net())
+    function, x = captured(compiled, torch.ones(2, 4)), torch.randn(2, 4)
+    for _ in range(10):
+        for _ in range(WARM_UP + 2):
+            torch.testing.assert_close(function(compiled, x), compiled(x))
+        compiled.offset = torch.randn(4)
+    assert function.captures == 0
+    assert function.reason == "attributes have changed since calls were captured"
+
+
+def test_lists_of_parameters() -> None:
+    net = nn.LSTM(3, 4).eval()
+    compiled = rekindle.script(net)
+    method = compiled.forward.overloads[0]
+    x = torch.randn(2, 1, 3)
+    version = prepare(method._record, (compiled, x, None))
+    function = CapturedFunction(version.code, version.function, HostDevice())
+    settled(function, compiled, x, None)
+    torch.testing.assert_close(function(compiled, x, None), net(x))
+    net.flatten_parameters()
+    compiled._flat_weights = [torch.randn_like(each) for each in net.parameters()]
+    before = function.replays
+    torch.testing.assert_close(function(compiled, x, None), compiled(x))
+    assert function.replays == before
+
+
+def test_structures() -> None:
+    def parts(x: list[Tensor], pair: tuple[Tensor, int], named: dict[str, Tensor]) -> dict[str, list[Tensor]]:
+        return {"a": [x[0] + pair[0], x[1] * pair[1]], "b": [named["k"] * 2]}
+
+    def arguments() -> tuple[Any, ...]:
+        return [torch.randn(2), torch.randn(3)], (torch.randn(2), 3), {"k": torch.randn(4)}
+
+    function = captured(rekindle.script(parts), *arguments())
+    settled(function, *arguments())
+    given = arguments()
+    torch.testing.assert_close(function(*given), parts(*given))
+
+
+def test_calls_that_cannot_be_replayed_run_plainly() -> None:
+    function, x = captured(rekindle.script(gate), torch.ones(4), torch.ones(4)), torch.ones(4)
+    settled(function, x, x)
+    before = function.replays
+    with torch.enable_grad():
+        assert function(x.clone().requires_grad_(), x).requires_grad
+    function(torch.ones(4).expand(2, 4), x)
+    with pytest.raises(RuntimeError, match="device"):
+        function(x, torch.ones(4, device="meta"))
+    assert torch.func.vmap(function)(torch.ones(3, 4), torch.ones(3, 4)).shape == (3, 4)
+    assert function.replays == before
+
+
+def test_what_a_capture_refuses() -> None:
+    device = HostDevice()
+    device.error = "operation not permitted when stream is capturing"
+    function, x = captured(rekindle.script(gate), torch.ones(4), torch.ones(4), device=device), torch.ones(4)
+    for _ in range(10):
+        torch.testing.assert_close(function(x, x), gate(x, x))
+    assert (function.captures, function.replays) == (0, 0)
+    assert function.reason == f"CUDA refuses: {device.error}"
+
+
+def test_errors_of_the_program_are_errors_of_a_replay() -> None:
+    def checked(x: Tensor, n: int) -> Tensor:
+        if n > 3:
+            raise ValueError(f"{n} is too many")
+        return x * n
+
+    function = captured(rekindle.script(checked), torch.ones(2), 2)
+    settled(function, torch.ones(2), 2)
+    for _ in range(WARM_UP + 2):
+        with pytest.raises(ValueError, match=r"^4 is too many$"):
+            function(torch.ones(2), 4)
+
+
+def _returns_argument(x: Tensor) -> Tensor:
+    return x
+
+
+def _returns_view(x: Tensor) -> tuple[Tensor, Tensor]:
+    y = torch.sin(x)
+    return y, y[0]
+
+
+def _returns_expanded(x: Tensor) -> Tensor:
+    return torch.sin(x).expand(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (_returns_argument, "a result shares memory with an argument, an attribute or another result"),
+        (_returns_view, "a result shares memory with an argument, an attribute or another result"),
+        (_returns_expanded, "elements of a result share memory, or have gaps between them"),
+    ],
+)
+def test_results_that_no_copy_replaces(function: Callable[..., Any], reason: str) -> None:
+    compiled, x = captured(rekindle.script(function), torch.ones(3)), torch.ones(3)
+    for _ in range(WARM_UP + 3):
+        torch.testing.assert_close(compiled(x), function(x))
+    assert compiled.reason == reason
+    assert compiled.captures == 0
+
+
+def _writes(x: Tensor) -> Tensor:
+    return x.add_(1.0)
+
+
+def _writes_list(x: list[Tensor]) -> int:
+    x.append(x[0])
+    return len(x)
+
+
+def _prints(x: Tensor) -> Tensor:
+    print(x.size(0))  # noqa: T201
+    return x * 2.0
+
+
+def _reads(x: Tensor) -> float:
+    return float(x.sum().item())
+
+
+def _branches(x: Tensor) -> Tensor:
+    if bool(x.sum() > 0):
+        return x * 2.0
+    return x
+
+
+def _finds(x: Tensor) -> Tensor:
+    return torch.nonzero(x)
+
+
+def _asks(x: Tensor) -> Tensor:
+    return x * 2.0 if x.requires_grad else x * 3.0
+
+
+def _draws(x: Tensor) -> Tensor:
+    return x + torch.rand(3)
+
+
+def _draws_from(x: Tensor, g: torch.Generator) -> Tensor:
+    return torch.bernoulli(x, generator=g)
+
+
+def _copies(x: Tensor) -> Tensor:
+    return x.to("cpu", non_blocking=True) * 2.0
+
+
+@rekindle.ignore
+def _python(x: Tensor) -> Tensor:
+    return x
+
+
+def _calls_python(x: Tensor) -> Tensor:
+    return _python(x) * 2.0
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (_writes, "it writes to an argument or an attribute"),
+        (_writes_list, "it writes to an argument or an attribute"),
+        (_prints, "has an effect on the host"),
+        (_reads, "waits for the values of a tensor"),
+        (_branches, "waits for the values of a tensor"),
+        (_finds, "waits for the values of a tensor"),
+        (_asks, "distinguishes a tensor from a copy of it"),
+        (_draws, "draws random numbers"),
+        (_draws_from, "takes a generator"),
+        (_copies, "may copy without waiting"),
+        (_calls_python, "calls what is not known"),
+    ],
+)
+def test_functions_that_must_not_be_replayed(function: Callable[..., Any], reason: str) -> None:
+    found = refusal_of(rekindle.script(function).graph)
+    assert found is not None
+    assert found.endswith(reason)
+
+
+def test_the_reason_names_the_place() -> None:
+    found = refusal_of(rekindle.script(_reads).graph)
+    assert found is not None
+    assert found.startswith("aten::item (")
+    assert "test_cuda_graphs.py:" in found
+
+
+def test_the_switch() -> None:
+    assert rekindle.set_cuda_graphs(True) is False
+    try:
+        compiled = rekindle.script(gate)
+        x = torch.ones(3)
+        for _ in range(WARM_UP + 3):  # on the CPU everything is as ever
+            torch.testing.assert_close(compiled(x, x), gate(x, x))
+    finally:
+        assert rekindle.set_cuda_graphs(False) is True
+
+
+def test_the_report() -> None:
+    before = rekindle.set_cuda_graphs(True)
+    try:
+        compiled = rekindle.script(gate)
+        function = captured(compiled, torch.ones(2), torch.ones(2))
+        settled(function, torch.ones(2), torch.ones(2))
+        function.reason = "a reason"
+        prepare(compiled._record, (torch.ones(2), torch.ones(2))).captured = function
+        (version,) = rekindle.report(compiled).versions
+        assert version.cuda_graphs is not None
+        assert (version.cuda_graphs.captures, version.cuda_graphs.replays) == (1, 1)
+        text = str(rekindle.report(compiled))
+        assert "  CUDA graphs: 1 call captured, 1 call replayed\n    not captured: a reason\n" in text
+    finally:
+        rekindle.set_cuda_graphs(before)
