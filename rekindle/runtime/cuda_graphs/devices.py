@@ -75,7 +75,7 @@ class CudaGraphDevice:
 
 
 def _recover_from_failed_capture(pool: Any) -> None:
-    """Restore what PyTorch leaves behind when a capture fails: the memory pool of the capture stays open, and the
+    """Restore the state of PyTorch after a failed capture: the memory pool of the capture stays open, and the
     generator of random numbers counts for a graph until the next capture ends."""
     device = torch.cuda.current_device()
     for close in (torch._C._cuda_endAllocateToPool, torch._C._cuda_releasePool):
