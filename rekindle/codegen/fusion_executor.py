@@ -25,6 +25,7 @@ from torch.autograd import forward_ad
 from rekindle.codegen.compiled_kernels import CPU, GuardedKernel, KernelLaunch, KernelStatus, guarded_kernel
 from rekindle.codegen.fusible import DEVICE_TYPES, is_left_to_libraries
 from rekindle.codegen.fusion import KIND, FuseGraph
+from rekindle.codegen.host_scalars import on_one_device
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm.call_sites import TensorCallSite
 from rekindle.codegen.loop_ir.builder import Unsupported
@@ -61,6 +62,7 @@ ABSENT: Final = "an input is None that is a tensor in other calls"
 DECLINED: Final = "a kernel would use too little of the GPU"
 INTERCEPTED: Final = "modes, transforms, autocasting or PyTorch's tracer have to see each operator"
 NOT_LAUNCHED: Final = "the GPU has no memory left, or refuses a launch"
+SEVERAL_DEVICES: Final = "inputs are on several devices"
 CAPTURING: Final = "a CUDA graph is being captured, during which no kernel is compiled"
 """Reason why a group ran operator by operator; :attr:`FusionExecutor.failures` has details of the first failure."""
 
@@ -131,6 +133,10 @@ class FusionExecutor(PatchableOperation):
 
     def __call__(self, *inputs: Any) -> Any:
         key = self._key_of_call(inputs)
+        if key == SEVERAL_DEVICES:
+            moved = on_one_device(self.graph, inputs)
+            if moved is not None:
+                return self(*moved)
         if isinstance(key, str):
             return self._without_kernel(key, inputs)
         launch = self._launch_for(key, inputs)
@@ -216,7 +222,7 @@ class FusionExecutor(PatchableOperation):
                 if each.device.type not in DEVICE_TYPES or each.layout is not torch.strided:
                     return "an input is not a dense tensor on the CPU or a GPU"
                 if each.device != (device or each.device):
-                    return "inputs are on several devices"
+                    return SEVERAL_DEVICES
                 device = each.device
                 if records and each.requires_grad:
                     return RECORDED

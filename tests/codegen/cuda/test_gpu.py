@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import rekindle
-from rekindle.codegen.fusion_executor import CAPTURING, TOO_EARLY, FusionExecutor, group_of
+from rekindle.codegen.fusion_executor import CAPTURING, SEVERAL_DEVICES, TOO_EARLY, FusionExecutor, group_of
 
 if not torch.cuda.is_available():
     pytest.skip("PyTorch has no GPU here", allow_module_level=True)
@@ -357,6 +357,45 @@ def test_tensors_on_both_devices() -> None:
             torch.testing.assert_close(compiled(x, x), mixed(x, x))
         with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
             compiled(x, far)
+
+
+def test_numbers_of_the_cpu_are_read_by_kernels() -> None:
+    def scaled(x: Tensor, by: Tensor, offset: Tensor) -> Tensor:
+        return torch.tanh(x * by + offset) * 2.0
+
+    compiled = rekindle.script(scaled)
+    with torch.no_grad():
+        for dtype in (torch.float32, torch.bfloat16, torch.float64, torch.int64):
+            x = (_gpu(100) * 10).to(dtype)
+            for number in (2.5, -0.0, float("nan"), 1e-40):
+                for by in (torch.tensor(number), torch.tensor(number, dtype=torch.float64), torch.tensor(3)):
+                    for _ in range(3):
+                        found, expected = compiled(x, by, torch.tensor(0.5)), scaled(x, by, torch.tensor(0.5))
+                        torch.testing.assert_close(found, expected, equal_nan=True)
+        (group,) = _groups(compiled, x, by, by)
+        assert group.recipes
+        assert SEVERAL_DEVICES not in group.fallbacks
+        on_cpu = torch.tensor(2.0)
+        assert compiled(on_cpu, on_cpu, on_cpu).device.type == "cpu"
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            found = compiled(x, torch.tensor(7.25), on_cpu)
+        graph.replay()
+        torch.testing.assert_close(found, scaled(x, torch.tensor(7.25), on_cpu))
+
+
+def test_operators_of_the_cpu_in_a_group_stay_there() -> None:
+    def both(x: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        number = a * b + 1.0
+        return torch.tanh(x * number), number
+
+    compiled = rekindle.script(both)
+    x, a = _gpu(10), torch.tensor(2.0)
+    with torch.no_grad():
+        for _ in range(6):
+            found, expected = compiled(x, a, a), both(x, a, a)
+            assert [each.device for each in found] == [each.device for each in expected]
+            torch.testing.assert_close(found, expected)
 
 
 def test_inference_mode() -> None:
