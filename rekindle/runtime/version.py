@@ -22,9 +22,10 @@ RunsAs = Literal["native plan", "plan", "interpreter"]
 class Version:
     """``function`` runs ``code`` on arguments. ``seconds`` is the time that compiling it took, including passes, if
     it was measured. ``captured`` replays calls on a GPU, if that was asked for
-    (:class:`~rekindle.runtime.cuda_graphs.captured_function.CapturedFunction`)."""
+    (:class:`~rekindle.runtime.cuda_graphs.captured_function.CapturedFunction`). ``for_completed`` returns the version
+    that is best for calls with arguments of the same sizes as a call that has completed; None if it is this one."""
 
-    __slots__ = ("_python", "captured", "code", "function", "reference", "seconds")
+    __slots__ = ("_python", "captured", "code", "for_completed", "function", "reference", "seconds")
 
     def __init__(self, code: Code, function: Callable[..., Any], python: PythonFunction | None = None) -> None:
         self.code = code
@@ -33,6 +34,7 @@ class Version:
         self.reference: Callable[[], Code | None] = weakref.ref(code)
         self.seconds = 0.0
         self.captured: Any = None
+        self.for_completed: Callable[[Sequence[object]], Version | None] = _none
 
     @classmethod
     def of(cls, graph: Graph, name: str) -> Version:
@@ -65,6 +67,10 @@ class Version:
     def plan(self) -> ExecutionPlan | None:
         """The plan in Python, which a native plan falls back to; None where the interpreter runs the code."""
         return None if self._python is None else plan_of(self._python.made())
+
+
+def _none(arguments: Sequence[object]) -> None:
+    return None
 
 
 class PythonFunction:

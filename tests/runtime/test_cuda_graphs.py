@@ -5,7 +5,6 @@ tests/codegen/cuda/test_gpu.py captures on a GPU.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -28,6 +27,7 @@ class HostDevice:
         self.captured = 0
         self.current: Hashable = 0
         self.error: str | None = None
+        self.time = self.step = 0.0
 
     def owns(self, tensor: Tensor) -> bool:
         return tensor.is_cpu
@@ -38,8 +38,12 @@ class HostDevice:
     def stream(self, device: torch.device) -> Hashable:
         return self.current
 
-    def on(self, device: torch.device) -> AbstractContextManager[object]:
-        return contextlib.nullcontext()
+    def prepared(self, device: torch.device) -> AbstractContextManager[object]:
+        return torch.random.fork_rng([])
+
+    def now(self) -> float:
+        self.time += self.step
+        return self.time
 
     def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
         if self.error is not None:
@@ -73,7 +77,7 @@ def captured(compiled: Any, *arguments: Any, device: HostDevice | None = None) -
     method: Any = compiled.forward if isinstance(compiled, nn.Module) else compiled
     record = method._record
     version = prepare(record, given)
-    return CapturedFunction(version.code, version.function, device or HostDevice())
+    return CapturedFunction(version, device or HostDevice())
 
 
 def settled(function: CapturedFunction, *arguments: Any) -> Any:
@@ -222,7 +226,7 @@ def test_lists_of_parameters() -> None:
     method = compiled.forward.overloads[0]
     x = torch.randn(2, 1, 3)
     version = prepare(method._record, (compiled, x, None))
-    function = CapturedFunction(version.code, version.function, HostDevice())
+    function = CapturedFunction(version, HostDevice())
     settled(function, compiled, x, None)
     torch.testing.assert_close(function(compiled, x, None), net(x))
     net.flatten_parameters()
@@ -266,6 +270,102 @@ def test_what_a_capture_refuses() -> None:
         torch.testing.assert_close(function(x, x), gate(x, x))
     assert (function.captures, function.replays) == (0, 0)
     assert function.reason == f"CUDA refuses: {device.error}"
+
+
+def test_a_capture_that_takes_longer_than_a_call_is_dropped() -> None:
+    class Slow(HostDevice):
+        def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
+            replay, value = super().capture(run)
+
+            def slow() -> None:
+                replay()
+                self.time += 1.0
+
+            return slow, value
+
+    function, x = captured(rekindle.script(gate), torch.ones(4), torch.ones(4), device=Slow()), torch.ones(4)
+    for _ in range(WARM_UP + 2):
+        torch.testing.assert_close(function(x, x), gate(x, x))
+    assert (function.captures, function.reason) == (0, "a replay takes the host longer than a call")
+
+
+def test_a_capture_leaves_the_generator_as_it_was() -> None:
+    dropout = nn.Dropout(0.5).train()
+    compiled, x = rekindle.script(dropout), torch.ones(100)
+    function = captured(compiled, x)
+    torch.manual_seed(0)
+    found = [function(compiled, x) for _ in range(WARM_UP + 4)]
+    assert function.captures == 1
+    torch.manual_seed(0)
+    torch.testing.assert_close(found, [dropout(x) for _ in range(WARM_UP + 4)])
+
+
+def test_a_call_knows_whether_gradients_are_required() -> None:
+    def scaled(x: Tensor) -> Tensor:
+        return x * 2.0 if x.requires_grad else x * 3.0
+
+    function = captured(rekindle.script(scaled), torch.ones(2))
+    for x in (torch.ones(2), torch.ones(2, requires_grad=True)):
+        torch.testing.assert_close(settled(function, x), scaled(x))
+
+
+class Counter:
+    def __init__(self, start: int) -> None:
+        self.value = start
+
+    def add(self, n: int) -> int:
+        self.value += n
+        return self.value
+
+
+def test_objects_of_the_call() -> None:
+    def counted(x: Tensor, n: int) -> Tensor:
+        counter = Counter(1)
+        for i in range(n):
+            counter.add(i)
+        return x * counter.value
+
+    function = captured(rekindle.script(counted), torch.ones(2), 3)
+    for _ in range(WARM_UP + 2):
+        torch.testing.assert_close(function(torch.ones(2), 3), counted(torch.ones(2), 3))
+    assert function.reason is not None
+    assert function.reason.startswith("prim::SetAttr ")
+
+
+def test_a_parameter_that_is_gone() -> None:
+    compiled = rekindle.script(nn.Linear(3, 3))
+    function, x = captured(compiled, torch.ones(2, 3)), torch.ones(2, 3)
+    settled(function, compiled, x)
+    del compiled._parameters["bias"]
+    with pytest.raises(AttributeError, match="bias"):
+        function(compiled, x)
+
+
+class Recurrence(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.of_input, self.of_state = nn.Linear(3, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.zeros(x.size(1), 4)
+        for t in range(x.size(0)):
+            h = torch.tanh(self.of_input(x[t]) + self.of_state(h))
+        return h
+
+
+def test_products_of_all_iterations_are_one_in_a_capture() -> None:
+    net = Recurrence()
+    compiled, x = rekindle.script(net), torch.randn(5, 2, 3)
+    version = prepare(compiled.forward._record, (compiled, x))
+    best = version.for_completed((compiled, x))
+    assert best is not None
+    kinds = [[node.kind for node in each.graph.all_nodes()] for each in (version, best)]
+    assert ["aten::narrow" in each for each in kinds] == [False, True], "rows of all iterations"
+    function = CapturedFunction(version, HostDevice())
+    for _ in range(WARM_UP + 3):
+        x = torch.randn(5, 2, 3)
+        torch.testing.assert_close(function(compiled, x), net(x))
+    assert function.captures == 1
 
 
 def test_errors_of_the_program_are_errors_of_a_replay() -> None:
@@ -339,7 +439,7 @@ def _finds(x: Tensor) -> Tensor:
 
 
 def _asks(x: Tensor) -> Tensor:
-    return x * 2.0 if x.requires_grad else x * 3.0
+    return x * 2.0 if x.is_leaf else x * 3.0
 
 
 def _draws(x: Tensor) -> Tensor:

@@ -12,7 +12,7 @@
 A loop may run zero times, or have effects before it reaches the node. So only operators that never raise are hoisted:
 arithmetic of ints, comparisons, queries of a tensor or list that nothing writes to. A matrix product is not hoisted: it
 may raise, and each iteration must get a tensor of its own. Operators on values that may be uninitialized remain after
-the guards of the loop's body.
+the guards of the loop's body. Attributes are read before the loop if nothing in it may set them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
-from rekindle.analysis.effects import is_immutable
+from rekindle.analysis.effects import is_immutable, writes_modes
 from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import BOOL, FLOAT, INT, TensorType
+from rekindle.ops.python.objects import module_table
 from rekindle.ops.registration.traits import kinds_with
 from rekindle.rewriting.changes import may_change
 
@@ -97,7 +98,8 @@ class _Motion:
         body = loop.blocks[0]
         for node in body.nodes:
             is_same = not any(value.node.owning_block is body for value in node.inputs)
-            if is_same and self._may_move(node) and may_change("move", node):
+            may_move = self._may_read_before(node, loop) if node.kind == "prim::GetAttr" else self._may_move(node)
+            if is_same and may_move and may_change("move", node):
                 node.move_before(loop)
                 changed = True
         return changed
@@ -112,6 +114,16 @@ class _Motion:
             return False  # a tensor without dimensions has none
         return node.kind in _ON_ANYTHING and not any(
             self._is_uninitialized(value) or self._is_written(node, i) for i, value in enumerate(node.inputs)
+        )
+
+    def _may_read_before(self, node: Node, loop: Node) -> bool:
+        """Return whether an attribute of a module, which exists, is the same before ``loop`` and in it."""
+        owner, name = node.input, node.get_string("name")
+        if module_table(owner.type, name) is None or self._is_uninitialized(owner):
+            return False
+        return not any(
+            writes_modes(inner) or (inner.kind == "prim::SetAttr" and inner.get_string("name") == name)
+            for inner in loop.inner_nodes()
         )
 
     def _is_uninitialized(self, value: Value) -> bool:

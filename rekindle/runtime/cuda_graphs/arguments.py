@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
-from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ops.python.objects import get_attribute
-
-_COMPARED: Final = frozenset({int, bool, str, type(None), torch.dtype, torch.device, torch.layout})
+COMPARED: Final = frozenset({int, bool, str, type(None), torch.dtype, torch.device, torch.layout})
 
 
 class NotCapturable(Exception):
@@ -29,14 +26,14 @@ def described(value: Any, tensors: list[Tensor]) -> Hashable:
         if value.layout is not torch.strided or value.is_quantized:
             raise NotCapturable("a tensor is not dense")
         tensors.append(value)
-        return value.dtype, value.shape, value.stride()
+        return value.dtype, value.shape, value.stride(), value.requires_grad
     if isinstance(value, (tuple, list)):
         return type(value), tuple(described(each, tensors) for each in value)
     if isinstance(value, dict):
         return dict, tuple((key, described(each, tensors)) for key, each in value.items())
     if isinstance(value, torch.nn.Module):
         return id(value)
-    if type(value) in _COMPARED:
+    if type(value) in COMPARED:
         return type(value), value
     if type(value) is float:
         return float, value, math.copysign(1.0, value)
@@ -76,66 +73,3 @@ def is_intercepted() -> bool:
         or torch._C._functorch.peek_interpreter_stack() is not None
         or torch.autograd.forward_ad._current_level >= 0
     )
-
-
-def _attribute_nodes(graph: Graph) -> list[Node]:
-    """Return the nodes that read attributes of the arguments, in graph order."""
-    return [node for node in graph.all_nodes() if node.kind == "prim::GetAttr"]
-
-
-def _attribute_values(graph: Graph) -> Iterator[Value]:
-    """Yield the values of attributes that are not objects of which others are read."""
-    nodes = _attribute_nodes(graph)
-    for node in nodes:
-        if not all(use.user.kind == "prim::GetAttr" for use in node.output.uses):
-            yield node.output
-
-
-class Attributes:
-    """The attributes of arguments that a graph reads."""
-
-    def __init__(self, graph: Graph) -> None:
-        numbers: dict[Value, int] = {value: index for index, value in enumerate(graph.inputs)}
-        self._reads: list[tuple[Callable[[Any], Any], int]] = []
-        self._leaves: list[int] = []
-        leaves = set(_attribute_values(graph))
-        for node in _attribute_nodes(graph):
-            numbers[node.output] = len(numbers)
-            self._reads.append((get_attribute(node), numbers[node.input]))
-            if node.output in leaves:
-                self._leaves.append(numbers[node.output])
-
-    def of(self, arguments: Sequence[object]) -> list[Any]:
-        """Return the values of the attributes for ``arguments``."""
-        values = list(arguments)
-        for get, owner in self._reads:
-            values.append(get(values[owner]))
-        return [values[leaf] for leaf in self._leaves]
-
-    def state(self, arguments: Sequence[object]) -> list[object]:
-        """Return what must not change of them as long as a capture is replayed."""
-        return [state_of(each) for each in self.of(arguments)]
-
-
-def state_of(value: Any) -> object:
-    """Return what must not change of an attribute as long as a capture is replayed.
-
-    Raises:
-        NotCapturable: nothing shows whether it has changed.
-    """
-    if isinstance(value, Tensor):
-        return value.data_ptr(), value.dtype, value.shape, value.stride()
-    if type(value) in (list, tuple):
-        return type(value), [state_of(each) for each in value]
-    if type(value) in _COMPARED or type(value) is float:
-        return type(value), value
-    raise NotCapturable(f"an attribute is a {type(value).__name__}")
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors of an attribute."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from tensors_in(each)

@@ -21,7 +21,7 @@ _MODE_QUERIES: Final = frozenset(
 """Queries of modes that are part of the kind of a call."""
 _IDENTITY_QUERIES: Final = frozenset(
     {
-        *("prim::requires_grad", "prim::grad", "aten::is_leaf", "aten::_version", "aten::output_nr", "aten::data_ptr"),
+        *("prim::grad", "aten::is_leaf", "aten::_version", "aten::output_nr", "aten::data_ptr"),
         *("aten::storage_offset", "aten::as_strided", "aten::is_pinned", "aten::is_inference", "aten::is_set_to"),
     }
 )

@@ -10,16 +10,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from rekindle.runtime.cuda_graphs.arguments import (
-    Attributes,
-    NotCapturable,
-    described,
-    is_intercepted,
-    modes,
-    state_of,
-    tensors_in,
-    with_tensors,
-)
+from rekindle.runtime.cuda_graphs.arguments import NotCapturable, described, is_intercepted, modes, with_tensors
+from rekindle.runtime.cuda_graphs.attributes import Attributes, State, state_of, tensors_in
 from rekindle.runtime.cuda_graphs.capturable import refusal_of
 from rekindle.runtime.cuda_graphs.devices import CudaGraphDevice, GraphDevice
 from rekindle.runtime.executed import groups_in
@@ -34,13 +26,15 @@ _MAX_KINDS: Final = 256
 """Maximum number of kinds of calls that a version counts."""
 _MAX_CHANGES: Final = 4
 """Number of captures that a version discards because attributes changed, before it stops capturing."""
+_TIMED_RUNS: Final = 5
+"""Number of calls that are timed, and of replays."""
 
 
 def captured_function(version: Version) -> CapturedFunction:
     """Return what calls a version, or replays its calls."""
     found = version.captured
     if not isinstance(found, CapturedFunction):
-        found = version.captured = CapturedFunction(version.code, version.function)
+        found = version.captured = CapturedFunction(version)
     return found
 
 
@@ -54,7 +48,7 @@ class _Capture:
     value: Any
     replay: Callable[[], object]
     held: list[Tensor]
-    state: list[object]
+    state: State
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, given: list[Tensor]) -> Any:
@@ -69,17 +63,18 @@ class _Capture:
 
 
 class CapturedFunction:
-    """Calls ``function``, which runs ``code``, and replays it where that is possible.
+    """Calls the function of ``version``, and replays it where that is possible.
 
     ``captures`` and ``replays`` are their numbers. ``reason`` is why a call was not captured, where there were enough
     calls of its kind.
     """
 
-    def __init__(self, code: Code, function: Callable[..., Any], device: GraphDevice | None = None) -> None:
-        self.function = function
+    def __init__(self, version: Version, device: GraphDevice | None = None) -> None:
+        self.function = version.function
         self.replays = 0
         self.reason: str | None = None
-        self._code = code
+        self._code = version.code
+        self._for_completed = version.for_completed
         self._device: GraphDevice = CudaGraphDevice() if device is None else device
         self._known: dict[Hashable, int | _Capture | None] = {}
         """By kind of call: how many there were; then the capture, or None if there can be none."""
@@ -109,7 +104,7 @@ class CapturedFunction:
         key = (*key, modes(), device, self._device.stream(device))
         known = self._known.get(key, 0)
         if isinstance(known, _Capture):
-            if self._is_unchanged(arguments, known):
+            if self._attributes is not None and self._attributes.have_not_changed(arguments, known.state):
                 self.replays += 1
                 return known.run(tensors)
             self._changes += 1
@@ -127,17 +122,9 @@ class CapturedFunction:
                 known = self._captured(key, device, arguments, tensors)
         return known.run(tensors) if isinstance(known, _Capture) else self.function(*arguments)
 
-    def _is_unchanged(self, arguments: Sequence[Any], known: _Capture) -> bool:
-        assert self._attributes is not None
-        try:
-            return self._attributes.state(arguments) == known.state
-        except NotCapturable:
-            return False
-
     def _count(self, key: Hashable, known: int) -> None:
         """Count a call that runs without a graph, and have its kernels compiled."""
-        for group in groups_in(self._code):
-            group.compile_eagerly()
+        _compile_eagerly(self._code)
         if len(self._known) >= _MAX_KINDS:
             self._known = {each: found for each, found in self._known.items() if isinstance(found, _Capture)}
         self._known[key] = known + 1
@@ -165,23 +152,53 @@ class CapturedFunction:
         if self.captures >= MAX_CAPTURES:
             raise NotCapturable(f"there are {MAX_CAPTURES} captures already")
         attributes = self._attributes.of(arguments)
-        state, held = [state_of(each) for each in attributes], list(tensors_in(attributes))
+        state, held = state_of(attributes), list(tensors_in(attributes))
         if any(each.device != device for each in held):
             raise NotCapturable("an attribute is on another device")
         if not all(map(_is_dense, tensors)):
             raise NotCapturable("elements of an argument share memory, or have gaps between them")
-        with self._device.on(device):
-            inputs = [each.clone() for each in tensors]
+        with self._device.prepared(device):
+            inputs = [each.clone().requires_grad_(each.requires_grad) for each in tensors]
             remaining = iter(inputs)
             own = [with_tensors(each, remaining) for each in arguments]
+            function = self._function_of_capture(own)
             try:
-                replay, value = self._device.capture(lambda: self.function(*own))
+                replay, value = self._device.capture(lambda: function(*own))
             except RuntimeError as error:
                 raise NotCapturable(f"CUDA refuses: {str(error).splitlines()[0]}") from None
-        results: list[Tensor] = []
-        described(value, results)
-        _check_results(results, [*inputs, *held], device)
-        return _Capture(inputs, results, value, replay, held, state)
+            results: list[Tensor] = []
+            described(value, results)
+            _check_results(results, [*inputs, *held], device)
+            made = _Capture(inputs, results, value, replay, held, state)
+            if self._seconds(lambda: made.run(tensors)) > self._seconds(lambda: self.function(*own)):
+                raise NotCapturable("a replay takes the host longer than a call")
+        return made
+
+    def _seconds(self, run: Callable[[], Any]) -> float:
+        """Return the time that ``run`` takes the host: the shortest of some."""
+        times = []
+        for _ in range(_TIMED_RUNS):
+            began = self._device.now()
+            run()
+            times.append(self._device.now() - began)
+        return min(times)
+
+    def _function_of_capture(self, arguments: Sequence[Any]) -> Callable[..., Any]:
+        """Return the function that is captured for calls like this one, which have completed. Its kernels are
+        compiled."""
+        best = self._for_completed(arguments)
+        if best is None:
+            return self.function
+        for _ in range(WARM_UP):
+            _compile_eagerly(best.code)
+            best.function(*arguments)
+        return best.function
+
+
+def _compile_eagerly(code: Code) -> None:
+    """Have the kernels of ``code`` compiled in its next call."""
+    for group in groups_in(code):
+        group.compile_eagerly()
 
 
 def _is_dense(tensor: Tensor) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Hashable
+import time
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Protocol
 
@@ -24,8 +25,12 @@ class GraphDevice(Protocol):
     def stream(self, device: torch.device) -> Hashable:
         """Return what identifies the current stream of ``device``."""
 
-    def on(self, device: torch.device) -> AbstractContextManager[object]:
-        """Make ``device`` the current one within a ``with`` block."""
+    def prepared(self, device: torch.device) -> AbstractContextManager[object]:
+        """Make ``device`` the current one within a ``with`` block, and restore its generator of random numbers after
+        it."""
+
+    def now(self) -> float:
+        """Return the time of the host in seconds."""
 
     def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
         """Capture what ``run`` does on the current device. Return a function that replays it, and what ``run``
@@ -44,10 +49,15 @@ class CudaGraphDevice:
         return torch.cuda.is_current_stream_capturing()
 
     def stream(self, device: torch.device) -> Hashable:
-        return torch.cuda.current_stream(device).cuda_stream
+        return torch._C._cuda_getCurrentRawStream(device.index)
 
-    def on(self, device: torch.device) -> AbstractContextManager[object]:
-        return torch.cuda.device(device)
+    @contextlib.contextmanager
+    def prepared(self, device: torch.device) -> Iterator[None]:
+        with torch.cuda.device(device), torch.random.fork_rng([device.index]):
+            yield
+
+    def now(self) -> float:
+        return time.perf_counter()
 
     def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
         with self._capturing:

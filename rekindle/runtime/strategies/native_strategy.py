@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import NoneType
 from typing import Final
 
@@ -23,8 +24,8 @@ from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
-from rekindle.ir.types import ClassType, DictType, ListType, TupleType
-from rekindle.passes import PartialEvaluation, Pass
+from rekindle.ir.types import ClassType, DictType, ListType, TensorType, TupleType
+from rekindle.passes import BatchProjections, PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, FUSION, RECORDED_FUSION, differentiation
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec
@@ -87,7 +88,21 @@ class NativeVersions(GraphVersions):
         if graph is None:
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
         self._count(arguments)
-        return self._version_of(graph, started)
+        version = self._version_of(graph, started)
+        if not may_record:
+            version.for_completed = self._for_completed
+        return version
+
+    def _for_completed(self, arguments: Sequence[object]) -> Version | None:
+        """See :class:`~rekindle.runtime.version.Version`: products of all iterations of a loop may raise before it."""
+        graph = self._shared_graph(arguments).copy()
+        for value, argument in zip(graph.inputs, arguments, strict=True):
+            if isinstance(value.type, TensorType) and isinstance(argument, torch.Tensor):
+                value.set_type(replace(value.type, sizes=(None,) * argument.dim()))
+        if not optimize(graph, (BatchProjections(),)):
+            return None
+        optimize(graph, FUSION)
+        return Version.of(graph, self._record.name)
 
     def _fused(self, arguments: Sequence[object] | None, may_record: bool, is_last: bool) -> Graph | None:
         """Return the graph of a version; None where there is nothing to differentiate and nothing that a kernel
