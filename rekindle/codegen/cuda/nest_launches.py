@@ -32,6 +32,8 @@ MANY_ROWS: Final = 64
 """… of at least this many: a row has one block."""
 FEW_VECTORS: Final = 64
 """Maximum number of vectors of a row for which each thread has one."""
+NARROW_TILE: Final = 8
+"""Number of threads beside each other where a row is no multiple of a warp."""
 MIN_SHARED_ROWS: Final = 64
 """Minimum number of rows per block, if several share the rows."""
 
@@ -118,9 +120,32 @@ class NestLaunch:
     def _elementwise(self) -> None:
         _, function, lanes = self._choice()
         vectors = self._value(f"udiv i64 {self.sizes[-1]}, {lanes}")
+        if self.nest.rank == 1:
+            self.launcher.launch(function, self._ceiling(vectors, THREADS), THREADS, 1)
+            return
+        width = self._tile_width(vectors)
+        height = self._value(f"udiv i64 {THREADS}, {width}")
         rows = self._product(range(self.nest.rank - 1))
-        blocks = self._ceiling(self._value(f"mul i64 {rows}, {vectors}"), THREADS)
-        self.launcher.launch(function, blocks, THREADS, 1)
+        blocks = self._value(f"mul i64 {self._ceiling(vectors, width)}, {self._ceiling(rows, height)}")
+        self.launcher.launch(function, blocks, width, height)
+
+    def _tile_width(self, vectors: str) -> str:
+        """Return how many threads beside each other compute vectors of a row: a warp, or fewer where many of them would
+        have none."""
+        padded = self._value(f"mul i64 {self._ceiling(vectors, WARP)}, {WARP}")
+        most = self._value(f"add i64 {vectors}, {self._value(f'lshr i64 {vectors}, 3')}")
+        is_full = self._value(f"icmp ule i64 {padded}, {most}")
+        power = self._power_of_two(vectors)
+        narrow = self.f.call("i64", "llvm.umin.i64", ("i64", power), ("i64", str(NARROW_TILE)))
+        return self._value(f"select i1 {is_full}, i64 {WARP}, i64 {narrow}")
+
+    def _power_of_two(self, count: str) -> str:
+        """Return the first power of two from ``count`` on."""
+        least = self.f.call("i64", "llvm.umax.i64", ("i64", count), ("i64", "2"))
+        less = self._value(f"sub i64 {least}, 1")
+        zeros = self.f.call("i64", "llvm.ctlz.i64", ("i64", less), ("i1", "false"))
+        power = self._value(f"shl i64 1, {self._value(f'sub i64 64, {zeros}')}")
+        return self._value(f"select i1 {self._value(f'icmp ule i64 {count}, 1')}, i64 1, i64 {power}")
 
     def _rows(self) -> None:
         """Choose the number of threads of a row: enough that each holds at most the maximum of vectors, a power of
@@ -132,10 +157,7 @@ class NestLaunch:
         are_few = self._value(f"icmp ule i64 {vectors}, {FEW_VECTORS}")
         each_thread = self._value(f"select i1 {are_few}, i64 {REGISTER_VECTORS[0]}, i64 {REGISTER_VECTORS[-1]}")
         wanted = self._ceiling(vectors, each_thread)
-        least = f.call("i64", "llvm.umax.i64", ("i64", wanted), ("i64", "2"))
-        zeros = f.call("i64", "llvm.ctlz.i64", ("i64", self._value(f"sub i64 {least}, 1")), ("i1", "false"))
-        power = self._value(f"shl i64 1, {self._value(f'sub i64 64, {zeros}')}")
-        threads = f.call("i64", "llvm.umax.i64", ("i64", power), ("i64", str(WARP)))
+        threads = f.call("i64", "llvm.umax.i64", ("i64", self._power_of_two(wanted)), ("i64", str(WARP)))
         threads = f.call("i64", "llvm.umin.i64", ("i64", threads), ("i64", str(MAX_ROW_THREADS)))
         rows = self._product(range(self.nest.rank - self.nest.reduction_rank))
         is_warp = self._value(f"icmp eq i64 {threads}, {WARP}")
