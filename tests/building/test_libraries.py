@@ -46,6 +46,30 @@ def test_values(of_containers, arguments):
     assert of_containers(*arguments) == containers(*arguments)
 
 
+class Texts(nn.Module):
+    def forward(self, n: int, flag: bool, names: List[str], other: Optional[int]) -> List[str]:
+        return ["{} {{}} of {}: {x}".format(names[0], n, flag), str(n) + str(flag), str([n, n]), "{}".format(other)]
+
+
+class WritesFloats(nn.Module):
+    def forward(self, x: float) -> str:
+        return "{}".format(x)
+
+
+@pytest.mark.parametrize("arguments", [(3, True, ["é"], None), (-1, False, ["{}"], 4)])
+def test_texts_in_archives_of_torch_jit(tmp_path, arguments):
+    torch.jit.script(Texts()).save(tmp_path / "texts.pt")
+    program = rekindle.load(tmp_path / "texts.pt")
+    assert program(*arguments)[0] == f"{arguments[2][0]} {{{arguments[0]}}} of {arguments[1]}: {{x}}"
+    assert library_of(program, tmp_path / "texts", [arguments])(*arguments) == program(*arguments)
+
+
+def test_floats_in_the_form_of_archives_are_refused(tmp_path):
+    torch.jit.script(WritesFloats()).save(tmp_path / "floats.pt")
+    with pytest.raises(rekindle.NotBuildable, match="do not write a float as text in the form of archives"):
+        rekindle.build(rekindle.load(tmp_path / "floats.pt"), tmp_path / "floats", [(5.0,)])
+
+
 def test_errors_have_class_text_and_place(of_containers):
     with pytest.raises(ValueError, match=r"^negative: -1\n  at test_libraries.py, line \d+: raise ValueError"):
         of_containers(1, [1, -1])

@@ -114,16 +114,33 @@ def _pieces_of_percent(node: Node, form: str, given: Sequence[Operand]) -> Itera
         yield form[at:]
 
 
-@emits("aten::format", "aten::percentFormat")
+def _pieces_of_archived_form(node: Node, form: str, given: Sequence[Operand]) -> Iterator[Piece]:
+    """Return the pieces of a form in an archive, in which every ``{}`` is a field and other braces are text."""
+    first, *others = form.split("{}")
+    if len(others) > len(given):
+        raise NotBuildable("'format' with more fields than values", node.range)
+    yield first
+    for value, literal in zip(given, others, strict=False):
+        yield value, FieldFormat()
+        yield literal
+
+
+_PIECES: Final = {
+    "aten::format": _pieces_of_form,
+    "aten::percentFormat": _pieces_of_percent,
+    "archive::format": _pieces_of_archived_form,
+}
+
+
+@emits(*_PIECES)
 def format_text(w: ProgramWriter, node: Node) -> None:
     """Emit the formatting of a constant format string; others are rejected."""
     form = node.inputs[0].to_python() if is_constant(node.inputs[0]) else None
     if not isinstance(form, str):
         raise NotBuildable("'format' of a string that is not a constant", node.range)
-    pieces = _pieces_of_form if node.kind == "aten::format" else _pieces_of_percent
     constants = w.parts.constants
     result = w.call(texts.text_concat, constants.string(""), constants.string(""))
-    for piece in pieces(node, form, _operands(w, node)):
+    for piece in _PIECES[node.kind](node, form, _operands(w, node)):
         if isinstance(piece, str):
             longer = w.call(texts.text_concat, result, constants.string(piece))
             w.call(release, result)

@@ -195,6 +195,8 @@ def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = Fals
     descriptor = descriptor_of(given.type)
     if any(letter in descriptor for letter in "tao") or _is_written_otherwise(given.type):
         raise NotBuildable(f"native libraries do not write a {given.type} as text", node.range)
+    if node.kind.startswith("archive::") and descriptor != "s" and any(letter in descriptor for letter in "fs"):
+        raise NotBuildable(f"native libraries do not write a {given.type} as text in the form of archives", node.range)
     place = w.parts.constants.descriptor(given.type)
     return w.call(values.text_of_word, place, w.word_of(*given), "true" if quoted else "false")
 
@@ -208,7 +210,7 @@ def _is_written_otherwise(type: Type) -> bool:
     return any(map(_is_written_otherwise, type.contained))
 
 
-@emits("aten::str")
+@emits("aten::str", "archive::str")
 def to_text(w: ProgramWriter, node: Node) -> None:
     if node.input.node.kind == "prim::Try":
         text_of_exception(w, node)
