@@ -4,7 +4,7 @@ import ctypes
 import json
 import math
 import threading
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Final, List, Optional, Tuple
 
 import pytest
 import torch
@@ -47,8 +47,14 @@ def test_values(of_containers, arguments):
 
 
 class Texts(nn.Module):
+    form: Final[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.form = "{} {{}} of {}: {x}"  # in TorchScript {} is a field everywhere, and {x} is none
+
     def forward(self, n: int, flag: bool, names: List[str], other: Optional[int]) -> List[str]:
-        return ["{} {{}} of {}: {x}".format(names[0], n, flag), str(n) + str(flag), str([n, n]), "{}".format(other)]
+        return [self.form.format(names[0], n, flag), str(n) + str(flag), str([n, n]), "{}".format(other)]
 
 
 class WritesFloats(nn.Module):
