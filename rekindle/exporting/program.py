@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import enum
 import inspect
+import logging
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
@@ -97,9 +99,7 @@ def to_exported(
     given = tuple(args) if owner is None else (owner, *args)
     binder_of(record).bind(given, kwargs)
     register_pytrees([*args, kwargs])
-    with warnings.catch_warnings():
-        for category in (FutureWarning, DeprecationWarning):  # PyTorch's own deprecations
-            warnings.simplefilter("ignore", category)
+    with _quiet():
         return _Exporter(EntryCall(owner, record, hooks), draft, {}).export(tuple(args), kwargs, dynamic_shapes)
 
 
@@ -138,9 +138,7 @@ def to_exported_methods(
         for name, args in calls.items():
             owner, record = _entry(getattr(module, name), args, {})
             binder_of(record).bind((owner, *args), {})
-            with warnings.catch_warnings():
-                for category in (FutureWarning, DeprecationWarning):
-                    warnings.simplefilter("ignore", category)
+            with _quiet():
                 exporter = _Exporter(EntryCall(owner, record), draft, numbers)
                 programs[name] = exporter.export(tuple(args), {}, shapes.get(name))
     shared: dict[str, Any] = {}
@@ -151,7 +149,30 @@ def to_exported_methods(
     return programs
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """PyTorch's own deprecations are not shown within, nor its log of operators that raise: errors report these."""
+
+    def keep(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("failed while attempting to run meta")
+
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    logger.addFilter(keep)
+    try:
+        with warnings.catch_warnings():
+            for category in (FutureWarning, DeprecationWarning):
+                warnings.simplefilter("ignore", category)
+            yield
+    finally:
+        logger.removeFilter(keep)
+
+
 def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[ScriptModule | None, GraphFunction]:
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(
+            "the positional arguments of the example call are a tuple, for one argument (x,), not a value of class"
+            f" '{type(args).__name__}'"
+        )
     if isinstance(program, ScriptModule):
         program = program.forward
     if isinstance(program, Overloaded):
@@ -425,6 +446,15 @@ def _unknown_arguments(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[s
     return found
 
 
+_OF_SIZES: Final = (
+    "give each of these sizes a range in which all conditions above hold, with Dim(name, min=…, max=…), or with"
+    " --range NAME=LOW..HIGH on the command line; or leave it out of dynamic_shapes, which makes it fixed"
+)
+_OF_ARGUMENTS: Final = (
+    "see whether dynamic_shapes names what the program takes as fixed, and whether torch.export.export takes such"
+    " arguments"
+)
+
 _ADVICE: Final = ("For more information", "For more debugging help", "The error above occurred", "Use tlparse", "If ")
 """Prefixes of lines in which PyTorch explains how to debug its own code."""
 
@@ -436,6 +466,5 @@ def _of_exporter(error: Exception) -> ExportProblem:
     )
     return ExportProblem(
         f"PyTorch's exporter says: {text or type(error).__name__}",
-        hint="see whether dynamic_shapes names what the program takes as fixed, and whether torch.export.export takes"
-        " such arguments",
+        hint=_OF_SIZES if "Constraints violated" in text else _OF_ARGUMENTS,
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Dict, List, Optional
@@ -202,8 +203,33 @@ def test_what_the_tracer_says_of_sizes() -> None:
     first, *others, last = str(caught.value).splitlines()
     assert first == "'halves' cannot be exported: PyTorch's exporter says: Constraints violated (n)!"
     assert "Suggested fixes:" in others
-    assert last.startswith("Hint: see whether dynamic_shapes names what the program takes as fixed")
+    assert last.startswith("Hint: give each of these sizes a range in which all conditions above hold")
     assert not any("error above" in line for line in others)
+
+
+def starts_of_rows(x: Tensor) -> Tensor:
+    rows: list[Tensor] = []
+    for i in range(x.size(0)):
+        if x[i].sum() > 0:
+            break
+        rows.append(x[i])
+    return torch.stack(rows)
+
+
+def test_what_the_tracer_logs_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    logger.addHandler(caplog.handler)
+    try:
+        with pytest.raises(rekindle.errors.ExportError, match="stack expects a non-empty TensorList"):
+            rekindle.to_exported(rekindle.script(starts_of_rows), (torch.ones(3, 2),))
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_the_example_is_a_tuple() -> None:
+    with pytest.raises(TypeError, match=r"are a tuple, for one argument \(x,\), not a value of class 'Tensor'"):
+        rekindle.to_exported(rekindle.script(halves), torch.ones(6, 4))
 
 
 def writes_to_either(x: Tensor) -> Tensor:
