@@ -10,6 +10,7 @@ from typing import Any
 import click
 import torch
 from torch.export import Dim
+from torch.utils._pytree import tree_map
 
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import find_method, limit_option, open_archive
@@ -51,7 +52,7 @@ def export(
     torch.manual_seed(0)
     args = tuple(read_example(text, sizes) for text in inputs)
     dimensions = {name: Dim(name, min=bounds[name][0], max=bounds[name][1]) for name in sizes}
-    shapes = [_shape(text, dimensions) for text in inputs] if sizes else None
+    shapes = [_shape(text, each, dimensions) for text, each in zip(inputs, args, strict=True)] if sizes else None
     module = open_archive(archive, limits, "cpu")
     callee = find_method(module, method)
     try:
@@ -88,6 +89,7 @@ def _telling_of_drafts() -> Iterator[None]:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
-def _shape(text: str, dimensions: Mapping[str, Any]) -> dict[int, Any] | None:
+def _shape(text: str, value: Any, dimensions: Mapping[str, Any]) -> Any:
+    """Return what ``dynamic_shapes`` has for an input. For a list, tuple or dict, that is the same with None in it."""
     found = {index: dimensions[name] for index, name in enumerate(size_names(text)) if name in dimensions}
-    return found or None
+    return found or tree_map(lambda _: None, value)

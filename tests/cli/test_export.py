@@ -37,6 +37,18 @@ def test_what_cannot_be_done(command: Command, arguments: list[str], code: int, 
     assert not Path("net.pt2").exists()
 
 
+def test_lists_beside_named_sizes(command: Command, folder: Path) -> None:
+    class Scaled(torch.nn.Module):
+        def forward(self, x: torch.Tensor, factors: list[int]) -> torch.Tensor:
+            return x * sum(factors)
+
+    rekindle.save(rekindle.script(Scaled()), "scaled.pt")
+    torch.save([1, 2], "factors.pt")
+    inputs = ["--input", "f32[n]", "--input", "factors.pt"]
+    done = command("export", "scaled.pt", "-o", "scaled.pt2", *inputs, "--check")
+    assert (done.code, done.err) == (0, "")
+
+
 def test_drafts_say_that_they_are(command: Command, folder: Path) -> None:
     class Loud(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
