@@ -114,7 +114,7 @@ def _success(found: Sequence[Evidence]) -> str:
         return f"{compiles}; {calls} {agree} with eager, on {inputs} inputs"
     reasons = {each.calls["not_compared"] for each in found if each.calls is not None and each.calls["not_compared"]}
     of_classes = all(each.kind == "class" for each in found)
-    why = min(reasons) if reasons else "nothing called an object of the class" if of_classes else "nothing called it"
+    why = min(reasons) if reasons else "objects of a class are not compared" if of_classes else "nothing called it"
     return f"{compiles}; answers were not compared: {why}"
 
 

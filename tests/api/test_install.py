@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import io
 import itertools
@@ -274,6 +275,19 @@ class Scaled(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.act(self.linear(x))
+
+
+def test_objects_of_classes_of_compiled_modules_are_counted() -> None:
+    with rekindle.installed() as usage:
+
+        class Doubled(torch.jit.ScriptModule):
+            @torch.jit.script_method
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x * 2
+
+        assert torch.equal(Doubled()(torch.ones(2)), torch.full((2,), 2.0))
+        assert torch.equal(copy.deepcopy(Doubled())(torch.ones(2)), torch.full((2,), 2.0))
+    assert usage.programs == {("module", "Doubled"): 2}
 
 
 def test_the_trace_that_was_taken_before_stays_torch_jits() -> None:

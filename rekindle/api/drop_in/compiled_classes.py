@@ -10,6 +10,7 @@ from typing import Any
 
 from rekindle.api.drop_in.graph_views.passes import inline_with_scopes
 from rekindle.api.drop_in.graph_views.views import GraphView, graph_of
+from rekindle.api.drop_in.usage import count
 from rekindle.errors import NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
@@ -53,6 +54,12 @@ class ScriptMethodShim(_ShowsViews, Method):  # type: ignore[misc]
 class _StandsForModules(type):
     """The metaclass of the class that replaces ``torch.jit.ScriptModule``: modules compiled earlier by ``torch.jit``
     are still instances of it. Classes that users derive are ordinary classes."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        if cls is not ScriptModuleShim:
+            count("module", cls.__name__)
+        return made
 
     def __instancecheck__(cls, instance: object) -> bool:
         if cls is not ScriptModuleShim:

@@ -18,10 +18,9 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.api.drop_in import torch_jit_shims
 from rekindle.api.drop_in.graph_views.passes import FUNCTIONS_OF_GRAPHS, for_views
 from rekindle.api.drop_in.torch_jit_shims import SHIMS
-from rekindle.api.drop_in.usage import Usage
+from rekindle.api.drop_in.usage import Usage, observers
 from rekindle.frontend.dialect import DIALECT
 from rekindle.program import torch_jit
 
@@ -164,13 +163,13 @@ def installed() -> Iterator[Usage]:
     """
     usage = Usage()
     with _state.lock:
-        torch_jit_shims.observers.append(usage)
+        observers.append(usage)
         _put()
     try:
         yield usage
     finally:
         with _state.lock:
-            torch_jit_shims.observers.remove(usage)
+            observers.remove(usage)
             _put()
 
 
@@ -188,7 +187,7 @@ def is_installed() -> bool:
 
 def _put() -> None:
     """Bring ``torch.jit`` into the state that is wanted. The only place in the package that assigns to it."""
-    wanted = _state.is_permanent or bool(torch_jit_shims.observers)
+    wanted = _state.is_permanent or bool(observers)
     if wanted == _state.is_in_place:
         return
     _state.is_in_place = wanted

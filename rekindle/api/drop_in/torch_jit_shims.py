@@ -25,7 +25,7 @@ from rekindle.api.drop_in.compiled_classes import (
 from rekindle.api.drop_in.functional_traces import make_functional, remove_writes
 from rekindle.api.drop_in.graph_views.tracer_operators import as_tracer_spells
 from rekindle.api.drop_in.graph_views.views import GraphView, hide_source_ranges
-from rekindle.api.drop_in.usage import Usage
+from rekindle.api.drop_in.usage import count
 from rekindle.archive.load import load as read_archive
 from rekindle.archive.pickles.tensors import MapLocation
 from rekindle.archive.save import save
@@ -47,16 +47,6 @@ from rekindle.tracing.check import TracingCheckError
 from rekindle.tracing.recording.recorder import TracerWarning
 from rekindle.tracing.trace import trace as record_program, trace_module as record_methods
 from rekindle.tracing.trace_graph import trace_graph
-
-observers: Final[list[Usage]] = []
-"""Who counts what goes through; :mod:`rekindle.api.drop_in.install` adds and removes them."""
-
-
-def count(kind: str, name: str) -> None:
-    """Count a compiled program in every open block of ``installed()``."""
-    for usage in tuple(observers):
-        usage.add(kind, name)
-
 
 # ------------------------------------------------------------------------------------------------------------ functions
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from typing import Final
 
 
 class Usage:
@@ -31,3 +32,13 @@ class Usage:
         for (kind, _), number in self.programs.items():
             kinds[kind] += number
         return f"<Usage: {', '.join(f'{kind} {number}' for kind, number in sorted(kinds.items())) or 'nothing'}>"
+
+
+observers: Final[list[Usage]] = []
+"""Who counts what goes through; :mod:`rekindle.api.drop_in.install` adds and removes them."""
+
+
+def count(kind: str, name: str) -> None:
+    """Count a compiled program in every open block of ``installed()``."""
+    for usage in tuple(observers):
+        usage.add(kind, name)
