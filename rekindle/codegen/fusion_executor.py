@@ -56,7 +56,7 @@ _PER_ELEMENT: Final = 0.0005
 """Microseconds per element, including the overhead of the plan and of PyTorch per operator."""
 
 NO_KERNEL: Final = "no kernel can be made for such inputs"
-TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
+TOO_EARLY: Final = "it had not yet run often enough for a kernel to pay"
 RECORDED: Final = "gradients are recorded"
 ABSENT: Final = "an input is None that is a tensor in other calls"
 DECLINED: Final = "a kernel would use too little of the GPU"

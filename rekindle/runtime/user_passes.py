@@ -206,7 +206,7 @@ def _as_pass(what: Any) -> Pass:
         return made
     if callable(what) and not inspect.isclass(what):
         return _FunctionPass(what.__name__, what)
-    raise TypeError(f"a {type(what).__qualname__} is not a pass: it has no name, or no run(graph)")
+    raise TypeError(f"a value of class '{type(what).__qualname__}' is not a pass: it has no name, or no run(graph)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,8 @@ def _of_own_classes(declared: Type, values: Sequence[object]) -> Type:
 
 def _object(value: object) -> Type | NotInferable:
     reason = f"a value of the Python class '{_class_name(value)}' cannot be part of a compiled program"
+    if type(value).__module__ == "numpy":
+        reason += "; make a tensor of it with torch.as_tensor"
     try:
         found = find_type(type(value))
     except CompileError as error:

@@ -30,7 +30,7 @@ def test_what_ran(command: Command) -> None:
         "      aten::relu × 2\n"
         "    conftest.py:L: return self.second(self.first(x)) * scale + self.offset\n"
         "      aten::mul, aten::add\n"
-        "    ran one by one 2 times: it has not run often enough for a kernel to pay\n"
+        "    ran one by one 2 times: it had not yet run often enough for a kernel to pay\n"
     )
 
 

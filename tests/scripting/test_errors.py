@@ -359,6 +359,30 @@ def test_attributes_without_a_type():
     )
 
 
+def test_values_of_numpy():
+    array = pytest.importorskip("numpy").ones(3)
+    assert error_of(NotScriptableError, Holding(array)) == (
+        "attribute 'value' of the module 'Holding' cannot be used: "
+        f"a value of the Python class 'numpy.ndarray' cannot be part of a compiled program; "
+        f"make a tensor of it with torch.as_tensor\n{HEAD}"
+    )
+
+
+def reads_a_file(path: str) -> str:
+    return open(path).read()
+
+
+def test_functions_of_python_that_programs_do_not_have():
+    assert error_of(UndefinedNameError, reads_a_file) == (
+        "the name 'open' is not defined\n"
+        '  File "FILE", line N\n'
+        "    def reads_a_file(path: str) -> str:\n"
+        "        return open(path).read()\n"
+        "               ^^^^\n"
+        "Hint: compiled programs do not have this function of Python's: call it in a function marked with @ignore"
+    )
+
+
 class WronglyDeclared(nn.Module):
     table: Dict[str, int]
 

@@ -9,6 +9,7 @@ assigned again.
 
 from __future__ import annotations
 
+import builtins
 import difflib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -146,6 +147,8 @@ class Environment:
             raise error
         similar = difflib.get_close_matches(name, self._variables(), n=1, cutoff=0.75)
         hint, edit = (f"did you mean '{similar[0]}'?", Edit(range, similar[0])) if similar else (None, None)
+        if not similar and hasattr(builtins, name):
+            hint = "compiled programs do not have this function of Python's: call it in a function marked with @ignore"
         error = UndefinedNameError(f"the name '{name}' is not defined", range, hint=hint, edit=edit)
         said = f"name '{name}' is not defined", "builtins.NameError"
         error.missing = MissingName(*said, self.graph.insert_point.owning_block)

@@ -123,7 +123,11 @@ def test_a_pass_that_breaks_the_graph_is_named() -> None:
 @pytest.mark.parametrize(
     ("add", "error", "message"),
     [
-        (lambda: rekindle.add_pass(3), TypeError, "a int is not a pass: it has no name, or no run(graph)"),
+        (
+            lambda: rekindle.add_pass(3),
+            TypeError,
+            "a value of class 'int' is not a pass: it has no name, or no run(graph)",
+        ),
         (
             lambda: rekindle.add_pass(summed, at="middle"),
             ValueError,
