@@ -214,6 +214,9 @@ def test_graphs_with_a_backward_of_their_own(strategy: str) -> None:
         "backward, gradients by 1 of 1 inputs, sizes that were met",
     ]
     assert report.parts == (version, *differentiable.parts)
+    assert {each.reason for each in differentiable.parts[0].unfused} == {
+        "this graph runs once for new sizes, before there is one for these sizes"
+    }
     assert len(differentiable.parts[2].groups[0].kernels) == 1
 
 

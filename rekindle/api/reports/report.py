@@ -21,7 +21,7 @@ from rekindle.api.reports.report_data import (
     Report,
     Unfused,
 )
-from rekindle.api.reports.unfused_nodes import unfused_nodes
+from rekindle.api.reports.unfused_nodes import NO_FUSION, unfused_nodes
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.codegen.compiled_kernels import KernelLaunch
 from rekindle.codegen.fusion_executor import FusionExecutor
@@ -215,8 +215,18 @@ def _differentiable(operation: DifferentiableOperation, places: int) -> Differen
     for piece in operation.pieces():
         code = underlying_code(piece.function)
         if code is not None:
-            parts.append(part_of(piece.title, code, how=runs_as(piece.function)))
+            part = part_of(piece.title, code, how=runs_as(piece.function))
+            parts.append(_once_for_each_size(part) if piece.specializes else part)
     return Differentiable(operators_of(operation.graph), tuple(parts), places)
+
+
+def _once_for_each_size(part: GraphReport) -> GraphReport:
+    """Return the report of a graph that stays without kernels, as others replace it."""
+    if SETTINGS.strategy != "native":
+        return part
+    reasons = {NO_FUSION: "this graph runs once for new sizes, before there is one for these sizes"}
+    unfused = tuple(dataclasses.replace(each, reason=reasons.get(each.reason, each.reason)) for each in part.unfused)
+    return dataclasses.replace(part, unfused=unfused)
 
 
 def _guard(node: Node, bailout: Bailout) -> Guard:
