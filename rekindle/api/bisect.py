@@ -19,6 +19,7 @@ from rekindle.ir.verifier import verify
 from rekindle.passes import Pass, PassManager
 from rekindle.rewriting.changes import ChangeCounter
 from rekindle.runtime.executor import pipeline_of_calls
+from rekindle.runtime.user_passes import UserPasses
 
 Same = Callable[[Outcome, Outcome], bool]
 
@@ -90,7 +91,10 @@ def bisect(
     """
     subject = entry_point_of(f)
     arguments = subject.bind(args, kwargs or {})
-    chosen = pipeline_of_calls(subject.record, arguments) if passes is None else passes
+    chosen = passes
+    if chosen is None:
+        pipeline = pipeline_of_calls(subject.record, arguments)
+        chosen = [one for each in pipeline for one in (each.added if isinstance(each, UserPasses) else (each,))]
     search = _Search(subject.record.graph, arguments, chosen, same)
     with room_to_recurse(UNKNOWN_RANGE):
         culprit = search.run()
@@ -186,7 +190,7 @@ class _Search:
         for index, each in enumerate(self.passes):
             high = self._try(self.passes[: index + 1], 0)
             if not self.same(right.answer, high.answer):
-                return self._culprit(low, high, each.name, {}, "something that it did not ask for")
+                return self._culprit(low, high, each.name, {}, "all that it does, as it does not count its changes")
             low = high
         raise AssertionError("the passes change the answer, and none of them does")
 

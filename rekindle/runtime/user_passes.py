@@ -42,6 +42,11 @@ class UserPasses:
     name: ClassVar[str] = "user_passes"
     stage: PipelineStage
 
+    @property
+    def added(self) -> tuple[Pass, ...]:
+        """What users have added at this stage, in order."""
+        return tuple(each.what for each in _ADDED[self.stage])
+
     def run(self, graph: Graph) -> bool:
         changed = False
         for added in _ADDED[self.stage]:

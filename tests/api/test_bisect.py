@@ -161,7 +161,14 @@ def test_a_pass_that_does_not_ask() -> None:
     culprit = rekindle.bisect(program, (X, Y), passes=(*OPTIMIZATION, SwapOperands(asks=False)))
     assert culprit is not None
     assert (culprit.pass_name, culprit.number) == ("swap_operands", 0)
-    assert culprit.change == "something that it did not ask for"
+    assert culprit.change == "all that it does, as it does not count its changes"
+
+
+def test_a_pass_that_was_added() -> None:
+    with rekindle.add_pass(SwapOperands(asks=False)):
+        culprit = rekindle.bisect(program, (X, Y))
+    assert culprit is not None
+    assert culprit.pass_name == "swap_operands"
 
 
 def test_a_pass_that_breaks_the_graph() -> None:
