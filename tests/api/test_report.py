@@ -75,6 +75,24 @@ def test_kernels_with_the_lines_that_they_cover(strategy: str) -> None:
     assert report.unfused == ()
 
 
+def rarely(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(x.size(0)):
+        if x.sum() > 1000:
+            x = torch.tanh(x) * torch.sigmoid(x)
+    return x
+
+
+def test_groups_that_have_not_run(strategy: str) -> None:
+    f = rekindle.script(rarely)
+    with torch.no_grad():
+        f(torch.ones(2, 2))
+    assert (
+        "  a group that has not run\n"
+        f"    {HERE}:L: x = torch.tanh(x) * torch.sigmoid(x)\n"
+        "      aten::tanh, aten::sigmoid, aten::mul"
+    ) in masked(rekindle.report(f))
+
+
 @pytest.mark.usefixtures("blas_is_faster")
 def test_products_that_blas_computes(strategy: str) -> None:
     """The rest of their group has a kernel of its own."""

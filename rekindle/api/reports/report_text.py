@@ -87,7 +87,8 @@ def _part(part: GraphReport) -> Iterator[str]:
 
 def _group(group: FusionGroupReport, numbers: Iterator[int]) -> Iterator[str]:
     if not group.kernels:
-        yield f"a group that no kernel was made for{_in(group.places)}"
+        which = "that no kernel was made for" if group.fallbacks or group.refusals else "that has not run"
+        yield f"a group {which}{_in(group.places)}"
     for kernel in group.kernels:
         yield f"kernel {next(numbers)}, {_machine(kernel.machine)}{_in(group.places)}"
         yield f"  for {_layouts(kernel)}"
