@@ -40,8 +40,8 @@ _KEYWORD: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _WORDS: Final[dict[str, object]] = {"none": None, "true": True, "false": False}
 
 FORMS: Final = (
-    "a file (.pt, .npy), a shape such as f32[1,3,224,224] (random numbers) or i64[2,5]=1 (all of them 1), a number, "
-    "true, false, none, or str:text"
+    "a file (.pt, .npy; a .pt file of torch.save may hold a list, a tuple or a dict), a shape such as f32[1,3,224,224] "
+    "(random numbers) or i64[2,5]=1 (all of them 1), a number, true, false, none, or str:text"
 )
 
 

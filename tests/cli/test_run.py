@@ -141,8 +141,8 @@ def test_numbers_that_json_does_not_have(command: Command) -> None:
 
 
 FORMS = (
-    "a file (.pt, .npy), a shape such as f32[1,3,224,224] (random numbers) or i64[2,5]=1 (all of them 1), a number, "
-    "true, false, none, or str:text"
+    "a file (.pt, .npy; a .pt file of torch.save may hold a list, a tuple or a dict), a shape such as f32[1,3,224,224] "
+    "(random numbers) or i64[2,5]=1 (all of them 1), a number, true, false, none, or str:text"
 )
 
 
