@@ -125,12 +125,17 @@ def is_conservative(node: Node) -> bool:
     return operator is None or operator.effects in (AliasAnalysisKind.CONSERVATIVE, AliasAnalysisKind.SPECIAL)
 
 
-_MODES: Final = CALLS | {"prim::Enter", "prim::Exit", "prim::Try", "aten::set_grad_enabled"}
+_MODES: Final = (
+    CALLS
+    | {"prim::Enter", "prim::Exit", "prim::Try", "aten::set_grad_enabled"}
+    | {"cuda::set_stream", "cuda::_set_device", "cuda::_exchange_device", "cuda::_maybe_exchange_device"}
+    | {"cuda::synchronize", "python::cuda_nvtx_range_push", "python::cuda_nvtx_range_pop"}
+)
 
 
 def writes_modes(node: Node) -> bool:
     """Return whether the node, without its blocks, may change a global mode that other nodes read implicitly: the
-    recording of gradients, autocast, the default dtype. Unknown operators may."""
+    recording of gradients, autocast, the default dtype, the current device and stream. Unknown operators may."""
     if node.kind in _SIMPLE or node.kind in INLINE_SUBGRAPH_KINDS:
         return False
     return node.kind in _MODES or node.operator is None

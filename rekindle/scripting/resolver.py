@@ -156,6 +156,9 @@ class PythonResolver:
             return None
         owner: Any = None
         for part in rest:
+            library_class = class_in_namespace(found, part)
+            if library_class is not None and part == rest[-1]:
+                return library_class  # its library need not be there
             owner, found = found, getattr(found, part, _MISSING)
             if self.observer is not None:
                 self.observer.attribute_is(owner, part, found)

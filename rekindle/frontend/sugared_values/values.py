@@ -45,9 +45,11 @@ from rekindle.ir.operators.registry import Operator
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.redefinition import rely_on, shows_elements, widen_attribute
+from rekindle.ir.text.type_parser import custom_class
 from rekindle.ir.types import (
     DEVICE,
     INT,
+    LIBRARY_CLASSES,
     STRING,
     TENSOR,
     AwaitType,
@@ -68,7 +70,7 @@ from rekindle.ir.types import (
     unshaped,
 )
 from rekindle.ops.registration.libraries import missing_library
-from rekindle.ops.tensor.torchbind_objects import is_installed, methods_of
+from rekindle.ops.tensor.torchbind_objects import is_installed, methods_of, python_class_of
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -503,6 +505,9 @@ def library_attribute(range: SourceRange, graph: Graph, value: Value, type: Clas
     known = methods_of(type)
     if known is None and graph.follows_python:
         raise unknown_library_class(type, range)
+    python = python_class_of(type.name)
+    if python is not None and name in python.properties:
+        return LibraryProperty(value, type, python.properties[name])
     if known is None or name in known:
         return LibraryMethod(value, type, name)
     if f"{name}_getter" in known:
@@ -719,8 +724,29 @@ class LibraryMethod(SugaredValue):
         known: Mapping[str, FunctionSchema],
     ) -> SugaredValue:
         myself = NamedValue(self.object, range=range)
+        python = python_class_of(self.type.name)
+        if python is not None and self.name in python.defaults and not args and not kwargs:
+            args = [NamedValue(_default_of(python.defaults[self.name], range, graph), range=range)]
         _, plan = match_schemas(self.name, [known[self.name]], range, args, kwargs, myself)
         return SimpleValue(insert_method_call(range, graph, self.name, plan.inputs(graph, range), plan.return_types))
+
+
+def _default_of(name: str, range: SourceRange, graph: Graph) -> Value:
+    """Return the argument that Python's method has if none is given: the result of an operator for the current device,
+    or a new object of a C++ class."""
+    if not name.startswith(LIBRARY_CLASSES):
+        return graph.insert(name, [graph.insert_constant(None, range=range)], range=range)
+    type = custom_class(name)
+    made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=range)).output
+    LibraryMethod(made, type, "__init__").call(CallSite(range, graph, targets=0))
+    return made
+
+
+class LibraryProperty(LibraryMethod):
+    """A method of a C++ object that Python has as an attribute. Called, it is TorchScript's."""
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.call(CallSite(range, graph)).as_value(range, graph)
 
 
 class InterfaceMethodValue(SugaredValue):

@@ -265,7 +265,7 @@ class _Lowering:
                 if constructor_call(receiver.node) is node:
                     self.construct(node, owner)
                     return
-                self.operation(node, object_method(name))
+                self.operation(node, object_method(owner.name, name))
                 return
             method = owner.methods.get(name)
             if method is None:

@@ -33,6 +33,7 @@ from rekindle.ir.types import INT, ListType
 from rekindle.program import asynchrony, torch_jit
 from rekindle.scripting.callables import modifiers
 from rekindle.scripting.callables.library_calls import LIBRARY_CALLS
+from rekindle.scripting.library_values.cuda import CUDA_FUNCTIONS
 from rekindle.scripting.library_values.math_functions import math_functions
 
 
@@ -155,6 +156,7 @@ def _special() -> dict[int, SugaredValue]:
     table |= {id(each): InertContext("_IgnoreContextManager") for each in torch_jit.IGNORE_CONTEXT}
     table |= {id(each): value for name, value in _OF_TORCH_JIT.items() for each in torch_jit.functions(name)}
     table.update(LIBRARY_CALLS)
+    table.update(CUDA_FUNCTIONS)
     table.update(_written())
     for function, answer in _constant_functions():
         table[id(function)] = ConstantFunction(function.__name__, answer)
