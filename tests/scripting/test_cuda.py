@@ -334,6 +334,93 @@ def test_an_int_is_a_device_and_not_the_number_of_a_dtype() -> None:
     ]
 
 
+# --------------------------------------------------------------------------------------------------------------- modes
+
+
+def autocast_state():
+    before = torch.is_autocast_enabled("cpu")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled(device_type="cuda")
+    return before, inside, torch.is_autocast_enabled("cuda"), torch.is_autocast_enabled()
+
+
+def autocast_dtypes(x: Tensor):
+    return torch.get_autocast_gpu_dtype(), torch.get_autocast_dtype("cpu"), x.to(torch.get_autocast_dtype("cpu")).dtype
+
+
+def with_cudnn_flags(x: Tensor, benchmark: bool):
+    with torch.backends.cudnn.flags(enabled=True, benchmark=benchmark):
+        y = x + 1
+    return y
+
+
+def with_sdpa_kernel(q: Tensor):
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q)
+
+
+def with_own_random_numbers(x: Tensor):
+    with torch.random.fork_rng():
+        y = x + torch.rand(3)
+    return y, torch.rand(3)
+
+
+@pytest.mark.filterwarnings("ignore:torch.get_autocast_gpu_dtype:DeprecationWarning")
+def test_modes_of_autocast() -> None:
+    assert rekindle.script(autocast_state)() == autocast_state() == (False, (True, False), False, False)
+    x = torch.ones(1)
+    expected = (torch.float16, torch.bfloat16, torch.bfloat16)
+    assert rekindle.script(autocast_dtypes)(x) == autocast_dtypes(x) == expected
+
+
+def test_context_managers_that_are_generators() -> None:
+    compiled = rekindle.script(with_cudnn_flags)
+    cudnn = torch.backends.cudnn
+    seen = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(cudnn.benchmark)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(1)
+    for benchmark in (True, False) * 3:
+        seen.clear()
+        with Watch():
+            y = compiled(x, benchmark)
+        assert torch.equal(y, x + 1)
+        assert (seen, cudnn.benchmark) == ([benchmark], False)
+    with pytest.raises(rekindle.errors.SaveError, match="the program calls the Python function 'flags'"):
+        rekindle.save(compiled, io.BytesIO())
+
+
+def test_context_managers_with_python_objects() -> None:
+    compiled = rekindle.script(with_sdpa_kernel)
+    q = torch.randn(1, 2, 4, 8)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(q), with_sdpa_kernel(q))
+    graph = rekindle.script(with_own_random_numbers)
+    for _ in range(3):
+        torch.manual_seed(0)
+        expected = with_own_random_numbers(torch.ones(3))
+        torch.manual_seed(0)
+        torch.testing.assert_close(graph(torch.ones(3)), expected)
+
+
+def on_the_cpu(device: str):
+    generator = torch.Generator(device)
+    generator.manual_seed(3)
+    return torch.rand(2, generator=generator)
+
+
+def test_generators_of_devices() -> None:
+    for each in (rekindle.script(on_the_cpu), through_archive(rekindle.script(on_the_cpu))):
+        assert torch.equal(each("cpu"), on_the_cpu("cpu"))
+        if NO_GPU:
+            with pytest.raises(RuntimeError, match="Cannot get CUDA generator"):
+                each("cuda")
+
+
 # --------------------------------------------------------------------------------------------------------- annotations
 
 

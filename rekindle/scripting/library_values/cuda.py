@@ -223,6 +223,48 @@ class IsAvailable(StaticValue):
         return SimpleValue(call.graph.insert("aten::gt", [count, zero], range=call.range))
 
 
+class IsAutocastEnabled(StaticValue):
+    """``torch.is_autocast_enabled``. TorchScript has an operator for each of two types of devices."""
+
+    description = "the function 'is_autocast_enabled'"
+
+    _KINDS: Final = {"cuda": "aten::is_autocast_enabled", "cpu": "aten::is_autocast_cpu_enabled"}
+
+    def call(self, call: CallSite) -> SugaredValue:
+        given = [*call.args, *call.kwargs]
+        device = given[0].materialize(call.graph).to_python(None) if len(given) == 1 else None
+        kind = self._KINDS.get(device) if isinstance(device, str) else None
+        if kind is None:
+            return BuiltinFunction("aten::is_autocast_enabled").call(call)
+        return BuiltinFunction(kind).call(replace(call, args=[], kwargs=[]))
+
+
+class AutocastGpuDtype(StaticValue):
+    """``torch.get_autocast_gpu_dtype``"""
+
+    description = "the function 'get_autocast_gpu_dtype'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        device = NamedValue(call.graph.insert_constant("cuda", range=call.range), range=call.range)
+        return BuiltinFunction("aten::get_autocast_dtype").call(replace(call, args=[device, *call.args]))
+
+
+class GeneratorClass(BuiltinFunction):
+    """``torch.Generator``. The operator takes the device by its name only."""
+
+    def __init__(self) -> None:
+        super().__init__("aten::Generator")
+
+    def call(self, call: CallSite) -> SugaredValue:
+        devices = [replace(item, name="device") for item in call.args]
+        given = [*devices, *call.kwargs]
+        for index, item in enumerate(given):
+            if item.name == "device":
+                value = as_device(call.range, call.graph, item.materialize(call.graph))
+                given[index] = NamedValue(value, name="device", range=call.range)
+        return super().call(replace(call, args=[], kwargs=given))
+
+
 class CudaClass(TorchBindClass):
     """``torch.cuda.Stream`` or ``torch.cuda.Event``. Called, it makes an object."""
 
@@ -296,6 +338,9 @@ def _functions() -> list[tuple[Any, CudaFunction]]:
 CUDA_FUNCTIONS: Final[dict[int, SugaredValue]] = {
     **{id(function): value for function, value in _functions()},
     id(torch.cuda.is_available): IsAvailable(),
+    id(torch.is_autocast_enabled): IsAutocastEnabled(),
+    id(torch.get_autocast_gpu_dtype): AutocastGpuDtype(),
+    id(torch.Generator): GeneratorClass(),
 }
 """Sugared values of functions, by identity."""
 

@@ -33,6 +33,7 @@ from rekindle.ir.types import INT, ListType
 from rekindle.program import asynchrony, torch_jit
 from rekindle.scripting.callables import modifiers
 from rekindle.scripting.callables.library_calls import LIBRARY_CALLS
+from rekindle.scripting.library_values.context_functions import CONTEXT_FUNCTIONS
 from rekindle.scripting.library_values.cuda import CUDA_FUNCTIONS
 from rekindle.scripting.library_values.math_functions import math_functions
 
@@ -146,7 +147,6 @@ def _special() -> dict[int, SugaredValue]:
         id(modifiers.isinstance_): ISINSTANCE,
         id(asynchrony.fork): FORK,
         id(torch.get_default_dtype): DefaultDtype(),
-        id(torch.Generator): BuiltinFunction("aten::Generator"),
         id(torch.Size): SpecialForm("Size"),
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(asynchrony.awaitable): AWAITABLE,
@@ -157,6 +157,7 @@ def _special() -> dict[int, SugaredValue]:
     table |= {id(each): value for name, value in _OF_TORCH_JIT.items() for each in torch_jit.functions(name)}
     table.update(LIBRARY_CALLS)
     table.update(CUDA_FUNCTIONS)
+    table.update(CONTEXT_FUNCTIONS)
     table.update(_written())
     for function, answer in _constant_functions():
         table[id(function)] = ConstantFunction(function.__name__, answer)
