@@ -466,6 +466,18 @@ def test_streams_and_events_are_results() -> None:
     assert (stream.device_index, current.stream_id) == (1, 0)
 
 
+def compares(s: torch.cuda.Stream):
+    current = torch.cuda.current_stream()
+    return current == s, current != s, s == s
+
+
+def test_streams_are_compared() -> None:
+    compiled = rekindle.script(compares)
+    with fake_cuda() as cuda:
+        for stream in (cuda.Stream(), cuda.current_stream()):
+            assert compiled(stream) == compares(stream)
+
+
 class Holder(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -525,6 +537,6 @@ def test_archives_name_torchscripts_operators(tmp_path: Path) -> None:
 CALLS = [
     *("event True False False", "event True False False", "record 0.0", "set_stream 0.1", "record 0.1"),
     *("set_stream 0.0", "wait_event 0.1", "wait_stream 0.0 0.1", "wait 0.1", "record 0.1", "synchronize event"),
-    *("device 0", "device 0", "device 1", "device 0", "set_device 0", "synchronize 0", "synchronize 0"),
+    *("device 0", "device 0", "device 0", "device 0", "set_device 0", "synchronize 0", "synchronize 0"),
     *("synchronize 0", "synchronize 0.1"),
 ]

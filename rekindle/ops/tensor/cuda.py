@@ -8,6 +8,7 @@ on the machine where it was saved.
 
 from __future__ import annotations
 
+import operator
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
@@ -133,10 +134,12 @@ add_python_class(
             "device_index": ("() -> int", attrgetter("device_index")),
             "device_getter": ("() -> Device", attrgetter("device")),
             "id": ("() -> int", attrgetter("stream_id")),
+            "__eq__": (f"({STREAM_CLASS} other) -> bool", operator.eq),
+            "__ne__": (f"({STREAM_CLASS} other) -> bool", operator.ne),
             "cuda_stream_getter": ("() -> int", attrgetter("cuda_stream")),
             "priority_getter": ("() -> int", attrgetter("priority")),
         },
-        only_in_python=frozenset({"cuda_stream_getter", "priority_getter"}),
+        only_in_python=frozenset({"__eq__", "__ne__", "cuda_stream_getter", "priority_getter"}),
         properties={"device_index": "device_index", "stream_id": "id"},
         defaults={"record_event": EVENT_CLASS},
         adopt=_as_python_stream,
