@@ -232,6 +232,29 @@ def test_traces() -> None:
             same(traced.to("cpu")(x), net.to("cpu")(x))
 
 
+class Moving(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.linear(x.to("shadow", non_blocking=True)) + torch.zeros(4, device="shadow:0")
+        z = torch.tanh(y * 2.0) + 1.0
+        return z, z.to(torch.device("cpu")) * 2.0
+
+
+def test_devices_that_traces_name_are_constants() -> None:
+    module = Moving().to("shadow")
+    with torch.no_grad():
+        traced = rekindle.trace(module, (torch.randn(3, 4),))
+        file = io.BytesIO()
+        rekindle.save(traced, file)
+        file.seek(0)
+        for each in (traced, rekindle.load(file)):
+            for x in (torch.randn(3, 4), here(3, 4)) * CALLS:
+                same(each(x), module(x))
+
+
 def test_frozen_modules() -> None:
     net = Net().to("shadow").eval()
     frozen = rekindle.freeze(rekindle.script(net))
