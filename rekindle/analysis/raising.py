@@ -35,8 +35,14 @@ def may_raise(node: Node) -> bool:
     """Return whether a node that works on Python's values may raise for some of them."""
     if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
+    if node.kind.startswith(_OF_DEVICES):
+        return True
     condition = _RAISING.get(node.kind.replace("python::", "aten::", 1))
     return condition is not None and condition(node)
+
+
+_OF_DEVICES: Final = ("cuda::", "python::cuda_", "python::accelerator")
+"""The beginnings of kinds that raise where there is no such device."""
 
 
 def always_raises(block: Block) -> bool:

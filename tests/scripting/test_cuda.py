@@ -334,6 +334,28 @@ def test_an_int_is_a_device_and_not_the_number_of_a_dtype() -> None:
     ]
 
 
+def unused():
+    torch.cuda.current_stream()
+    return 1
+
+
+def caught():
+    try:
+        torch.cuda.current_device()
+    except AssertionError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not NO_GPU, reason="these are the errors without a GPU")
+def test_errors_of_unused_queries() -> None:
+    compiled = rekindle.script(unused)
+    for _ in range(4):
+        with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+            compiled()
+    assert not any(rekindle.script(caught)() for _ in range(4))
+
+
 # --------------------------------------------------------------------------------------------------------------- modes
 
 
