@@ -518,6 +518,10 @@ def test_a_module_may_hold_a_stream() -> None:
         compiled.stream = cuda.Stream()
         compiled(torch.ones(1))
         assert cuda.calls == ["set_stream 0.1", "set_stream 0.0"]
+        with pytest.raises(rekindle.errors.SaveError, match="archives cannot hold"):
+            rekindle.save(compiled, io.BytesIO())
+    compiled.stream = None
+    assert torch.equal(through_archive(compiled)(torch.ones(1)), torch.ones(1) + 1)
 
 
 # ------------------------------------------------------------------------------------------------------------ archives
