@@ -16,6 +16,10 @@ import torch
 from torch import Tensor
 
 import rekindle
+from rekindle.errors import Source
+from rekindle.ir.types import FunctionType
+from rekindle.program.calling import call as call_record
+from rekindle.program.sources.source_importer import SourceImporter
 from tests.scripting.fake_cuda import fake_cuda
 
 NO_GPU = not torch.cuda.is_available()
@@ -558,6 +562,25 @@ def test_archives_name_torchscripts_operators(tmp_path: Path) -> None:
     if NO_GPU:
         with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
             module(x)
+
+
+OLD = """
+def forward(x: Tensor) -> Tuple[Tensor, int]:
+  s = __torch__.torch.classes.cuda.Stream.__new__(__torch__.torch.classes.cuda.Stream)
+  _0 = (s).__init__(1, 0, )
+  ops.cuda.set_stream(s)
+  return (torch.add(x, 1), (s).device_index())
+"""
+
+
+def test_archives_of_earlier_releases_give_the_index_of_a_device() -> None:
+    text = Source(OLD, "code/__torch__.py")
+    importer = SourceImporter(lambda qualifier: text if qualifier == "__torch__" else None)
+    function = importer.load_type("__torch__.forward")
+    assert isinstance(function, FunctionType)
+    with fake_cuda() as cuda:
+        found = call_record(function.function, (torch.ones(1),), {})
+        assert (found[1], cuda.calls) == (1, ["set_stream 1.1"])
 
 
 CALLS = [

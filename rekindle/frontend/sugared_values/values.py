@@ -70,7 +70,12 @@ from rekindle.ir.types import (
     unshaped,
 )
 from rekindle.ops.registration.libraries import missing_library
-from rekindle.ops.tensor.torchbind_objects import is_installed, methods_of, python_class_of
+from rekindle.ops.tensor.torchbind_objects import (
+    is_installed,
+    methods_of,
+    python_class_of,
+    schemas_of_method,
+)
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -727,7 +732,8 @@ class LibraryMethod(SugaredValue):
         python = python_class_of(self.type.name)
         if python is not None and self.name in python.defaults and not args and not kwargs:
             args = [NamedValue(_default_of(python.defaults[self.name], range, graph), range=range)]
-        _, plan = match_schemas(self.name, [known[self.name]], range, args, kwargs, myself)
+        schemas = [known[self.name]] if graph.follows_python else schemas_of_method(self.type, self.name)
+        _, plan = match_schemas(self.name, schemas, range, args, kwargs, myself)
         return SimpleValue(insert_method_call(range, graph, self.name, plan.inputs(graph, range), plan.return_types))
 
 

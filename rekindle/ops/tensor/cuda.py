@@ -142,6 +142,7 @@ add_python_class(
         only_in_python=frozenset({"__eq__", "__ne__", "cuda_stream_getter", "priority_getter"}),
         properties={"device_index": "device_index", "stream_id": "id"},
         defaults={"record_event": EVENT_CLASS},
+        older={"__init__": "(int device, int priority) -> NoneType"},  # 1.8
         adopt=_as_python_stream,
     ),
 )

@@ -55,7 +55,7 @@ class PythonClass:
     has for each method the types of its arguments and results, and the implementation, which takes the object first.
     ``properties`` are attributes in Python that are methods in TorchScript. ``defaults`` are the only arguments of
     methods that Python may omit: the kind of an operator, or the name of a class. Archives cannot hold calls of the
-    methods ``only_in_python``. ``adopt`` returns the Python object for one of the C++ class.
+    methods ``only_in_python``. ``older`` has the types of methods in earlier releases. ``adopt`` returns the Python object for one of the C++ class.
     """
 
     classes: tuple[type, ...]
@@ -64,6 +64,7 @@ class PythonClass:
     properties: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
     only_in_python: frozenset[str] = frozenset()
+    older: Mapping[str, str] = field(default_factory=dict)
     adopt: Callable[[Any], object] | None = None
 
 
@@ -102,11 +103,22 @@ def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:
     if python is not None:
         known = {name: text for name, (text, _) in python.methods.items()}
     if type.library_methods is None and known is not None:
-        type.library_methods = {
-            name: parse_schema(f"{name}({type.name} self{'' if text[1] == ')' else ', '}{text[1:]}")
-            for name, text in known.items()
-        }
+        type.library_methods = {name: _method_schema(type, name, text) for name, text in known.items()}
     return type.library_methods
+
+
+def schemas_of_method(type: ClassType, name: str) -> list[FunctionSchema]:
+    """Return the schemas of a method of which :func:`methods_of` knows: that of this release, then of earlier ones."""
+    python = _PYTHON_CLASSES.get(type.name)
+    found = [(methods_of(type) or {})[name]]
+    if python is not None and name in python.older:
+        found.append(_method_schema(type, name, python.older[name]))
+    return found
+
+
+def _method_schema(type: ClassType, name: str, text: str) -> FunctionSchema:
+    """Parse the types of a method, which exclude the receiver."""
+    return parse_schema(f"{name}({type.name} self{'' if text[1] == ')' else ', '}{text[1:]}")
 
 
 _SOURCES: Final[list[Callable[[], Iterable[object]]]] = []
