@@ -20,6 +20,7 @@ from rekindle.errors import Source
 from rekindle.ir.types import FunctionType
 from rekindle.program.calling import call as call_record
 from rekindle.program.sources.source_importer import SourceImporter
+from rekindle.runtime.cuda_graphs.capturable import refusal_of
 from tests.scripting.fake_cuda import fake_cuda
 
 NO_GPU = not torch.cuda.is_available()
@@ -220,6 +221,11 @@ def test_without_a_gpu_programs_raise_what_eager_raises(program: Callable[[Tenso
         with pytest.raises(type(expected.value)) as raised:
             each(x)
         assert str(expected.value) in str(raised.value)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_with_streams_are_not_replayed(program: Callable[[Tensor], Any]) -> None:
+    assert refusal_of(rekindle.script(program).graph) is not None
 
 
 def test_a_stream_may_be_left_out() -> None:

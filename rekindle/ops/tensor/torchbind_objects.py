@@ -52,10 +52,11 @@ class PythonClass:
     use the Python objects, which eager code shares.
 
     ``classes`` are the Python classes, ``make`` is the constructor, None if only operators make objects. ``methods``
-    has for each method the types of its arguments and results, and the implementation, which takes the object first.
+    has for each method the types of its arguments and results, and the implementation, which takes the object first;
+    ``older`` has the types in earlier releases. Archives cannot hold calls of the methods ``only_in_python``.
     ``properties`` are attributes in Python that are methods in TorchScript. ``defaults`` are the only arguments of
-    methods that Python may omit: the kind of an operator, or the name of a class. Archives cannot hold calls of the
-    methods ``only_in_python``. ``older`` has the types of methods in earlier releases. ``adopt`` returns the Python object for one of the C++ class.
+    methods that Python may omit: the kind of an operator, or the name of a class. ``adopt`` returns the Python object
+    for one of the C++ class.
     """
 
     classes: tuple[type, ...]
