@@ -324,19 +324,25 @@ def _outcome(function: Callable[[], Any]) -> tuple[type, object]:
 
 
 def test_an_int_is_a_device_and_not_the_number_of_a_dtype() -> None:
-    def moved(x: Tensor, rank: int):
-        return x.to(rank)
+    def moved(x: Tensor):
+        return x.to(0)
 
     compiled = rekindle.script(moved)
     if NO_GPU:
         with pytest.raises(RuntimeError, match="accelerator device"):
-            compiled(torch.ones(1), 0)
+            compiled(torch.ones(1))
     else:
-        assert compiled(torch.ones(1), 0).device == torch.device("cuda:0")
+        assert compiled(torch.ones(1)).device == torch.device("cuda:0")
 
     def cast(x: Tensor, dtype: torch.dtype):
         return x.to(dtype), x.to(torch.float16), x.to(x.dtype)
 
+    def cast_as_torchscript_has_it(x: Tensor, dtype: int):
+        n = 3
+        return x.to(dtype), x.int(), x.to(torch.int32), x + n
+
+    found = rekindle.script(cast_as_torchscript_has_it)(torch.ones(1), torch.int32)
+    assert [each.dtype for each in found] == [torch.int32, torch.int32, torch.int32, torch.float32]
     assert [each.dtype for each in rekindle.script(cast)(torch.ones(1), torch.int32)] == [
         torch.int32,
         torch.float16,

@@ -367,15 +367,21 @@ class CudaMethod(StaticValue):
 
 
 class ToMethod(StaticValue):
-    """``x.to(…)`` of a tensor. For Python an int is the index of a device, for the operator the number of a dtype."""
+    """``x.to(…)`` of a tensor. For Python an int is the index of a device, for the operator the number of a dtype.
+
+    Only a literal is known to be an int: a parameter that is annotated as int, as TorchScript has it, may be given a
+    ``torch.dtype``.
+    """
 
     description = "the method 'to'"
 
     def call(self, call: CallSite) -> SugaredValue:
         tensor, *others = call.args
-        if others and others[0].type == INT and others[0].type != DTYPE and call.graph.follows_python:
-            device = call.graph.insert("python::accelerator", [others[0].materialize(call.graph)], range=call.range)
-            others[0] = NamedValue(device, range=call.range)
+        if others and call.graph.follows_python and others[0].type == INT and others[0].type != DTYPE:
+            given = others[0].materialize(call.graph)
+            if given.node.kind == "prim::Constant":
+                device = call.graph.insert("python::accelerator", [given], range=call.range)
+                others[0] = NamedValue(device, range=call.range)
         return BuiltinFunction("aten::to", tensor).call(replace(call, args=others))
 
 
