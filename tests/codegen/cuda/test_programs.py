@@ -4,6 +4,7 @@ tests/scripting/test_cuda.py compares what they call."""
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -184,7 +185,7 @@ def test_an_archive_of_torch_jit() -> None:
             torch.cuda.synchronize()
             assert y.tolist() == [6.0, 6.0]
             assert (inside, event_is_done, device) == (True, True, torch.device("cuda:0"))
-            assert elapsed >= 0.0
+            assert math.isfinite(elapsed)  # the first event is recorded again after the second
 
 
 def records(x: Tensor, s: torch.cuda.Stream):
