@@ -11,7 +11,7 @@ from rekindle.ir.attributes import map_items
 
 
 def register_named_tuple(cls: Any) -> None:
-    """Have files name a class of NamedTuples, unless they can do so already."""
+    """Register a NamedTuple class with pytree under a name that exported files can contain, if it has none."""
     if cls in pytree.SUPPORTED_SERIALIZED_TYPES and _has_name(cls):
         return
     pytree._register_namedtuple(cls, serialized_type_name=f"{cls.__module__}.{cls.__qualname__}")

@@ -335,7 +335,7 @@ def itself(w: RegionWriter, a: str) -> str:
 
 @emits("aten::round.float")
 def round_float(w: RegionWriter, a: str) -> str:
-    """Halves to even; by way of an int in Python, which has no -0."""
+    """Emit rounding half to even. The result is never -0.0: Python rounds to an int, which has no -0."""
     size = absolute_float(w, a)
     w.leave_unless(w.emit(f"fcmp olt double {size}, {hexadecimal(float('inf'))}"))
     return w.emit(f"fadd double {w.emit(f'call double @llvm.roundeven.f64(double {a})')}, 0.0")

@@ -319,8 +319,8 @@ def _emit_return_statement(emitter: Emitter, tree: Tree) -> None:
 
 
 def _forget_any(emitter: Emitter, type: Type, range: SourceRange) -> None:
-    """Have the function return what it is found to return, though it declares ``Any``: the IR knows a
-    ``torch.Size`` from a list, and a dtype from an int, by their types alone."""
+    """Infer the result type of the function, although it declares ``Any``: in the IR, only the type distinguishes a
+    ``torch.Size`` from a list, and a dtype from an int."""
     if emitter.returns.merged is not None:
         raise TypeMismatchError(
             f"the function is declared to return Any, and returns {type.annotation} here and something else before",

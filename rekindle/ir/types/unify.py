@@ -167,7 +167,7 @@ def number_beside_tensor(type: Type) -> Type | None:
 
 
 def present(type: Type) -> Type:
-    """Return the type of a value without None, or without numbers in place of Tensors."""
+    """Return ``type`` with None removed; Tensor for a Union of a Tensor and numbers."""
     return without_none(type) if number_beside_tensor(type) is None else TENSOR
 
 
