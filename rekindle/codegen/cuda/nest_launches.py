@@ -33,7 +33,7 @@ MANY_ROWS: Final = 64
 FEW_VECTORS: Final = 64
 """Maximum number of vectors of a row for which each thread has one."""
 NARROW_TILE: Final = 8
-"""Number of threads beside each other where a row is no multiple of a warp."""
+"""Number of adjacent threads in a block if the length of a row is not a multiple of a warp."""
 MIN_SHARED_ROWS: Final = 64
 """Minimum number of rows per block, if several share the rows."""
 
