@@ -202,7 +202,7 @@ _INTERNAL: Final = frozenset({"__constants__"})
 
 
 def _number(text: object) -> int:
-    """JSON of those releases has numbers of 64 bits as text."""
+    """Return a number of up to 64 bits, which the JSON of those releases contains as a string."""
     if not isinstance(text, (int, str)) or isinstance(text, bool):
         raise TypeError("a number that is none")
     number = int(text)

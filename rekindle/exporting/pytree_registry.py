@@ -23,7 +23,7 @@ def _has_name(cls: Any) -> bool:
 
 
 def register_pytrees(value: Any) -> None:
-    """:func:`register_named_tuple` for every NamedTuple in an argument."""
+    """Call :func:`register_named_tuple` for every NamedTuple in an argument."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         register_named_tuple(type(value))
     if isinstance(value, (list, tuple)):

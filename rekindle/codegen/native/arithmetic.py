@@ -199,7 +199,8 @@ def divide_floats(w: RegionWriter, a: str, b: str) -> str:
 
 
 def modulo_floats(w: RegionWriter, a: str, b: str) -> str:
-    """C's remainder, moved to the side of zero where the divisor is; a zero has the divisor's sign."""
+    """Emit Python's ``%``: the remainder of C, plus the divisor if their signs differ. A zero has the divisor's
+    sign."""
     w.leave_if(w.emit(f"fcmp oeq double {b}, 0.0"))
     rest = w.emit(f"frem double {a}, {b}")
     differs = _signs_differ(w, rest, b)

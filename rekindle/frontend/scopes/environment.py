@@ -532,7 +532,7 @@ class Environment:
         return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
 
     def keep_origins(self, frames: Sequence[EnvironmentFrame]) -> None:
-        """Variables that blocks have begun, which end with ``frames``, have the origins here that they have there."""
+        """Merge the origins of the variables that blocks with these ``frames`` define into the current frame."""
         for name in {name for frame in frames for name in frame.origins}:
             if self.frame.find(name) is not None:
                 continue

@@ -246,7 +246,7 @@ def as_python_has(declared: Type, given: Type) -> Type:
 
 
 def unify_all(types: Iterable[Type], *, default_to_union: bool = False, hint: Type | None = None) -> Type | None:
-    """:func:`unify` over several types; None where they share none, or where there are none."""
+    """Unify several types with :func:`unify`. Return None if they have no common type, or if there are no types."""
     result: Type | None = None
     for type in types:
         result = type if result is None else unify(result, type, default_to_union=default_to_union, hint=hint)

@@ -113,7 +113,7 @@ def _one_hot_places(call: Call) -> Sizes:
 def _joined(
     dim: Callable[[Call, int, bool], int | None], grown: Callable[[Sizes], Sizes] = lambda given: given
 ) -> SizesRule:
-    """Sizes of a concatenation: equal but for one dimension, where they add up."""
+    """Return the rule of a concatenation: the sizes of one dimension are added, the others are equal."""
 
     def rule(call: Call) -> Sizes | None:
         tensors = call.list_of_tensors("tensors")
