@@ -190,7 +190,7 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
 
 
 def _begin_partial(loop: Node, body: Block, scope: _Scope) -> None:
-    """Define the variables that the body assigns before the loop, as uninitialized values if they may not be assigned
+    """Define, before the loop, the variables that its body assigns: as uninitialized values if they are not assigned
     there."""
     if not scope.partial:
         return
