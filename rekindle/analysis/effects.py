@@ -142,7 +142,8 @@ def writes_modes(node: Node) -> bool:
 
 
 def reads_modes(node: Node) -> bool:
-    """Return whether the node may depend on such a mode: it takes or makes something mutable, or queries the mode."""
+    """Return whether the node may depend on a global mode (see :func:`writes_modes`): it takes or returns tensors, or
+    is nondeterministic."""
     if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
         return False
     return is_nondeterministic(node) or any(may_contain_tensor(value.type) for value in (*node.inputs, *node.outputs))

@@ -294,7 +294,7 @@ def _call_method(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _write_call(out: TaggedText, arguments: list[str | TaggedText]) -> None:
-    """Calls of functions and methods end in a comma."""
+    """Write the arguments of a call of a function or a method. Each is followed by a comma, the last one too."""
     out.add("(")
     for argument in arguments:
         out.add(argument, ", ")

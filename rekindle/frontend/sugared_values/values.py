@@ -119,15 +119,16 @@ class SimpleValue(SugaredValue):
         raise missing_attribute(range, type, name)
 
     def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
-        """Return the value without None, if programs check that it is not None; the check raises ``error(message)``."""
+        """Unwrap an Optional value, if the program has None checks; the check raises ``error(message)``. None for
+        others."""
         checks = graph.none_checks
         if checks is None or not checks.can_check(self.value):
             return None
         return SimpleValue(checks.check(self.value, range, error, message))
 
     def _container(self, range: SourceRange, graph: Graph, message: str) -> SimpleValue | None:
-        """Return the value without None and numbers, if programs check that it is neither. The checks raise TypeError
-        with ``message``, in which braces are replaced by the class of the value."""
+        """Unwrap a value that may be None or a number instead of a container, if the program has None checks. The
+        checks raise TypeError with ``message``, in which braces are replaced by the class of the value."""
         checks = graph.none_checks
         found = None if checks is None else checks.container_in(self.value, range, message)
         return self._present(range, graph, message.format("NoneType")) if found is None else SimpleValue(found)

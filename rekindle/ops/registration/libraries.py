@@ -93,7 +93,7 @@ def object_method(owner: str, name: str) -> Callable[..., Any]:
 
 
 def library_constructor(name: str) -> Callable[..., Any]:
-    """Makes an object of the class ``name`` (``__torch__.torch.classes.space.Name``), which is written in C++.
+    """Return a function that constructs an object of the C++ class ``name`` (``__torch__.torch.classes.space.Name``).
 
     Raises:
         MissingLibraryError: no library has brought the class by the time of the call.

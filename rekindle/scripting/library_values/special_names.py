@@ -105,7 +105,7 @@ _OPERATOR: Final = {**{name: name for name in _SAME}, "countOf": "count_of", "in
 
 
 def _library() -> dict[str, Any]:
-    """Functions of Python's library that the emitter knows, by the names of their forms."""
+    """Return the functions of Python's library that the emitter compiles specially, by the name of the special form."""
     names = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "nlargest", "nsmallest", "merge")
     found = {name: getattr(heapq, name) for name in names}
     found |= {name: getattr(bisect, name) for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")}
