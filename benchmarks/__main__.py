@@ -9,6 +9,7 @@ python -m benchmarks --only kernels --peers inductor --save     makes this run t
 python -m benchmarks --only modules                             what others wrote; hours, and packages: [modules]
 python -m benchmarks --only modules --every 20 --resume         a part of it; what an earlier run measured is kept
 python -m benchmarks --only runtimes                            beside ONNX Runtime and OpenVINO: packages [runtimes]
+python -m benchmarks --only numeric_loops                       loops over numbers beside Numba: packages [numba]
 python -m benchmarks --quick               few rounds: shows that they run, not how fast
 """
 
@@ -43,6 +44,7 @@ from benchmarks import (
     kernels,
     learning,
     modules,
+    numeric_loops,
     operators,
     overhead,
     plots,
@@ -299,6 +301,14 @@ def _runtimes(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _numeric_loops(options: argparse.Namespace) -> list[Any]:
+    quick = (1, options.workload, 0.0) if options.quick else (numeric_loops.ROUNDS, options.workload)
+    rows = numeric_loops.run(*quick)
+    if rows:
+        _show("Loops over numbers beside Numba, one thread", numeric_loops.table(rows))
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "kernels": _kernels,
@@ -321,9 +331,10 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "training": _training,
     "modules": _modules,
     "runtimes": _runtimes,
+    "numeric_loops": _numeric_loops,
 }
-APART: Final = frozenset({"modules", "runtimes"})
-"""These run only where they are named: they take hours, and packages that nothing else needs."""
+APART: Final = frozenset({"modules", "runtimes", "numeric_loops"})
+"""These run only where they are named: they take hours, or packages that nothing else needs."""
 
 
 def _as_json(row: Any) -> dict[str, Any]:

@@ -236,16 +236,23 @@ def device_times(candidates: dict[str, Callable[[], Any]], rounds: int) -> dict[
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def host_times(candidates: dict[str, Callable[[], Any]], rounds: int, calls: int = 200) -> dict[str, float]:
-    """Microseconds of the host a call, by candidate."""
+def host_times(candidates: dict[str, Callable[[], Any]], rounds: int, most: int = 200) -> dict[str, float]:
+    """Microseconds of the host a call, by candidate: the mean of as many calls as take 50 ms, but not more than
+    ``most``, so that they do not wait for the device."""
     found: dict[str, list[float]] = {name: [] for name in candidates}
+    calls: dict[str, int] = {}
+    for name, call in candidates.items():
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        call()
+        calls[name] = min(most, 1 + int(0.05 / (time.perf_counter() - began)))
     for _ in range(rounds):
         for name, call in candidates.items():
             torch.cuda.synchronize()
             began = time.perf_counter()
-            for _ in range(calls):
+            for _ in range(calls[name]):
                 call()
-            found[name].append((time.perf_counter() - began) * 1e6 / calls)
+            found[name].append((time.perf_counter() - began) * 1e6 / calls[name])
             torch.cuda.synchronize()
     return {name: statistics.median(times) for name, times in found.items()}
 

@@ -21,9 +21,9 @@ PLOTS: Final = DOCS / "plots"
 
 HEAD: Final = """# Benchmarks
 
-Each plot shows rekindle's time as a part of another's. Below 1, rekindle is faster. The numbers come from
-`benchmarks/results`, and `make pages` writes this page. [Performance](performance.md) explains how each is measured,
-and lists the misses with their reasons.
+Each plot shows ratios: rekindle's time divided by the time of another executor of the same program. Below 1, rekindle
+is faster. The numbers come from `benchmarks/results`, and `make pages` writes this page. [Performance](performance.md)
+explains how each is measured, and lists the aims that are missed, with reasons.
 """
 Ratios = Mapping[str, Mapping[str, float]]
 
@@ -39,7 +39,7 @@ def _mean(values: list[float]) -> float:
 
 def _means(data: Ratios) -> str:
     """A table of the geometric means, and how many programs are slower than each peer by more than 3 %."""
-    rows = ["| beside | programs | geometric mean | slower by more than 3 % |", "| --- | ---: | ---: | ---: |"]
+    rows = ["| compared with | programs | geometric mean | slower by more than 3 % |", "| --- | ---: | ---: | ---: |"]
     for peer in dict.fromkeys(peer for row in data.values() for peer in row):
         values = [row[peer] for row in data.values() if peer in row]
         slower = sum(value > 1.03 for value in values)
@@ -127,8 +127,9 @@ def render() -> str:
         HEAD,
         "## Modules of libraries",
         (
-            f"Modules that others wrote, as their packages ship them: `torch.nn`, {libraries}. {_machine('modules')}. "
-            f"Measured so far: {modules['summary'][0].partition(';')[0]}. "
+            f"Unchanged modules of installed packages: `torch.nn`, {libraries}. {_machine('modules')}. "
+            f"Measured so far: {modules['summary'][0].partition(';')[0]}; "
+            "a row is a module in inference or in training. "
             "Each curve has the ratios in ascending order. Below 1, rekindle is faster."
         ),
         "![Ratios in inference](plots/modules_inference.svg)",
@@ -139,13 +140,13 @@ def render() -> str:
         _means(measured["training"]),
         "## Programs written for the comparison",
         (
-            "These programs show what is possible. They do not say how fast the product is on yours. "
+            "These programs show what is possible. They do not predict the speedup of other programs. "
             f"{_machine('kernels')}."
         ),
         "![Ratios of single programs](plots/kernels.svg)",
         _means(_read("kernels")["ratios"]),
-        "## Beside ONNX Runtime and OpenVINO",
-        f"Networks after `optimize_for_inference`, beside two inference runtimes. {_machine('runtimes')}.",
+        "## ONNX Runtime and OpenVINO",
+        f"Networks after `optimize_for_inference`, compared with two inference runtimes. {_machine('runtimes')}.",
         "![Ratios beside inference runtimes](plots/runtimes.svg)",
         _means(_runtimes()),
         "## On a GPU",

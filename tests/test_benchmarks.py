@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from benchmarks import baseline, kernels, page
+import rekindle
+from benchmarks import baseline, kernels, numeric_loops, page
 from benchmarks.__main__ import main
 from benchmarks.execution import Row, Timed, geometric_mean, interleaved, peak_memory
 from benchmarks.peers import PEERS, Unavailable, eager, ours
@@ -34,6 +35,15 @@ def test_workloads_give_the_answers_of_eager(workload: Workload) -> None:
             torch.testing.assert_close(compiled(*case.arguments), expected)
         if case.by_hand is not None:
             torch.testing.assert_close(case.by_hand(*case.arguments), expected)
+
+
+@pytest.mark.parametrize("name", numeric_loops.PROGRAMS)
+def test_numeric_loops_give_the_answers_of_python(name: str) -> None:
+    program, arguments = numeric_loops.PROGRAMS[name]
+    compiled = rekindle.script(program)
+    for _ in range(2):
+        assert compiled(*arguments) == program(*arguments)
+    assert rekindle.report(compiled).versions[0].regions, "the loops are machine code"
 
 
 def test_the_names_of_workloads_are_their_own() -> None:

@@ -125,19 +125,25 @@ def is_conservative(node: Node) -> bool:
     return operator is None or operator.effects in (AliasAnalysisKind.CONSERVATIVE, AliasAnalysisKind.SPECIAL)
 
 
-_MODES: Final = CALLS | {"prim::Enter", "prim::Exit", "prim::Try", "aten::set_grad_enabled"}
+_MODES: Final = (
+    CALLS
+    | {"prim::Enter", "prim::Exit", "prim::Try", "aten::set_grad_enabled"}
+    | {"cuda::set_stream", "cuda::_set_device", "cuda::_exchange_device", "cuda::_maybe_exchange_device"}
+    | {"cuda::synchronize", "python::cuda_nvtx_range_push", "python::cuda_nvtx_range_pop"}
+)
 
 
 def writes_modes(node: Node) -> bool:
     """Return whether the node, without its blocks, may change a global mode that other nodes read implicitly: the
-    recording of gradients, autocast, the default dtype. Unknown operators may."""
+    recording of gradients, autocast, the default dtype, the current device and stream. Unknown operators may."""
     if node.kind in _SIMPLE or node.kind in INLINE_SUBGRAPH_KINDS:
         return False
     return node.kind in _MODES or node.operator is None
 
 
 def reads_modes(node: Node) -> bool:
-    """Return whether the node may depend on such a mode: it takes or makes something mutable, or queries the mode."""
+    """Return whether the node may depend on a global mode (see :func:`writes_modes`): it takes or returns tensors, or
+    is nondeterministic."""
     if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
         return False
     return is_nondeterministic(node) or any(may_contain_tensor(value.type) for value in (*node.inputs, *node.outputs))

@@ -35,8 +35,14 @@ def may_raise(node: Node) -> bool:
     """Return whether a node that works on Python's values may raise for some of them."""
     if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
+    if node.kind.startswith(_OF_DEVICES):
+        return True
     condition = _RAISING.get(node.kind.replace("python::", "aten::", 1))
     return condition is not None and condition(node)
+
+
+_OF_DEVICES: Final = ("cuda::", "python::cuda_", "python::accelerator")
+"""The beginnings of kinds that raise where there is no such device."""
 
 
 def always_raises(block: Block) -> bool:
@@ -69,7 +75,7 @@ def _of_numbers(node: Node) -> bool:
 
 
 def _orders(node: Node) -> bool:
-    """Comparisons of numbers that may be complex, and have no order then."""
+    """Return whether the node compares numbers that may be complex: complex numbers have no order."""
     return _of_numbers(node) and any(_may_be_complex(each.type) for each in node.inputs[:2])
 
 
@@ -94,8 +100,8 @@ def _steps(node: Node) -> bool:
 
 
 def _powers(node: Node) -> bool:
-    """Powers, unless the exponent is a small constant and not negative: of an int up to 4, as most are, and of a
-    float, which may overflow, 0 or 1."""
+    """Return whether the node is a power whose exponent is not a small constant: 0 to 4 for an int, as in most
+    programs, 0 or 1 for a float, which may overflow."""
     if not _of_numbers(node):
         return False
     base, power = node.inputs
@@ -113,7 +119,8 @@ def _shifts(node: Node) -> bool:
 
 
 def _converts(node: Node) -> bool:
-    """``int`` and the roundings, of NaN and infinities; both, of texts."""
+    """Return whether the node converts or rounds a number that may be NaN, infinite or complex, or converts a
+    string."""
     given, *_ = node.inputs
     if _is_number(given.type):
         if _may_be_complex(given.type):
@@ -125,7 +132,8 @@ def _converts(node: Node) -> bool:
 
 
 def _of_numbers_only(node: Node) -> bool:
-    """Functions of ``math``, which leave their domains or overflow."""
+    """Return whether all arguments are numbers: a function of ``math`` may raise for these outside its domain, or
+    overflow."""
     return all(_is_number(each.type) for each in node.inputs)
 
 
@@ -136,12 +144,12 @@ def _of_other_than_floats(node: Node) -> bool:
 
 
 def _may_have_complex(node: Node) -> bool:
-    """``abs``, which overflows for complex numbers alone."""
+    """Return whether the operand may be complex: ``abs`` overflows for complex numbers only."""
     return _may_be_complex(node.input.type)
 
 
 def _formats(node: Node) -> bool:
-    """Formats with specifications, which not every value has."""
+    """Return whether the template has format specifications, which not every value accepts, or is not a constant."""
     template, *_ = node.inputs
     known = template.to_python()
     plain = {"aten::format": ":", "aten::percentFormat": "%"}[node.kind]
@@ -149,7 +157,7 @@ def _formats(node: Node) -> bool:
 
 
 def _item(node: Node) -> bool:
-    """Elements of lists and dicts, unless the list is known to be long enough."""
+    """Return whether the node reads an element of a dict or a string, or of a list that may be too short."""
     container, index, *_ = node.inputs
     if isinstance(container.type, (DictType, StringType)):
         return True
@@ -191,7 +199,7 @@ def _extremum(node: Node) -> bool:
 
 
 def _sorts(node: Node) -> bool:
-    """Sorting a list whose elements may have no order, or an order that the program defines."""
+    """Return whether the node sorts a list whose elements may have no order, or an order that the program defines."""
     listed, *_ = node.inputs
     type = listed.type
     return isinstance(type, ListType) and not any(type.element.is_subtype_of(each) for each in _ORDERED)
@@ -204,7 +212,7 @@ def _changes_a_container(node: Node) -> bool:
 
 
 def _unpacks(node: Node) -> bool:
-    """Unpacking of a list, unless its length is known; sizes of Tensors are theirs to check."""
+    """Return whether the node unpacks a list of unknown length. The sizes and the chunks of a Tensor are excluded."""
     made = node.input.node
     if made.kind == "prim::ListConstruct":
         return len(made.inputs) != len(node.outputs) or any(may_write(use.user) for use in node.input.uses)
@@ -212,21 +220,21 @@ def _unpacks(node: Node) -> bool:
 
 
 def _searches(node: Node) -> bool:
-    """``index`` of a list or a text; that of a Tensor, ``x[mask]``, has the same kind."""
+    """Return whether the node searches a list or a string; the node kind of ``x[mask]`` on a Tensor is the same."""
     sequence, *_ = node.inputs
     return isinstance(sequence.type, (ListType, StringType))
 
 
 def _splits(node: Node) -> bool:
-    """Splitting a text, unless the separator is None or a constant that is not empty; that of a Tensor has the same
-    kind."""
+    """Return whether the node splits a string by a separator that may be empty; the node kind of ``split`` on a Tensor
+    is the same."""
     text, separator, *_ = node.inputs
     is_none = isinstance(separator.type, NoneType)
     return isinstance(text.type, StringType) and not is_none and not separator.to_python()
 
 
 def _fills(node: Node) -> bool:
-    """Padding a text, unless the character for it is one constant character."""
+    """Return whether the node pads a string, and the fill is not a constant of one character."""
     _, _, fill = node.inputs
     known = fill.to_python()
     return not (isinstance(known, str) and len(known) == 1)

@@ -112,7 +112,7 @@ def _quoted(text: str) -> str:
 
 
 def _literal(value: Any) -> str | None:
-    """Python that makes ``value``; None where none is known."""
+    """Return a Python expression that creates ``value``; None if there is no such expression."""
     if isinstance(value, torch.Tensor):
         return _tensor(value)
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):

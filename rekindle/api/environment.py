@@ -47,7 +47,7 @@ class Environment:
     variables: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON has it."""
+        """Return all fields as values that JSON can represent."""
         return {**asdict(self), "gpus": list(self.gpus)}
 
     def __str__(self) -> str:

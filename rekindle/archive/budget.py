@@ -68,7 +68,7 @@ def refusal(method: str, kind: str) -> UnsafeArchiveError:
 
 
 def size_of(value: object) -> int:
-    """About how many bytes a value takes, without what its items take; tensors count elsewhere.
+    """Return the approximate number of bytes of a value, without its items. Tensors are counted elsewhere.
 
     Raises:
         OverflowError: it is an integer of more than 64 bits, which programs do not have.

@@ -202,7 +202,7 @@ _INTERNAL: Final = frozenset({"__constants__"})
 
 
 def _number(text: object) -> int:
-    """JSON of those releases has numbers of 64 bits as text."""
+    """Return a number of up to 64 bits, which the JSON of those releases contains as a string."""
     if not isinstance(text, (int, str)) or isinstance(text, bool):
         raise TypeError("a number that is none")
     number = int(text)
@@ -220,7 +220,7 @@ def _class_name(name: str) -> str:
 
 
 def _slot(name: str, type: object) -> str:
-    """Return an attribute and its type, as the text of a class has it."""
+    """Return the declaration of an attribute in the source of a class."""
     if not isinstance(type, str) or "\n" in type:
         raise ValueError(f"the type of '{printable(name)}' is none")
     return f"{name} : {type}" if name.isidentifier() else f"__annotations__[{json.dumps(name)}] = {type}"

@@ -147,7 +147,7 @@ class ArchiveSummary:
 
 
 def _plain(value: object) -> object:
-    """Tuples as lists."""
+    """Return ``value`` with lists in place of tuples."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -86,7 +86,7 @@ class ArchiveWriter:
             raise TypeError(f"an archive is written to a path or a file, not to a {type(target).__name__}")
 
     def serialization_id(self) -> str:
-        """Forty digits that depend on nothing but the members, as PyTorch's does."""
+        """Return forty digits that depend only on the members, like the serialization id of PyTorch."""
         digest = hashlib.sha256()
         for member in self._members:
             digest.update(member.name + struct.pack("<LQ", member.crc, member.size))
@@ -177,7 +177,7 @@ def _write_atomically(path: str, chunks: list[Bytes]) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Have the disk know of the new name; not every system can."""
+    """Flush the directory entry of the new file to disk, where the system supports it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -414,7 +414,7 @@ class _Outliner:
     """Outlines adjacent nodes into one node."""
 
     def __init__(self, nodes: list[Node], is_copied: Callable[[Value], bool]) -> None:
-        """Values that are ``is_copied`` are recomputed in the group."""
+        """Prepare to outline ``nodes``. The group recomputes the values for which ``is_copied`` returns True."""
         self.nodes = nodes
         self.is_copied = is_copied
         self.members = set(nodes)

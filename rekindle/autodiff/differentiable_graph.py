@@ -47,7 +47,8 @@ _PLAIN: Final = (Tensor, Parameter)
 
 @implements_for_node("prim::DifferentiableGraph(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def differentiable_graph(node: Node) -> Operation:
-    """Runs attribute ``Subgraph``; gradients go back through it by a graph of their own."""
+    """Return the operation of a differentiable graph: it runs attribute ``Subgraph``, and a separate graph computes the
+    gradients."""
     return _OPERATIONS.of(node, DifferentiableOperation)
 
 
@@ -186,7 +187,7 @@ class DerivativeExecutor:
                 yield CompiledPart(f"backward, {what}", backward, learns)
 
     def _learn(self, key: Hashable, results: Sequence[Any]) -> None:
-        """Have a plan ready for other inputs of these sizes."""
+        """Compile a plan for the sizes of this call, which later calls with the same sizes run."""
         assert self._by_sizes is not None
         values = {
             index: bound_value(self.gradient, index, results[index])

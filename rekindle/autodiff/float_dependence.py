@@ -1,8 +1,9 @@
-"""Which numbers of a graph depend on the values of floats that go in.
+"""Dependence of the values in a graph on its float inputs.
 
-A float is another one in each call of a schedule, so derivatives are made for the sizes, dtypes and ints of the inputs,
-and not for their floats. What depends on a float is not a constant of them: ``gamma == 2.0``, ``gamma - 1.0``, a size
-``int(n * scale)``, and the sizes of a tensor that has such a size.
+A schedule, such as that of a learning rate, passes another float in each call. So derivatives are specialized to the
+sizes, dtypes and ints of the inputs, and not to their floats. A value that depends on a float is not a constant of such
+a derivative: ``gamma == 2.0``, ``gamma - 1.0``, a size ``int(n * scale)``, and the sizes of a tensor that has such a
+size.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from rekindle.ir.types import BOOL, INT, NONE, STRING, Type, UnionBase
 
 
 def values_of_floats(graph: Graph) -> set[Value]:
-    """Return the values that are numbers which depend on a float that goes in, hold such, or are tensors whose sizes
-    do."""
+    """Return the values that depend on a float input of the graph: numbers that are computed from it, containers of
+    such numbers, and tensors whose sizes depend on it."""
     found = {value for value in graph.inputs if not may_contain_tensor(value.type) and _may_hold_float(value.type)}
     count = -1
     while found and len(found) != count:

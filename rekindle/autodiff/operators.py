@@ -72,8 +72,9 @@ def sum_of(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 
 @implements_for_node("autodiff::backward_of(...) -> ...", effects=AliasAnalysisKind.PURE)
 def backward_of(node: Node) -> Operation:
-    """PyTorch's autograd through attribute ``Subgraph``: takes the gradients of its outputs ``given``, then its
-    inputs, and returns the gradients of its inputs ``wanted``."""
+    """Differentiate the graph in attribute ``Subgraph`` with PyTorch's autograd. Attributes ``given`` and ``wanted``
+    are indices of its outputs and inputs. The operation takes the gradients of the outputs ``given``, followed by all
+    inputs, and returns the gradients of the inputs ``wanted``."""
     graph = node.get_graph("Subgraph")
     given, wanted = _numbers(node, "given"), _numbers(node, "wanted")
     run = callable_of(graph, "backward_of")
@@ -88,8 +89,9 @@ def backward_of(node: Node) -> Operation:
 
 @implements("autodiff::backward_of_call(str operator, int[] given, int[] wanted, ...) -> Tensor?[][]")
 def backward_of_call(operator: str, given: Sequence[int], wanted: Sequence[int], *values: Any) -> list[Any]:
-    """PyTorch's autograd through one call of ``operator``: takes the gradients of its results ``given``, then its
-    arguments, and returns the gradients of its arguments ``wanted``, each as a list."""
+    """Differentiate one call of ``operator`` with PyTorch's autograd. ``given`` and ``wanted`` are indices of its
+    results and arguments. ``values`` are the gradients of the results ``given``, followed by all arguments. Return the
+    gradients of the arguments ``wanted``, each as a list."""
     run, count = _called(operator)
     gradients, arguments = values[: len(given)], list(values[len(given) :])
     found = through_autograd(run, count, given, wanted, gradients, arguments)

@@ -399,7 +399,7 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
 
 
 def _holds_itself(type: Type, within: tuple[Type, ...] = ()) -> bool:
-    """Return whether values of a type may hold values of the same class."""
+    """Return whether ``type`` is recursive: an object of a class in it may hold another object of that class."""
     if type in within:
         return True
     if isinstance(type, ClassType) and not type.is_module:

@@ -25,7 +25,7 @@ def out() -> Console:
 
 
 def write_json(value: Any) -> None:
-    """Numbers that JSON does not have are written as the strings ``"nan"``, ``"inf"`` and ``"-inf"``."""
+    """Print ``value`` as JSON. Numbers that JSON lacks are the strings ``"nan"``, ``"inf"`` and ``"-inf"``."""
     print(json.dumps(_finite(value), indent=2, allow_nan=False))
 
 
@@ -40,7 +40,7 @@ def _finite(value: Any) -> Any:
 
 
 def write_program(text: str) -> None:
-    """TorchScript source or a graph, in colours where it is read at a terminal."""
+    """Print TorchScript source or a graph; with colors at a terminal."""
     console, text = out(), text.rstrip("\n")
     if not console.is_terminal:
         print(text)

@@ -98,7 +98,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _read_file(path: Path) -> Any:
-    """Tensors, numbers and containers of them; nothing in the file is executed."""
+    """Read tensors, numbers and containers of them from a file, without executing code in it."""
     try:
         if path.suffix == ".pt":
             with warnings.catch_warnings():

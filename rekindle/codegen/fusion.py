@@ -219,7 +219,7 @@ class _Fusion:
         )
 
     def _is_one_too_many(self, node: Node, members: list[Node]) -> bool:
-        """Return whether ``node`` is a product, and there are as many as there may be."""
+        """Return whether ``node`` is a matrix product, and the group contains the maximum number of them already."""
         return is_product(node) and sum(map(is_product, members)) >= self.most_products
 
     def _next_candidate(self, members: list[Node], refused: set[Node]) -> Node | None:
@@ -295,7 +295,7 @@ def _inputs(members: Sequence[Node]) -> Iterator[Value]:
 
 
 def _copy_literal(subgraph: Graph, value: Value, inside: dict[Value, Value]) -> None:
-    """Have a constant, or a list of such, in the graph of a group too."""
+    """Copy a constant, or a list of constants, into the graph of a group."""
     for item in value.node.inputs:
         if item not in inside:
             _copy_literal(subgraph, item, inside)

@@ -219,8 +219,10 @@ class FusionExecutor(PatchableOperation):
             if isinstance(each, Tensor):
                 if type(each) not in _PLAIN_TYPES:
                     return "an input is of a subclass of Tensor"
-                if each.device.type not in DEVICE_TYPES or each.layout is not torch.strided:
-                    return "an input is not a dense tensor on the CPU or a GPU"
+                if each.device.type not in DEVICE_TYPES:
+                    return f"kernels are made for CPUs and CUDA, and an input is on {each.device}"
+                if each.layout is not torch.strided:
+                    return "an input is not a dense tensor"
                 if each.device != (device or each.device):
                     return SEVERAL_DEVICES
                 device = each.device

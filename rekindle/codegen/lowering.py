@@ -494,7 +494,8 @@ class _Lowering:
         return added
 
     def _product(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return the product of ``a`` and ``b`` as ``torch.matmul`` has it."""
+        """Return the matrix product of ``a`` and ``b``, as ``torch.matmul`` defines it: batch dimensions are
+        broadcast."""
         if not a.layout.rank or not b.layout.rank or a.layout.dtype != b.layout.dtype:
             raise Unsupported("factors of several dtypes, or without dimensions")
         if a.layout.dtype not in (torch.float32, torch.float64):

@@ -141,7 +141,7 @@ def _result_or_none(candidate: Candidate, arguments: tuple[Any, ...]) -> Tensor 
 
 @cache
 def _settle_allocator() -> None:
-    """Have the C library reuse freed memory for results.
+    """Make the C library reuse freed memory for results.
 
     It returns blocks above a threshold to the system, and raises the threshold to the size of the largest block that
     was freed, up to 32 MiB. Until then, a candidate is measured with the page faults of its result, which may take

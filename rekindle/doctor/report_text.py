@@ -119,7 +119,7 @@ def _working(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def _programs(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Times, and where programs can leave to."""
+    """Yield the lines on the times of programs, and on the formats that they can be exported to."""
     timed = [
         program
         for each in data["uses"]

@@ -342,7 +342,8 @@ def is_bug(error: BaseException) -> bool:
 
 
 def bug_while(error: BaseException, doing: str) -> InternalError:
-    """Return an error that reports a bug: the operation, the exception, and the versions that a bug report needs."""
+    """Return an error that reports a bug. Its message contains the exception, what was being done (``doing``), and the
+    versions of rekindle, PyTorch and Python."""
     loaded = ((name, getattr(sys.modules.get(name), "__version__", "unknown")) for name in ("rekindle", "torch"))
     versions = ", ".join(f"{name} {number}" for name, number in (*loaded, ("Python", platform.python_version())))
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

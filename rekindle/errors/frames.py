@@ -36,7 +36,7 @@ def current_frames() -> tuple[CompilationFrame, ...]:
 
 @contextmanager
 def compiling(name: str, called_from: SourceRange | None = None, reason: str = "") -> Iterator[None]:
-    """While the body runs, ``name`` is under compilation."""
+    """Push a compilation frame for ``name`` within the ``with`` block."""
     _frames.stack.append(CompilationFrame(name, called_from, reason))
     try:
         with compilation_of(name):

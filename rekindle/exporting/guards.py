@@ -43,7 +43,7 @@ def guards_of(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any])
 
 
 def check_dtypes(args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """Have the program that is traced check the dtypes of its arguments."""
+    """Add checks of the dtypes of its arguments to the program that is traced."""
     for leaf in pytree.tree_leaves((list(args), kwargs)):
         if isinstance(leaf, Tensor):
             torch.ops.aten._assert_tensor_metadata.default(leaf, None, None, leaf.dtype)

@@ -118,7 +118,7 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------------------- holding
 
     def hold_constants(self, tensors: Sequence[Tensor]) -> None:
-        """Let the shell own the constant tensors of the program."""
+        """Register the constant tensors of the program as buffers of the shell."""
         for index, tensor in enumerate(tensors):
             name = f"constant_{index}"
             self._constants[id(tensor)] = TensorSlot(self.shell, name)
@@ -129,7 +129,7 @@ class ProgramState:
         return {key: held.tensor for key, held in self._constants.items()}
 
     def copy_tensors(self) -> None:
-        """Have the shells hold copies, so that a run changes nothing of the program's."""
+        """Replace the tensors of the shells by copies, so that a run does not change the tensors of the program."""
         copies: dict[int, Tensor] = {}
         for shell in self.shells.values():
             for table in (shell._parameters, shell._buffers):

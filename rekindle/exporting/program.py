@@ -396,7 +396,7 @@ def _tensors_of(values: Sequence[Any]) -> list[Tensor]:
 
 
 def _give_forward(shell: torch.nn.Module, run: _Run) -> None:
-    """Have calls of ``shell`` run the program, with the parameters that it declares."""
+    """Define ``shell.forward``: it runs the program, and has the parameters that the program declares."""
     call = run.exporter.call
     skip = 0 if call.owner is None else 1
 

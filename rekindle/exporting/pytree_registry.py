@@ -11,7 +11,7 @@ from rekindle.ir.attributes import map_items
 
 
 def register_named_tuple(cls: Any) -> None:
-    """Have files name a class of NamedTuples, unless they can do so already."""
+    """Register a NamedTuple class with pytree under a name that exported files can contain, if it has none."""
     if cls in pytree.SUPPORTED_SERIALIZED_TYPES and _has_name(cls):
         return
     pytree._register_namedtuple(cls, serialized_type_name=f"{cls.__module__}.{cls.__qualname__}")
@@ -23,7 +23,7 @@ def _has_name(cls: Any) -> bool:
 
 
 def register_pytrees(value: Any) -> None:
-    """:func:`register_named_tuple` for every NamedTuple in an argument."""
+    """Call :func:`register_named_tuple` for every NamedTuple in an argument."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         register_named_tuple(type(value))
     if isinstance(value, (list, tuple)):

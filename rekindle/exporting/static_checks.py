@@ -43,7 +43,7 @@ def constants_of(records: Iterable[GraphFunction]) -> list[Tensor]:
 
 
 def static_problems(nodes: Iterable[Node]) -> list[ExportProblem]:
-    """Reasons against an export that do not depend on how ``nodes`` run, if they run."""
+    """Return the problems that prevent an export if ``nodes`` run at all, whatever their inputs are."""
     return [problem for node in reachable(nodes) if (problem := static_problem(node)) is not None]
 
 

@@ -298,7 +298,7 @@ class Emitter:
         return found
 
     def _present_and_true(self, value: Value, range: SourceRange) -> Value:
-        """Return ``bool(value)``, and False if the value is None."""
+        """Emit ``bool(value)`` for a value of an Optional: False if it is None."""
         nothing = self.graph.insert_constant(None, range=range)
         present = self.insert("aten::__isnot__", range, value, nothing)
         node, _, _ = self.branch(
@@ -311,7 +311,7 @@ class Emitter:
         return node.add_output(BOOL)
 
     def _truth_of_each(self, value: Value, members: list[Type], range: SourceRange) -> Value:
-        """Return ``bool(value)`` of a value that may have one of several types."""
+        """Emit ``bool(value)`` for a value of a Union: test for each of its ``members`` in turn."""
         first, *rest = members
 
         def cast(type: Type) -> Value:
@@ -330,15 +330,15 @@ class Emitter:
         return node.add_output(BOOL)
 
     def present(self, value: Value, range: SourceRange, message: str, error: str = TYPE_ERROR) -> Value:
-        """Return the value without None, where it may be None and the program is one from Python; the emitted check
-        raises ``error(message)`` if it is None."""
+        """Unwrap a value that may be None, in a program from Python: the emitted check raises ``error(message)`` if it
+        is None. Return other values unchanged."""
         checks = self.graph.none_checks
         if checks is None or not checks.can_check(value):
             return value
         return checks.check(value, range, error, message)
 
     def without_none(self, value: Value, range: SourceRange) -> Value:
-        """Return the value, which is known not to be None."""
+        """Unwrap an Optional value that is known not to be None: emit a cast without a check."""
         return self.insert_node("prim::unchecked_cast", range, [value], [without_none(value.type)]).output
 
     def as_number(self, either: Value, range: SourceRange) -> Value:

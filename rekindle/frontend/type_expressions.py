@@ -8,6 +8,7 @@ from typing import Final
 
 from rekindle.errors import Source, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared_values.base import Resolver
+from rekindle.ir.text.type_parser import custom_class
 from rekindle.ir.types import (
     ANY,
     BOOL,
@@ -18,6 +19,7 @@ from rekindle.ir.types import (
     GENERATOR,
     INT,
     LAYOUT,
+    LIBRARY_CLASSES,
     MEMORY_FORMAT,
     NONE,
     NUMBER,
@@ -39,6 +41,13 @@ from rekindle.syntax.expression_parser import ExpressionParser
 from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.parser import parse_expression
 from rekindle.syntax.views import BinOp, Expr, Select, StringLiteral, Subscript, TupleLiteral, Var
+
+_CUDA_CLASSES: Final = (
+    "torch.classes.cuda.Stream",
+    "torch.classes.cuda.Event",
+    "torch.cuda.Stream",
+    "torch.cuda.Event",
+)
 
 SIMPLE_TYPES: Final[dict[str, Type]] = {
     "Tensor": TENSOR,
@@ -62,7 +71,7 @@ SIMPLE_TYPES: Final[dict[str, Type]] = {
     "torch.Generator": GENERATOR,
     "Generator": GENERATOR,
     "Stream": STREAM,
-    "torch.classes.cuda.Stream": STREAM,
+    **{name: custom_class(f"{LIBRARY_CLASSES}cuda.{name.rpartition('.')[2]}") for name in _CUDA_CLASSES},
 }
 """Names that refer to the same type in every program."""
 

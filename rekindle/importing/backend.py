@@ -1,6 +1,6 @@
 """The backend of ``torch.compile``: ``torch.compile(f, backend="rekindle")``.
 
-Dynamo captures what Python does to tensors. There are two ways to compile the capture:
+Dynamo captures the tensor operations of Python code. There are two ways to compile a captured graph:
 
 - The operators that it calls become one function (:mod:`rekindle.importing.lowering`), which is optimized, fused and
   differentiated like any other, at its first calls.
@@ -41,8 +41,8 @@ _LOG: Final = logging.getLogger(__name__)
 class BackendOptions:
     """Options of ``torch.compile(…, options={…})``.
 
-    ``optimize``: whether functions are optimised; without it each operator runs by itself, which shows whether a
-    wrong answer is a fault of an optimisation. ``ahead_of_time``: whether AOTAutograd writes the graphs.
+    ``optimize``: whether functions are optimized. Without it, operators run one by one, which shows whether an
+    optimization causes a wrong result. ``ahead_of_time``: whether AOTAutograd generates the graphs.
     """
 
     optimize: bool = True

@@ -19,8 +19,8 @@ _FRAME: Final = re.compile(r'File "([^"]+)", line (\d+)')
 
 @dataclass(eq=False)
 class CompiledGraph:
-    """The compiled functions of one graph of Dynamo. A function that is captured whole has one graph for each kind of
-    arguments, otherwise one for each part.
+    """The compiled functions of one graph that Dynamo captured. Dynamo captures a function again when its guards on the
+    arguments fail, and in several graphs if there are graph breaks.
 
     ``compile_id`` is its name in Dynamo's logs: ``0/1`` for ``[0/1]``. ``functions`` are the compiled functions, which
     are added when they are first needed: ``inference``, or ``forward`` and ``backward``.

@@ -36,8 +36,8 @@ def check_arguments(
     placeholders: Sequence[fx.Node],
     values: Sequence[Value],
 ) -> None:
-    """Have the program raise a RuntimeError if an argument violates the export's constraints. ``leaves`` are the
-    arguments, with their names in the graph and their values."""
+    """Insert checks into the program: it raises a RuntimeError if an argument violates a constraint of the export.
+    ``leaves`` are the arguments, with their names in the graph and their values."""
     guards = _Guards(reader, program)
     for leaf, node, value in zip(leaves, placeholders, values, strict=True):
         if isinstance(leaf.argument, ConstantArgument):
@@ -61,7 +61,7 @@ class _Guards:
         """Sizes that are computed from symbols."""
 
     def constant(self, leaf: PytreeLeaf, value: Value) -> None:
-        """Hold an argument to the number, text or None that it was."""
+        """Check that an argument equals the number, string or None of the export."""
         wanted = leaf.argument.value
         message = f"{leaf.path} must be {wanted!r}, as when the program was exported"
         if isinstance(wanted, float) and math.isnan(wanted):
@@ -71,7 +71,7 @@ class _Guards:
             check(self.reader, self.reader.insert(kind, value, self.reader.value(wanted)), message)
 
     def sizes(self, leaf: PytreeLeaf, known: Any, value: Value) -> None:
-        """Hold a tensor to its rank, and each size to what is known of it; the same for a number."""
+        """Check the rank of a tensor, and the constraints on each of its sizes; for a number, the constraints on it."""
         reader = self.reader
         if isinstance(known, torch.SymInt):
             self._symbol(leaf.path, known, value)

@@ -218,7 +218,7 @@ class Builder:
     @overload
     def __call__(self, first: AnyValue, second: AnyValue, /, *more: AnyValue) -> Proxies: ...
     def __call__(self, *values: AnyValue) -> Any:
-        """Proxies of values: ``x, w = build(x, w)``."""
+        """Return proxies of values: ``x, w = build(x, w)``."""
         proxies = tuple(Proxy(self, value_of(value)) for value in values)
         return proxies[0] if len(proxies) == 1 else proxies
 

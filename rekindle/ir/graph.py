@@ -526,9 +526,9 @@ class Graph:
         return _transaction(self)
 
     def watch(self, callback: Callable[[], None] | WeakMethod[Callable[[], None]]) -> None:
-        """Have the next change call ``callback``, once; a weak one, if its object is still there. Attributes and types
-        that are assigned to directly rather than with ``set_attribute`` and ``set_type`` count once :meth:`note_change`
-        is called."""
+        """Register a callback, which the next change calls, once. A weak callback is skipped if its object is gone. A
+        direct assignment to an attribute or a type, without ``set_attribute`` or ``set_type``, counts as a change when
+        :meth:`note_change` is called."""
         watchers = self._watchers
         if len(watchers) >= _MANY and len(watchers) & (len(watchers) - 1) == 0:
             watchers[:] = [each for each in watchers if not isinstance(each, WeakMethod) or each() is not None]

@@ -113,7 +113,7 @@ class GraphFunction(_Referable):
         self.binder = self.runner = None
 
     def forget_definition(self) -> None:
-        """Have the function compiled again when it is next used."""
+        """Discard the compiled graph: the next use compiles the function again."""
         if self._state == "defined" and self._last_definer is not None:
             self.function_creator = self._last_definer
             self._graph = None

@@ -120,7 +120,7 @@ class Value:
         return self
 
     def replace_all_uses_with(self, new: AnyValue) -> None:
-        """Let every user of this value use ``new`` instead."""
+        """Replace all uses of this value by ``new``."""
         new = value_of(new)
         self._check_same_graph(new)
         if new is self:
@@ -431,7 +431,7 @@ class Node:
         del self._blocks[index]
 
     def replace_all_uses_with(self, other: Node) -> None:
-        """Let the users of each output use the same output of ``other``."""
+        """Replace all uses of each output by the output of ``other`` at the same index."""
         if len(self._outputs) != len(other._outputs):
             raise GraphError(f"{other.kind} has {len(other._outputs)} outputs, {self.kind} {len(self._outputs)}")
         for old, new in zip(self._outputs, other._outputs, strict=True):
@@ -523,7 +523,7 @@ class Node:
         self.owning_block = None
 
     def replace_with(self, *values: AnyValue) -> None:
-        """Let the users of each output use the value that is given for it, and destroy the node."""
+        """Replace all uses of the outputs by ``values``, and destroy the node."""
         if len(self._outputs) != len(values):
             raise GraphError(f"{self.kind} has {len(self._outputs)} outputs, got {len(values)} values")
         for output, value in zip(self._outputs, values, strict=True):

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class NoneChecks(Protocol):
-    """How a program that is being emitted takes values out of Optionals."""
+    """The None checks of a program that is being emitted: they unwrap Optional values."""
 
     def can_check(self, value: Value) -> bool:
-        """Return whether the value may be None, and may be something that is known else: then it can be checked."""
+        """Return whether a check applies: the type of the value includes None, and another known type."""
 
     def takes_none(self, schema: FunctionSchema, formal: Argument) -> bool:
         """Return whether Python accepts None as this argument, so that a check would be wrong."""
@@ -28,15 +28,15 @@ class NoneChecks(Protocol):
     def check_argument(
         self, value: Value, range: SourceRange, name: str, schema: FunctionSchema, formal: Argument, is_method: bool
     ) -> Value:
-        """Return the value without None; the inserted check raises if it is None. ``name`` is the name of the callee, a
-        method if ``is_method``."""
+        """Unwrap the Optional value of an argument: insert a check that raises if it is None, and return the result of
+        the check. ``name`` is the name of the callee, a method if ``is_method``."""
 
     def check(
         self, value: Value, range: SourceRange, error: str, message: str, *, is_number_wanted: bool = False
     ) -> Value:
-        """Return the value without None; what is inserted raises ``error(message)`` where it is None.
+        """Unwrap an Optional value: insert a check that raises ``error(message)`` if it is None, and return the result.
 
-        Of a value that is a Tensor or a number, the Tensor; with ``is_number_wanted`` the number.
+        A value that may be a Tensor or a number is checked to be a Tensor, or, with ``is_number_wanted``, a number.
         """
 
     def container_in(self, value: Value, range: SourceRange, message: str) -> Value | None:

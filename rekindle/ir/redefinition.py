@@ -100,10 +100,10 @@ def infer_result(type: Type) -> None:
 
 
 def widen_result(called: GraphFunction, put: Type) -> None:
-    """Have ``called``, which does not declare its result, return a list or dict that holds what a ``put`` holds, too.
+    """Widen the inferred result type of ``called``, a list or dict type, so that it includes the elements of ``put``.
 
     Raises:
-        Redefinition: its result is to have a wider type.
+        Redefinition: the type has changed, and a function under compilation depends on it.
     """
     slot = called.result
     if slot is None or slot.is_fixed or not being_defined:
@@ -143,7 +143,7 @@ def shows_elements(value: Value, assumed: Type) -> bool:
 
 
 def forget_users(owner: ClassType | GraphFunction, names: Iterable[str]) -> None:
-    """Have every function that uses one of the attributes ``names`` compiled again when it is next used."""
+    """Discard the compiled graph of every function that uses one of the attributes ``names``."""
     for name in names:
         users = users_of(owner, name)
         for record in list(users):
@@ -153,10 +153,10 @@ def forget_users(owner: ClassType | GraphFunction, names: Iterable[str]) -> None
 
 
 def restart_users(owner: ClassType | GraphFunction, names: Iterable[str]) -> None:
-    """Have the outermost function under compilation that uses one of the attributes begin again.
+    """Restart the compilation of the outermost function under compilation that uses one of the attributes, if any.
 
     Raises:
-        Redefinition: there is one.
+        Redefinition: there is such a function. The compiler catches the error and begins again.
     """
     changed = {(owner, name) for name in names}
     for record in being_defined:

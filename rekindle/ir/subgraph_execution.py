@@ -1,4 +1,7 @@
-"""Running a graph from where the runtime is not known: a node that holds a graph of its own runs it this way."""
+"""Execution of subgraphs, for modules that may not import the runtime.
+
+The operation of a node with a subgraph runs it with :func:`callable_of`; the runtime registers the implementation.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class PatchableOperation:
             self._call_sites.append(replace)
 
     def patch_call_sites(self, function: Callable[..., Any]) -> None:
-        """Have ``function`` called instead, everywhere."""
+        """Replace the operation by ``function`` at all call sites, including those that are registered later."""
         self._settled = function
         for replace in self._call_sites:
             replace(function)

@@ -25,6 +25,7 @@ from rekindle.ops.registration.dispatcher import dispatcher_operators
 from rekindle.ops.releases import v2_12 as v2_12
 from rekindle.ops.tensor import (
     autograd as autograd,
+    cuda as cuda,
     devices as devices,
     neural as neural,
     pass_created_ops as pass_created_ops,

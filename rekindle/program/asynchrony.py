@@ -19,10 +19,11 @@ T = TypeVar("T")
 def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
     """Start ``func(*args, **kwargs)`` on another thread, and return the future of its result.
 
-    Python and compiled programs call it alike. In a program, ``func`` is a function, a method, a module or an operator.
-    A compiled task that waits releases its thread; a Python task that waits blocks its thread, and another one is
-    started. Gradient mode, inference mode and autocasting are those of the caller. If a ``TorchFunctionMode`` or a
-    ``TorchDispatchMode`` is active, which belongs to one thread, the call is made at once.
+    Python code and compiled programs can both call it. In a program, ``func`` is a function, a method, a module or an
+    operator. A compiled task that waits releases its thread. A Python task that waits blocks its thread, and another
+    thread is started. Gradient mode, inference mode and autocasting are those of the caller. A ``TorchFunctionMode`` or
+    ``TorchDispatchMode`` belongs to one thread: if one is active, ``func`` runs on the thread of the caller, and
+    ``fork`` returns when it ends or waits.
 
     Args:
         func: what to call.
@@ -72,9 +73,9 @@ def wait(future: Future[T] | torch.futures.Future[T]) -> T:
 def awaitable(func: Callable[..., T], *args: Any, **kwargs: Any) -> Await[T]:
     """Return the result of ``func(*args, **kwargs)`` as an :class:`Await`: it is computed when it is first waited for.
 
-    Python and compiled programs call it alike. In a program, ``func`` is a function, a method, a module or an operator.
-    The arguments and PyTorch's modes are those of the moment when the Await is created. A call that raises is repeated
-    at the next wait. A result that is not waited for is not computed.
+    Python code and compiled programs can both call it. In a program, ``func`` is a function, a method, a module or an
+    operator. The arguments and PyTorch's modes are those of the moment when the Await is created. A call that raises is
+    repeated at the next wait. A result that is not waited for is not computed.
 
     Args:
         func: what to call.

@@ -58,7 +58,7 @@ def as_constant(value: Any, known: dict[int, Any]) -> Any:
 
 
 def _walk(value: Any) -> Iterator[Any]:
-    """Everything in ``value`` that can be written to, but the parts of modules."""
+    """Yield all objects in ``value`` that can be mutated. Modules are not entered."""
     pending, seen = [value], set[int]()
     while pending:
         found = pending.pop()

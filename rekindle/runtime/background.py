@@ -9,7 +9,7 @@ from functools import cache
 
 
 def in_background(job: Callable[[], None]) -> None:
-    """Have ``job`` done after those before it. The process waits for it when it ends."""
+    """Queue ``job`` on the background thread, which runs jobs in order. The process waits for them at exit."""
     _worker().submit(job)
 
 

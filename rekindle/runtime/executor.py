@@ -139,7 +139,7 @@ exceptions.word_error.provide(_word)
 
 
 def start(record: GraphFunction, arguments: Sequence[object]) -> Future[Any]:
-    """Have another thread execute ``record``; returns the future of what :func:`execute` would return.
+    """Execute ``record`` on another thread. Return the future of what :func:`execute` would return.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.

@@ -89,12 +89,12 @@ class AddedPass:
 def add_pass(what: Any, /, *, at: PipelineStage = "start", **options: object) -> AddedPass:
     """Add a pass to the pipeline of every function. Functions that are optimized already are optimized again.
 
-    The pass runs on copies of graphs, and each graph is verified after it.
+    The pass runs on copies of graphs. Each copy is verified after the pass.
 
     Args:
         what: a rule (:func:`rekindle.rewrite`), a pass (an object with a ``name`` and ``run(graph) -> bool``), a
-            function that takes a graph and returns whether it changed it, or the name of a known one: see
-            :func:`known_passes`.
+            function that takes a graph and returns whether it changed it, or the name of a registered pass
+            (:func:`known_passes`).
         at: ``"start"``, after calls are inlined and constants folded, or ``"end"``, before differentiation and fusion.
         options: options of a pass that is given by name.
 
@@ -106,10 +106,10 @@ def add_pass(what: Any, /, *, at: PipelineStage = "start", **options: object) ->
         TypeError: ``what`` cannot be run, or has no such options.
 
     Example:
-        >>> def double_twice(graph):
+        >>> def changes_nothing(graph):
         ...     return False
         >>> f = rekindle.script(lambda x: x * 2)
-        >>> with rekindle.add_pass(double_twice):
+        >>> with rekindle.add_pass(changes_nothing):
         ...     f(torch.ones(1))
         tensor([2.])
     """

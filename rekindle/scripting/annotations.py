@@ -54,7 +54,7 @@ from rekindle.ir.types import (
     union,
 )
 from rekindle.ops.python.asynchrony import Await
-from rekindle.ops.tensor.torchbind_objects import WRAPPER, class_of_wrapper
+from rekindle.ops.tensor.torchbind_objects import WRAPPER, class_of_wrapper, type_of_python_class
 from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name
 from rekindle.runtime.interpreter.futures import Future
@@ -137,7 +137,7 @@ def find_type(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Res
     if isinstance(annotation, typing.NewType):
         return find_type(annotation.__supertype__, range, resolver)
     if inspect.isclass(annotation):
-        return _class_type(annotation, range, resolver)
+        return type_of_python_class(annotation) or _class_type(annotation, range, resolver)
     return None
 
 

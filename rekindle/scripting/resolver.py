@@ -156,6 +156,9 @@ class PythonResolver:
             return None
         owner: Any = None
         for part in rest:
+            library_class = class_in_namespace(found, part)
+            if library_class is not None and part == rest[-1]:
+                return library_class  # its library need not be there
             owner, found = found, getattr(found, part, _MISSING)
             if self.observer is not None:
                 self.observer.attribute_is(owner, part, found)
@@ -188,8 +191,8 @@ _owners: Final[weakref.WeakKeyDictionary[types.FunctionType, weakref.ref[type]]]
 
 
 def note_owner(function: types.FunctionType, cls: type) -> None:
-    """Have a function in the body of a class see that class. A class that is local to a function has no name yet while
-    its decorators run."""
+    """Record that ``function`` is defined in the body of ``cls``, so that its names resolve to that class. A class that
+    is local to a function has no name yet while its decorators run."""
     _owners[function] = weakref.ref(cls)
 
 
@@ -197,8 +200,8 @@ _neighbors: Final[weakref.WeakKeyDictionary[type, dict[str, weakref.ref[type]]]]
 
 
 def note_neighbors(cls: type, names: Mapping[str, Any]) -> None:
-    """Have the methods of a class that is local to a function see the classes among ``names``, which that function
-    knows. Type comments do not close over what they name."""
+    """Record the classes among ``names``, the local variables of the function that defines ``cls``, so that the methods
+    of ``cls`` resolve them. Names in a type comment are not closure variables."""
     _neighbors[cls] = {name: weakref.ref(value) for name, value in names.items() if isinstance(value, type)}
 
 

@@ -193,7 +193,7 @@ def _script_class(cls: type) -> type:
 
 
 def _note_neighbors(cls: type) -> None:
-    """Let a class that is local to a function see the classes that the function has defined before."""
+    """Record, for a class that is local to a function, the classes that the function has defined before it."""
     name = cls.__qualname__.rpartition(".<locals>.")[0].rpartition(".")[2]
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (frame.f_code.co_name != name or frame.f_globals.get("__name__") != cls.__module__):

@@ -33,7 +33,7 @@ from rekindle.ir.types import (
     optional,
     unify_all,
 )
-from rekindle.ops.tensor.torchbind_objects import class_of_library_object
+from rekindle.ops.tensor.torchbind_objects import class_of_library_object, type_of_python_class
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 
 _SIMPLE: tuple[tuple[type, Type], ...] = (
@@ -65,6 +65,9 @@ def infer(value: object) -> Type | NotInferable:
     """Return the type of ``value``. The type of a container is inferred from its elements; an empty one has none."""
     if isinstance(value, enum.Enum):
         return _guarded(lambda: enum_type(type(value)))
+    library_class = type_of_python_class(type(value))
+    if library_class is not None:
+        return library_class  # before Stream, from which that of CUDA is derived
     for python, simple in _SIMPLE:
         if isinstance(value, python):
             return simple

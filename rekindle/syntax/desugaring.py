@@ -30,7 +30,7 @@ def hidden(range: SourceRange, name: str) -> Var:
 
 
 def together(range: SourceRange, statements: Sequence[Stmt]) -> Stmt:
-    """Several statements as one: a branch that is always taken."""
+    """Return several statements as one: an ``if`` whose condition is True."""
     return If.create(range, bare(TrueLiteral, range), statements, [])
 
 

@@ -561,7 +561,7 @@ _SLICE_ENDS = (":", ",", "]")
 
 
 def check_target(target: Expr) -> None:
-    """ParseError unless ``target`` is something that can be assigned to."""
+    """Raise a ParseError if ``target`` cannot be assigned to."""
     pending = [target.tree]
     while pending:
         tree = pending.pop()

@@ -192,11 +192,11 @@ class Lexer:
         return self.tokens[min(self._index + count, len(self.tokens) - 1)]
 
     def next_if(self, kind: str) -> Token | None:
-        """:meth:`next` where the current token is of this kind, else None."""
+        """Return :meth:`next` if the current token is of this kind, otherwise None."""
         return self.next() if self.cur.kind == kind else None
 
     def expect(self, kind: str) -> Token:
-        """:meth:`next`; ParseError where the current token is of another kind."""
+        """Return :meth:`next`; raise a ParseError if the current token is of another kind."""
         if self.cur.kind != kind:
             self.fail(f"Expected {_SPOKEN_KINDS.get(kind) or repr(kind)} but found {self.cur}.")
         return self.next()

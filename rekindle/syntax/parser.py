@@ -500,8 +500,8 @@ class Parser(ExpressionParser):
     # ------------------------------------------------------------------------------------------------------ definitions
 
     def _decorators(self) -> list[Expr]:
-        """Parse the decorators after ``@``. The tree contains them only in the body of a class: decorators of a
-        function are applied by Python."""
+        """Parse the decorators of a definition, and return their expressions. The tree contains those of methods
+        only: Python has applied the decorators of a function before it is compiled."""
         found: list[Expr] = []
         while self.lexer.next_if("@"):
             found.append(self.expression())

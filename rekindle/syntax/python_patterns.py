@@ -101,7 +101,8 @@ def _all_of(conditions: Sequence[Expr], range: SourceRange) -> Expr:
 
 
 def _substituted(tree: Tree, captures: Mapping[str, Expr]) -> Tree:
-    """Return a guard, which runs before the captured names are assigned."""
+    """Return ``tree`` with the captured names replaced by the expressions that they capture: a guard is evaluated
+    before the names are assigned."""
     if tree.kind == Var.KIND:
         found = captures.get(Var(tree).name.name)
         return tree if found is None else found.tree

@@ -72,7 +72,7 @@ def record_run(
 
 
 def parameter_names(function: Callable[..., Any], count: int) -> list[str]:
-    """Names for the first ``count`` arguments of a function."""
+    """Return names for the first ``count`` arguments of a function."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

@@ -90,7 +90,8 @@ class ModuleState:
             self.record(recorder, part.module, part.path)
 
     def finish(self) -> None:
-        """Let both modules hold what the run left: plain numbers, and the compiled one the same as the other."""
+        """Replace traced numbers in attributes of the original module by plain ones, and copy the attributes that the
+        run changed to the compiled module."""
         for part in self._parts.values():
             own = vars(part.module)
             for name, value in own.items():

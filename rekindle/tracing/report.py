@@ -62,7 +62,7 @@ class TraceReport:
     _seen: set[object] = field(default_factory=set, repr=False)
 
     def add(self, kind: Baked, what: str, value: object, place: SourceRange) -> bool:
-        """Record a fact; return False if the same was recorded for this location before."""
+        """Record a fact, unless the same fact is recorded for this location already. Return whether it is new."""
         key = (kind, what, place.place, str(value))
         if key in self._seen:
             return False

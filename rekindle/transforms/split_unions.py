@@ -170,7 +170,7 @@ class _Splitting:
         return self._cast(self.graph.insert_constant(zero), type)
 
     def require_tensors(self, text: str) -> None:
-        """Let the results be Tensors that may be numbers, also those in a tuple."""
+        """Insert checks that each result that may be a Tensor or a number is a Tensor, also in a tuple."""
         block = self.graph.block
         with self.graph.inserting_at_end(block):
             for at, output in enumerate(list(block.outputs)):

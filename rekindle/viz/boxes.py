@@ -328,7 +328,8 @@ _DIGITS: Final = re.compile(r"\d+")
 
 
 def _shape(box: Box) -> object:
-    """Equal for boxes around others that look alike but for numbers in their titles; None for single nodes."""
+    """Return a key that is equal for boxes with children that differ only in the numbers of their titles; None for
+    other boxes."""
     if not box.children or box.category not in ("call", "repeat"):
         return None
     return tuple((_DIGITS.sub("#", each.title), len(each.children)) for each in box.walk())

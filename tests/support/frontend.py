@@ -25,7 +25,7 @@ from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionVal
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
-from rekindle.ir.types import Type
+from rekindle.ir.types import DTYPE, Type
 from rekindle.passes import run_passes
 from rekindle.runtime.executor import execute
 from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
@@ -52,7 +52,7 @@ class Namespace(SugaredValue):
             return GLOBALS[{"_unwrap_optional": "unchecked_cast"}.get(name, name)]
         found = getattr(self.module, name, None)
         if isinstance(found, torch.dtype):
-            return SimpleValue(graph.insert_constant(DTYPE_NUMBERS[found], range=range))
+            return SimpleValue(graph.insert_constant(DTYPE_NUMBERS[found], DTYPE, range))
         if isinstance(found, float):
             return SimpleValue(graph.insert_constant(found, range=range))
         if found is None:

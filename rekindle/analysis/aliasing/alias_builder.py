@@ -211,7 +211,7 @@ class AliasTrackerBuilder:
                         self.tracker.store(result, key, element, part)
 
     def _store(self, node: Node, slot: AccessPath, source: AccessPath) -> None:
-        """Argument ``slot`` may hold ``source`` from now on."""
+        """Record that argument ``slot`` may hold ``source`` after the node."""
         home = self.element(node.inputs[slot[0]])
         if home is not None:
             self._put(home, node.inputs[slot[0]].type, slot[1], *self._at(node.inputs, source))

@@ -183,7 +183,7 @@ class AliasTracker:
     # ------------------------------------------------------------------------------------------------------------ cells
 
     def _share_cells(self, pairs: list[tuple[Element, Element]]) -> None:
-        """Let the elements of each pair, which may be one object, have the same parts."""
+        """Unify the parts of each pair of elements, which may be one object."""
         while pairs:
             a, b = pairs.pop()
             if a.cell is None or b.cell is None:
@@ -209,7 +209,8 @@ class AliasTracker:
                         pairs += self._edge(known, element) + self._edge(element, known)
 
     def _add_to_wildcard(self, element: Element, type: Type) -> list[tuple[Element, Element]]:
-        """Let reads from outside return ``element``. Return the pairs that have yet to share cells."""
+        """Add ``element`` to the elements that a read through a wildcard may return. Return the pairs that have yet to
+        share cells."""
         world = self.world(type)
         if world is not self._everything:
             return self._edge(world.read, element)
@@ -225,7 +226,7 @@ class AliasTracker:
         return [(source, target)] if self._add_edge(source, target) else []
 
     def _add_edge(self, source: Element, target: Element) -> bool:
-        """Returns whether the edge is new."""
+        """Add an edge; return whether it is new."""
         if source is target or target in source.points_to:
             return False
         if source in self._memory:

@@ -254,7 +254,7 @@ def _kind(compiled: object) -> str:
 
 
 def _is_class(obj: object) -> bool:
-    """Return whether it is a class that was compiled: NamedTuples and enums are types without more."""
+    """Return whether ``obj`` is a class whose methods are compiled. NamedTuples and enums have no compiled methods."""
     return isinstance(obj, type) and not issubclass(obj, enum.Enum) and not is_named_tuple(obj)
 
 

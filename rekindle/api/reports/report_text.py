@@ -115,7 +115,7 @@ def _differentiable(differentiable: Differentiable) -> Iterator[str]:
 
 
 def _by_reason(title: str, left_out: Sequence[Unfused | LoopFallbackReport]) -> Iterator[str]:
-    """Operators that are not in kernels or batched, by the reason."""
+    """Yield the lines on operators that are not in kernels or not batched, grouped by reason."""
     if left_out:
         yield title
     for why, found in _by(left_out, lambda each: each.reason).items():
@@ -124,7 +124,7 @@ def _by_reason(title: str, left_out: Sequence[Unfused | LoopFallbackReport]) -> 
 
 
 def _operators(operators: Sequence[OperatorReport]) -> Iterator[str]:
-    """Line by line of source, what its operators are."""
+    """Yield each source line, followed by a line with its operators."""
     for (file, line, source), found in _by(operators, lambda each: (each.file, each.line, each.source)).items():
         counted = Counter(each.kind for each in found)
         kinds = ", ".join(kind if count == 1 else f"{kind} × {count}" for kind, count in counted.items())

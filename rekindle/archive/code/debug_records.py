@@ -127,7 +127,7 @@ def _written_offset(source: Source, offset: int) -> int:
 
 
 def _byte_offsets(text: str, offsets: Sequence[int]) -> list[int]:
-    """Offsets in characters, which never fall, as offsets in bytes of the text in UTF-8."""
+    """Convert character offsets in ascending order to byte offsets in the UTF-8 text."""
     if text.isascii():
         return list(offsets)
     found = []

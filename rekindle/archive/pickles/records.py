@@ -114,7 +114,7 @@ class SparseRecord:
 
 @dataclass(slots=True, eq=False)
 class TensorNumber:
-    """A tensor by its place in the table of tensors, as archives up to 1.2 have it."""
+    """A tensor in an archive of PyTorch 1.2 or older: its index in the table of tensors."""
 
     number: int
 

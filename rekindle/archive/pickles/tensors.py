@@ -147,6 +147,9 @@ class TensorLoader:
                 return device_called(record.location)
             except Malformed as problem:
                 raise self._broken(record, str(problem)) from None
+        if not isinstance(wanted, str) and wanted is self._map_location:
+            kind = type(wanted).__name__
+            raise ValueError(f"map_location is a device, the name of one, a dict or a function, but is a {kind}")
         if not isinstance(wanted, str):
             raise TypeError(f"map_location leads to a {type(wanted).__name__}, which is neither a device nor a storage")
         return torch.device(wanted)

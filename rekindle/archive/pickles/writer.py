@@ -35,6 +35,7 @@ from rekindle.ir.types import (
     union_members,
 )
 from rekindle.ops.python.values import describe, script_class, type_of_value, value_matches
+from rekindle.ops.tensor.torchbind_objects import type_of_python_class
 
 StateOf: TypeAlias = Callable[[Any, ClassType], tuple[Any, Type] | None]
 """Function that returns the result of ``__getstate__`` of an object, and its type; None for an object whose attributes
@@ -214,7 +215,7 @@ class ValuePickler:
         if self._foreign_object(value):
             return
         found = script_class(value) or _class_in(type, value)
-        if found is None:
+        if found is None or type_of_python_class(value.__class__) is not None:
             raise self._refusal(
                 f"archives cannot hold {_with_article(describe(value))}",
                 "leave it out of the module, or recreate it from something that can be saved",

@@ -170,7 +170,8 @@ def _decode(raw: bytes) -> str:
 
 
 def _long_values(name: str, extra: bytes, short: tuple[int, ...]) -> tuple[int, ...]:
-    """Size, stored size, offset and disk, those that do not fit the header's fields taken from the extra field."""
+    """Return size, stored size, offset and disk. Those that exceed a field of the header are read from the extra
+    field."""
     at = 0
     values = list(short)
     while at + 4 <= len(extra):

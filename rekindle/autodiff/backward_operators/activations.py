@@ -71,5 +71,5 @@ def alpha_dropout(input: Tensor, p: float, train: bool, channels: bool) -> tuple
 
 
 def _channels(input: Tensor) -> Tensor:
-    """Room for a number for each channel of each sample."""
+    """Return an uninitialized tensor with one element for each channel of each sample."""
     return input.new_empty([*input.shape[:2], *([1] * (input.dim() - 2))])

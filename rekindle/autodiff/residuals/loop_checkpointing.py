@@ -238,8 +238,8 @@ class _LoopArithmetic:
             use.user.replace_input(use.offset, number)
 
     def ask(self, inner: Node, start: Value, most: Value, known: tuple[Value, Value, Value]) -> tuple[Value, Value]:
-        """Let ``inner`` end by its condition alone, after at most ``most`` iterations; return the number of iterations,
-        and the last condition."""
+        """Rewrite the loop ``inner``: it ends when its condition is false, or after ``most`` iterations. Return the
+        number of iterations and the last condition."""
         true, zero, one = known
         block = inner.blocks[0]
         inner.add_input(true)

@@ -190,7 +190,8 @@ def _constant(graph: Graph, item: object, type: Type) -> Value:
 
 
 def _multiply_matrices(graph: Graph) -> None:
-    """Gradients of the input of ``linear`` whose weight is a matrix, as products, which kernels compute."""
+    """Replace the gradient of the input of ``linear`` by a matrix product if the weight is a matrix: kernels compute
+    it."""
     for node in graph.find_nodes("autodiff::linear_input"):
         gradient, _, weight = node.inputs
         if isinstance(weight.type, TensorType) and weight.type.rank == 2:
@@ -199,7 +200,7 @@ def _multiply_matrices(graph: Graph) -> None:
 
 
 def _drop_sums(graph: Graph) -> None:
-    """Sums to a size that a gradient has already."""
+    """Remove reductions of a gradient to a size that it has already."""
     for node in graph.find_nodes("aten::_grad_sum_to_size"):
         gradient, size = node.inputs
         if size.type == NONE:

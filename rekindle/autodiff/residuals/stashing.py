@@ -32,8 +32,9 @@ from rekindle.ir.types import INT, TENSOR, ListType, OptionalType, TensorType
 
 
 def stash_residuals(backward: LinkedBackward, segments: Mapping[Node, CheckpointSegment] | None = None) -> None:
-    """Have ``backward`` read only values outside of all branches and loops of the forward graph, which is changed so
-    that it returns them. ``segments`` are the loops of which not all iterations need be saved."""
+    """Rewrite ``backward`` and its forward graph, so that ``backward`` reads only outputs of the top-level block of the
+    forward graph: values within branches and loops are stored and returned. ``segments`` are the loops of which not
+    all iterations need to be saved."""
     _ResidualStasher(backward, segments or {}).run()
 
 
@@ -163,8 +164,8 @@ class _ResidualStasher:
         return clone.insert_before(self.graph.return_node.next).output
 
     def _handed_on(self, segment: CheckpointSegment, lists: list[Value]) -> list[Value]:
-        """Have the loop of a segment keep ``lists`` only where the segment is kept; returns what they are then, empty
-        lists where they are not kept."""
+        """Replace the loop of a segment by a branch: it fills ``lists`` if the segment is saved, and leaves them empty
+        otherwise. Return the lists that the branch returns."""
         loop = segment.loop
         forward = loop.graph
         results = [*lists, *loop.outputs]

@@ -261,7 +261,8 @@ class BlockBackward:
     def _backward_of_call(
         self, node: Node, name: str, inputs: Sequence[Value], given: list[int], wanted: list[int]
     ) -> list[Value]:
-        """Gradients by one call of an operator, which is named."""
+        """Return the gradients of the inputs ``wanted``: insert a node that differentiates one call of the operator
+        ``name``."""
         graph = self.graph
         call = [self.constant(name), self.constant(given, ListType(INT)), self.constant(wanted, ListType(INT))]
         parts = ListType(OptionalType(TENSOR))
@@ -281,7 +282,8 @@ class BlockBackward:
     def _backward_of_subgraph(
         self, node: Node, gradients: Sequence[Value], inputs: Sequence[Value], given: list[int], wanted: list[int]
     ) -> list[Value]:
-        """Gradients by a node that holds a copy of ``node``."""
+        """Return the gradients of the inputs ``wanted``: insert a node that contains and differentiates a copy of
+        ``node``."""
         subgraph = Graph()
         own = iter([subgraph.add_input(type=value.type) for value in node.inputs])
         clone = subgraph.append_node(subgraph.create_clone(node, lambda value: next(own)))

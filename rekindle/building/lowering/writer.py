@@ -253,8 +253,8 @@ class ProgramWriter(RegionWriter):
         return label
 
     def call_on_errors(self, function: str, words: Sequence[str]) -> None:
-        """Have errors, from here to :meth:`end_of_call_on_errors` in the same block, call a function with words before
-        they leave. An error of the function takes their place."""
+        """Begin a region, up to :meth:`end_of_call_on_errors` in the same block. An error in it calls ``function`` with
+        ``words`` before it propagates. If ``function`` fails, its error propagates instead."""
         for each in (exceptions.caught_exception, exceptions.raise_exception, release):
             self.parts.runtime.add(each)
         arguments, label = self.words(words), self.fresh("on_error")

@@ -189,7 +189,7 @@ class DirectConvolution:
         return self.geometry.output_sizes(image, self.weight.shape)
 
     def _tiled_sizes(self, image: torch.Size) -> tuple[int, int, int]:
-        """Images, rows and columns of positions that a function computes."""
+        """Return the numbers of images, rows and columns of the output that a function computes."""
         images, _, height, width = self._output_sizes(image)
         return images, height, width
 

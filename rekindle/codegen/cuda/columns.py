@@ -1,8 +1,8 @@
-"""Nests that fold loops around the one that vectors go along: threads beside each other have columns, those above each
-other share the rows.
+"""Column reductions on GPUs: nests that reduce loops outside of the vectorized one. The *x* index of a thread selects
+columns, and the threads with the same *x* index divide the rows.
 
-Where a block has few rows to fold, it folds all of them. Else blocks fold a share of the rows each, leave the results
-in memory, and a second function folds those.
+If there are few rows, one block reduces all of them. Otherwise each block reduces a part of the rows and stores the
+results in memory, and a second function reduces these.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class _Driver:
         return ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value or 0
 
     def current(self, context: int) -> _Current:
-        """Have ``context`` be the current one of the thread within."""
+        """Return a context manager that makes ``context`` the current CUDA context of the thread."""
         return _Current(self, context)
 
     def link(self, ptx: str) -> bytes:

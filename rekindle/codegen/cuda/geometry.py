@@ -17,7 +17,7 @@ REGISTER_VECTORS: Final = (1, 4)
 MAX_ROW_THREADS: Final = 1024
 """Maximum number of threads that share a row."""
 COLUMNS, COLUMN_ROWS = 32, 16
-"""The threads of a block that reduces columns: side by side, and above each other."""
+"""The numbers of threads of a block that reduces columns, in *x* and *y*."""
 COLUMN_BYTES: Final = 4
 """Number of bytes that such a thread reads at a time, if a block has all rows of its columns."""
 

@@ -33,7 +33,7 @@ MANY_ROWS: Final = 64
 FEW_VECTORS: Final = 64
 """Maximum number of vectors of a row for which each thread has one."""
 NARROW_TILE: Final = 8
-"""Number of threads beside each other where a row is no multiple of a warp."""
+"""Number of adjacent threads in a block if the length of a row is not a multiple of a warp."""
 MIN_SHARED_ROWS: Final = 64
 """Minimum number of rows per block, if several share the rows."""
 
@@ -187,7 +187,7 @@ class NestLaunch:
         self.launcher.launch(function, blocks, COLUMNS, COLUMN_ROWS)
 
     def _split_columns(self, blocks: str, function: str) -> None:
-        """Let several blocks share the rows of the same columns if there are few blocks."""
+        """Divide the rows of the same columns between several thread blocks if there are few blocks."""
         f, nest, launcher = self.f, self.nest, self.launcher
         rows = self.sizes[nest.reduction_loops.start]
         tag = f.name()
@@ -221,7 +221,8 @@ class NestLaunch:
         f.label(f"launched.{tag}")
 
     def _leave_to_operators_if_long(self, most: int, blocks: str) -> None:
-        """Have the operators run instead where few ``blocks`` have rows of more than ``most`` elements."""
+        """Return to the caller, which runs the operators, if a row has more than ``most`` elements and there are few
+        ``blocks``."""
         is_long = self._value(f"icmp ugt i64 {self._product(self._folded())}, {most}")
         condition = self._value(f"and i1 {is_long}, {self._value(f'icmp ult i64 {blocks}, {MANY_ROWS}')}")
         f, tag = self.f, self.f.name()

@@ -105,7 +105,7 @@ class _ProductWriter:
         return found
 
     def _zeros(self, count: int) -> list[str]:
-        """Places for sums."""
+        """Emit ``count`` accumulators, initialized to zero; return their addresses."""
         places = [self.walks.variable(self._type) for _ in range(count)]
         for place in places:
             self.f.emit(f"store {self._type} zeroinitializer, ptr {place}")

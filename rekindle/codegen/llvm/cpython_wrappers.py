@@ -154,7 +154,7 @@ class _EntryWriter:
         self.label(f"take{count}")
 
     def take(self, index: int, type: str) -> None:
-        """Argument ``index``, to ``%a{index}``."""
+        """Emit code that reads argument ``index`` into ``%a{index}``."""
         call, failed = _UNPACK[type]
         raw = f"%n{index}"
         self.label(f"take{index}")

@@ -115,7 +115,7 @@ class NativeCode:
         return tuple(self.addresses)
 
     def optimized(self) -> str:
-        """LLVM's text after all its passes."""
+        """Return the LLVM IR after all passes of LLVM."""
         text = self.text
         with LOCK, _machine_for(self.target, text) as machine:
             return str(_optimized(text, machine))

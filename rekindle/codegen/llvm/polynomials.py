@@ -119,7 +119,7 @@ def log(w: VectorWriter, x: str) -> str:
 
 
 def _or_nan(w: VectorWriter, x: str, value: str) -> str:
-    """NaN where ``x`` is."""
+    """Return ``value``, or NaN where ``x`` is NaN."""
     return w.select(w.compare("uno", x, x), x, value)
 
 

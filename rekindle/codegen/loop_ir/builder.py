@@ -190,7 +190,7 @@ class Builder:
 
 
 def _rounded(value: float, scalar: ScalarType) -> float:
-    """Return ``value`` as a float of the type ``scalar`` has it."""
+    """Return ``value`` rounded to the floating-point type ``scalar``."""
     if scalar is not F32 or not math.isfinite(value):
         return value
     try:

@@ -199,7 +199,8 @@ def divide_floats(w: RegionWriter, a: str, b: str) -> str:
 
 
 def modulo_floats(w: RegionWriter, a: str, b: str) -> str:
-    """C's remainder, moved to the side of zero where the divisor is; a zero has the divisor's sign."""
+    """Emit Python's ``%``: the remainder of C, plus the divisor if their signs differ. A zero has the divisor's
+    sign."""
     w.leave_if(w.emit(f"fcmp oeq double {b}, 0.0"))
     rest = w.emit(f"frem double {a}, {b}")
     differs = _signs_differ(w, rest, b)
@@ -335,7 +336,7 @@ def itself(w: RegionWriter, a: str) -> str:
 
 @emits("aten::round.float")
 def round_float(w: RegionWriter, a: str) -> str:
-    """Halves to even; by way of an int in Python, which has no -0."""
+    """Emit rounding half to even. The result is never -0.0: Python rounds to an int, which has no -0."""
     size = absolute_float(w, a)
     w.leave_unless(w.emit(f"fcmp olt double {size}, {hexadecimal(float('inf'))}"))
     return w.emit(f"fadd double {w.emit(f'call double @llvm.roundeven.f64(double {a})')}, 0.0")

@@ -271,6 +271,39 @@ no:
   ret i1 false
 }}
 
+; The same of a list without an origin.
+define internal {{ i64, i1 }} @own_list_get(ptr %list, i64 %index) alwaysinline {{
+  %found = call {{ i64, i1 }} @list_index(ptr %list, i64 %index)
+  %place = extractvalue {{ i64, i1 }} %found, 0
+  %inside = extractvalue {{ i64, i1 }} %found, 1
+  br i1 %inside, label %look, label %no
+look:
+  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
+  %elements = load ptr, ptr %elements_at, !tbaa !5
+  %at = getelementptr i64, ptr %elements, i64 %place
+  %value = load i64, ptr %at, !tbaa !6
+  %r1 = insertvalue {{ i64, i1 }} poison, i64 %value, 0
+  %r2 = insertvalue {{ i64, i1 }} %r1, i1 true, 1
+  ret {{ i64, i1 }} %r2
+no:
+  ret {{ i64, i1 }} zeroinitializer
+}}
+
+define internal i1 @own_list_set(ptr %list, i64 %index, i64 %word) alwaysinline {{
+  %found = call {{ i64, i1 }} @list_index(ptr %list, i64 %index)
+  %place = extractvalue {{ i64, i1 }} %found, 0
+  %inside = extractvalue {{ i64, i1 }} %found, 1
+  br i1 %inside, label %write, label %no
+write:
+  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
+  %elements = load ptr, ptr %elements_at, !tbaa !5
+  %at = getelementptr i64, ptr %elements, i64 %place
+  store i64 %word, ptr %at, !tbaa !6
+  ret i1 true
+no:
+  ret i1 false
+}}
+
 ; Room for one more element.
 define internal i1 @list_grow(ptr %arena, ptr %list) noinline {{
 start:
@@ -319,6 +352,53 @@ put:
   ret i1 true
 no:
   ret i1 false
+}}
+
+; Room for %count more elements of a list without an origin.
+define internal i1 @list_reserve(ptr %arena, ptr %list, i64 %count) noinline {{
+start:
+  %length = load i64, ptr %list
+  %capacity_at = getelementptr %List, ptr %list, i64 0, i32 1
+  %capacity = load i64, ptr %capacity_at
+  %room = sub i64 %capacity, %length
+  %enough = icmp sle i64 %count, %room
+  br i1 %enough, label %yes, label %check
+check:
+  %too_many = icmp sgt i64 %count, {most_memory}
+  br i1 %too_many, label %no, label %enlarge
+enlarge:
+  %wanted = add i64 %length, %count
+  %twice = shl i64 %length, 1
+  %is_more = icmp sgt i64 %twice, %wanted
+  %new_capacity = select i1 %is_more, i64 %twice, i64 %wanted
+  %bytes = shl i64 %new_capacity, 3
+  %new = call ptr @allocate(ptr %arena, i64 %bytes)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %no, label %copy
+copy:
+  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
+  %elements = load ptr, ptr %elements_at
+  %old_bytes = shl i64 %length, 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %elements, i64 %old_bytes, i1 false)
+  store ptr %new, ptr %elements_at
+  store i64 %new_capacity, ptr %capacity_at
+  br label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+; Append to a list that has room.
+define internal void @list_push(ptr %list, i64 %word) alwaysinline {{
+  %length = load i64, ptr %list, !tbaa !5
+  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
+  %elements = load ptr, ptr %elements_at, !tbaa !5
+  %at = getelementptr i64, ptr %elements, i64 %length
+  store i64 %word, ptr %at, !tbaa !6
+  %longer = add i64 %length, 1
+  store i64 %longer, ptr %list, !tbaa !5
+  ret void
 }}
 
 ; Take the element at %index away.

@@ -7,10 +7,12 @@ from typing import Final
 
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.arithmetic import EMITTERS
+from rekindle.codegen.native.list_ownership import ListClasses
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.codegen.native.numbers import NUMBER_EMITTERS, dispatch, has_cases, has_cast
-from rekindle.codegen.native.writer import RegionWriter, known_kind
-from rekindle.ir.graph import Node
+from rekindle.codegen.native.writer import RegionWriter, is_counted, known_kind
+from rekindle.ir.control_flow import LoopView
+from rekindle.ir.graph import Graph, Node, Value
 
 ListEmitter = Callable[["NativeWriter", Node], None]
 
@@ -32,6 +34,40 @@ def emits(*names: str) -> Callable[[ListEmitter], ListEmitter]:
 
 class NativeWriter(RegionWriter):
     """Writes whole regions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lists = ListClasses(Graph())
+        self._has_room: set[Node] = set()
+        """The nodes that append to a list with reserved memory."""
+
+    def function(self, graph: Graph, name: str) -> str:
+        self._lists = ListClasses(graph)
+        return super().function(graph, name)
+
+    def is_own(self, list: Value) -> bool:
+        """Return whether the region makes ``list`` itself."""
+        return self._lists.is_own(list)
+
+    def has_room(self, node: Node) -> bool:
+        """Return whether memory for the element that ``node`` appends has been reserved."""
+        return node in self._has_room
+
+    def before_loop(self, loop: LoopView) -> None:
+        """Reserve memory for the elements that each iteration appends to a list, if their number is known."""
+        if not is_counted(loop):
+            return
+        appends = [node for node in loop.body.nodes if node.kind == "aten::append"]
+        everywhere = [node for node in loop.node.inner_nodes() if node.kind == "aten::append"]
+        for list in dict.fromkeys(node.inputs[0] for node in appends):
+            of_list = [node for node in everywhere if self._lists.may_be_same(node.inputs[0], list)]
+            if not self.is_own(list) or loop.node.contains(list.node) or not set(of_list) <= set(appends):
+                continue
+            count = self.name(loop.trip_count)
+            if len(of_list) > 1:
+                count = self.checked("smul", count, str(len(of_list)))
+            self.leave_unless(self.emit(f"call i1 @list_reserve(ptr %arena, ptr {self.name(list)}, i64 {count})"))
+            self._has_room.update(of_list)
 
     def operation(self, node: Node) -> None:
         if node.kind == "prim::ListConstruct":
@@ -111,7 +147,10 @@ def length(w: NativeWriter, node: Node) -> None:
 @emits("aten::__getitem__.t", "aten::select.t")
 def get(w: NativeWriter, node: Node) -> None:
     list, index = map(w.name, node.inputs)
-    word = w.taken(f"@list_get(ptr %arena, ptr {list}, i64 {index})")
+    if w.is_own(node.inputs[0]):
+        word = w.taken(f"@own_list_get(ptr {list}, i64 {index})")
+    else:
+        word = w.taken(f"@list_get(ptr %arena, ptr {list}, i64 {index})")
     w.names[node.output] = w.from_word(word, known_kind(node.output))
 
 
@@ -120,7 +159,10 @@ def put(w: NativeWriter, node: Node) -> None:
     list, index, value = map(w.name, node.inputs)
     *_, item = node.inputs
     word = w.as_word(value, known_kind(item))
-    w.leave_unless(w.emit(f"call i1 @list_set(ptr %arena, ptr {list}, i64 {index}, i64 {word})"))
+    if w.is_own(node.inputs[0]):
+        w.leave_unless(w.emit(f"call i1 @own_list_set(ptr {list}, i64 {index}, i64 {word})"))
+    else:
+        w.leave_unless(w.emit(f"call i1 @list_set(ptr %arena, ptr {list}, i64 {index}, i64 {word})"))
     _same(w, node, list)
 
 
@@ -128,7 +170,11 @@ def put(w: NativeWriter, node: Node) -> None:
 def append(w: NativeWriter, node: Node) -> None:
     list, value = map(w.name, node.inputs)
     _, item = node.inputs
-    w.append(list, w.as_word(value, known_kind(item)))
+    word = w.as_word(value, known_kind(item))
+    if w.has_room(node):
+        w.line(f"call void @list_push(ptr {list}, i64 {word})")
+    else:
+        w.append(list, word)
     _same(w, node, list)
 
 

@@ -38,7 +38,7 @@ def differ(w: NativeWriter, node: Node) -> None:
 
 
 def _code_point(w: NativeWriter, string: str) -> str:
-    """That of a single character; other strings leave the region."""
+    """Emit the code point of a string of one character; for other strings the region is left."""
     w.leave_unless(w.emit(f"call i1 @is_character(ptr {string})"))
     return w.emit(f"call i64 @code_point(ptr {string})")
 

@@ -78,7 +78,7 @@ def entry_text(region: str, inputs: Sequence[NativeType], outputs: Sequence[Nati
 
 
 def _take(index: int, kind: NativeType) -> list[str]:
-    """Argument ``index``, to ``%a{index}``."""
+    """Return code that reads argument ``index`` into ``%a{index}``."""
     lines = [
         f"take{index}:",
         f"  %p{index} = getelementptr ptr, ptr %arguments, i64 {index}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from rekindle.analysis.constants import constant_bool
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.errors import InternalError
@@ -177,6 +178,7 @@ class RegionWriter:
         head, inside, behind = self.fresh("loop"), self.fresh("body"), self.fresh("end")
         limit = self.name(loop.trip_count)
         kinds = [NativeType.BOOL, *kinds_of(loop.parameters)]
+        self.before_loop(loop)
         before, first = self.block, list(map(self.registers, (loop.condition, *loop.initial), kinds))
         self.line(f"br label %{head}")
         self.start_block(head)
@@ -204,6 +206,9 @@ class RegionWriter:
         self.start_block(behind)
         for output, registers in zip(node.outputs, carried, strict=True):
             self.bind(output, registers)
+
+    def before_loop(self, loop: LoopView) -> None:
+        """Emit what prepares a loop."""
 
     def _check_interrupts(self) -> None:
         rest, pause, on = self.fresh("rest"), self.fresh("pause"), self.fresh("on")
@@ -292,6 +297,11 @@ class RegionWriter:
                 return self.emit(f"trunc i64 {word} to i1")
             case _:
                 return self.emit(f"inttoptr i64 {word} to ptr")
+
+
+def is_counted(loop: LoopView) -> bool:
+    """Return whether the number of iterations of a loop is known when it begins."""
+    return not loop.is_endless and bool(constant_bool(loop.condition) and constant_bool(loop.next_condition))
 
 
 def raises(block: Block) -> bool:

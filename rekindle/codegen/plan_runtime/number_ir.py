@@ -32,7 +32,8 @@ good:
 
 
 def _int_division(name: str, result: str) -> str:
-    """Division that rounds down, and its remainder, which has the sign of the divisor."""
+    """Return the handler of Python's ``//`` or ``%``: the quotient is rounded down, the remainder has the divisor's
+    sign."""
     return handler(
         f"int_{name}",
         f"""

@@ -121,7 +121,7 @@ def _message_of(raised: ProgramRaises) -> str:
 
 
 def assert_true(machine: SymbolicInterpreter, condition: Any, message: str, *, is_assumed: bool = False) -> None:
-    """Have the exported program raise if ``condition`` does not hold; with ``is_assumed`` on every path."""
+    """Assert ``condition`` in the exported program; with ``is_assumed``, it is assumed to hold on every path."""
     machine.session.assertions += 1
     # PyTorch takes a checked condition on symbols for true everywhere, not only after the check.
     if isinstance(condition, SymBool) and (is_assumed or machine.session.is_unconditional):

@@ -48,7 +48,7 @@ class EntryCall:
 
     @property
     def records(self) -> list[GraphFunction]:
-        """Everything that runs."""
+        """All functions that a call runs: pre-hooks, the function, hooks."""
         return [*self.hooks.pre, self.record, *self.hooks.post]
 
     @property

@@ -168,7 +168,7 @@ class Operands:
             tensor.copy_(new if key in self.differentiable_writes else new.detach())
 
     def shared_memory(self) -> tuple[Tensor, Tensor] | None:
-        """Return a tensor that is written to and another one that goes in and shares its memory."""
+        """Return a tensor that is written to, and another operand that shares its memory; None if there are none."""
         for key, tensor in self.written.items():
             memory = tensor.untyped_storage()._cdata
             for other_key, other in self.leaves.items():

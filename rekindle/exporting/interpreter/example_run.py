@@ -106,7 +106,7 @@ class _ConcreteInterpreter(ExportInterpreter):
         self.enter_block(frame, node.blocks[0 if way else 1], node)
 
     def refuse(self, frame: Frame, node: Node) -> None:
-        """Everything may run."""
+        """Refuse nothing: in a run on the example, every node may run."""
 
     def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
         assert frame.path is not None

@@ -467,7 +467,7 @@ class _Functions:
         return unaliased([number_as_tensor(self.iteration), *tensors, *written], list(self.read.values()))
 
     def _no_rows(self, info: PhiInfo) -> Tensor:
-        """Room for the elements that the iterations append to a list."""
+        """Return a tensor of zeros with room for the elements that the iterations append to a list."""
         shape = [self.loop.capacity, *info.example.shape[1:]]
         made: Tensor = torch.ops.aten.full.default(shape, 0, dtype=info.example.dtype, device=info.example.device)
         return made

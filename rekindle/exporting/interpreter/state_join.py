@@ -133,7 +133,7 @@ class JoinedState:
     slots: list[PhiInfo] = field(default_factory=list)
 
     def signature(self) -> object:
-        """Equal for templates with the same slots in the same places."""
+        """Return a key that is equal for templates with the same slots in the same places."""
         return ([_text(v) for v in self.values], [(id(c), _text(m)) for c, m in self.heap])
 
     def leaves_of(self, world: AbstractState) -> list[Any]:

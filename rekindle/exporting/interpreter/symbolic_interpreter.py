@@ -260,7 +260,7 @@ class SymbolicInterpreter:
         return [[value for value in _needed(frame) if value in frame.activation.env] for frame in frames]
 
     def copied(self, frames: Sequence[Frame], copier: StateCopier) -> list[Frame]:
-        """Copies of ``frames`` with copies of all that they still need."""
+        """Return copies of ``frames``, with copies of the values that they still need."""
         activations: dict[int, Activation] = {}
         for frame in frames:
             for each in (frame.activation, frame.caller):

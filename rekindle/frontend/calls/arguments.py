@@ -18,8 +18,8 @@ from rekindle.syntax.views import Apply, Attribute, DictLiteral, Expr, ListLiter
 
 
 def emit_arguments(emitter: Emitter, inputs: Sequence[Expr], *, joins: bool = False) -> list[NamedValue]:
-    """Positional arguments; one list of all where ``joins`` and a list of ints of any length is expanded among
-    them, as operators take sizes."""
+    """Emit positional arguments. If ``joins``, and one of them expands a list of ints of unknown length, return a
+    single list of all of them, as for an operator that takes sizes."""
     joined = _joined_sizes(emitter, inputs) if joins else None
     if joined is not None:
         return [emitter.argument(joined, inputs[0].range)]

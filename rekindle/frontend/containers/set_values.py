@@ -189,7 +189,7 @@ def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRang
 
 
 def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
-    """Let the template of ``format`` show argument ``index`` unchanged, in place of ``!r``: it is the text already."""
+    """Remove ``!r`` for argument ``index`` from the template of ``format``: the argument is its ``repr`` already."""
     template = args[0].materialize(graph)
     text = template.node.attributes.get("value") if template.node.kind == "prim::Constant" else None
     if not isinstance(text, str) or "!r" not in text:

@@ -494,7 +494,8 @@ def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
 
 
 def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] | None:
-    """Return the types that a name for a tuple of classes refers to."""
+    """Return the type that ``name`` refers to, or the types in the tuple of classes that it refers to; None if it
+    refers to neither."""
     found = emitter.resolver.resolve_value(name, range, emitter.graph)
     if found is None or isinstance(found, SimpleValue):
         return None

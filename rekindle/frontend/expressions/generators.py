@@ -55,7 +55,8 @@ def loop_over_generator(loop: For, generator: GeneratorExpr) -> Stmt:
 
 
 def _loops(range: SourceRange, generators: Sequence[Comprehension], body: list[Stmt], left: Expr | None) -> Stmt:
-    """Loops over all generators, the first outermost. Where ``left`` is set within one, those around it end too."""
+    """Return nested loops over all generators, the first outermost. If the variable ``left`` is set in an inner loop,
+    the enclosing ones end too."""
     for position, generator in reversed(list(enumerate(generators))):
         for condition in reversed(generator.conditions):
             body = [If.create(condition.range, condition, body, [])]
@@ -92,8 +93,8 @@ def names_read_late(expr: GeneratorExpr) -> set[str]:
 
 
 def _with_own_names(expr: GeneratorExpr) -> tuple[Expr, list[Comprehension]]:
-    """Element and generators, with names for the targets that nothing else has. The first iterable is none of the
-    generator's own."""
+    """Return the element and the generators with unique names for the targets. The first iterable is not renamed: it is
+    evaluated outside the generator."""
     names = {name for generator in expr.generators for name in target_names(generator.target)}
     own = {name: f"${expr.range.start}.{name}" for name in names}
     made = []

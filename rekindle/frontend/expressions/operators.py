@@ -99,7 +99,8 @@ def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) ->
 def present_operands(
     emitter: Emitter, operator: str, lhs: Value, rhs: Value, range: SourceRange
 ) -> tuple[Value, Value]:
-    """Return the operands without None, where an operator wants them so. Objects of classes may take None."""
+    """Unwrap Optional operands of an operator that does not accept None. Operators of script classes may accept
+    None."""
     if operator in ("==", "!=") or not emitter.graph.follows_python:
         return lhs, rhs
     types = without_none(lhs.type), without_none(rhs.type)

@@ -290,7 +290,7 @@ def _slice(
 
 
 def _bounds(emitter: Emitter, slice: SliceExpr) -> list[object]:
-    """start, stop and step as operators take them."""
+    """Emit start, stop and step of a slice as operators take them."""
     bounds: list[object] = [
         None if part is None else emitter.emit_expression(part) for part in (slice.start, slice.stop)
     ]

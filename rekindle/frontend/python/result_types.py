@@ -23,7 +23,7 @@ _TUPLES: Final[dict[str, str]] = {
 """Operators whose lists are tuples in Python."""
 
 _CLASSES: Final[dict[str, IntType]] = {
-    **dict.fromkeys(("prim::dtype", "aten::promote_types", "aten::result_type"), DTYPE),
+    **dict.fromkeys(("prim::dtype", "aten::promote_types", "aten::result_type", "aten::get_autocast_dtype"), DTYPE),
     "prim::layout": LAYOUT,
 }
 """Operators whose ints are dtypes or layouts in Python."""

@@ -29,6 +29,7 @@ from rekindle.ir.types import (
     Type,
 )
 from rekindle.ops.archive.values import differs_in_archives
+from rekindle.ops.tensor.torchbind_objects import python_class_of
 
 if TYPE_CHECKING:
     from rekindle.frontend.python_printer.functions import FunctionPrinter
@@ -283,13 +284,17 @@ def _call_method(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
             node.range,
             hint="let a function that takes it as the interface call the method",
         )
+    python = python_class_of(receiver.type.name) if isinstance(receiver.type, ClassType) else None
+    if printer.importable and python is not None and node.get_string("name") in python.only_in_python:
+        name = node.get_string("name").removesuffix("_getter")
+        raise UnsupportedError(f"'{name}' cannot be saved: TorchScript has nothing to say it with", node.range)
     _check_not_recursive(node, printer)
     base, *arguments = printer.uses(node.inputs)
     _write_call(out.add("(", base, f").{node.get_string('name')}"), arguments)
 
 
 def _write_call(out: TaggedText, arguments: list[str | TaggedText]) -> None:
-    """Calls of functions and methods end in a comma."""
+    """Write the arguments of a call of a function or a method. Each is followed by a comma, the last one too."""
     out.add("(")
     for argument in arguments:
         out.add(argument, ", ")

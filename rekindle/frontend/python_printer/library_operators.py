@@ -18,6 +18,7 @@ LIBRARY_OPERATORS: Final[dict[str, tuple[str, str, str]]] = {
     "python::round": (f"float(torch.round({_ONE}", f"{_DOUBLE}, decimals=", "))"),
     "python::fsum": (f"float(torch.sum({_MANY}", "", ", [0.])])))"),
     "python::norm": (f"float(torch.linalg_vector_norm({_MANY}", "", ", [0.])])))"),
+    "python::accelerator": ('torch.device("cuda", ', "", ")"),
     "python::casefold": ("torch.lower(", "", ")"),
 }
 """The text before the first input, between the inputs, and after the last. Operators that are not listed are

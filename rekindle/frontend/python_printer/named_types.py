@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None:
-    """``class Net(Module):`` with its slots, constants and methods, or ``class Pair:``."""
+    """Print the definition of a module class (``class Net(Module):``) or of another class (``class Pair:``):
+    attributes, constants, methods and hooks."""
     methods = compiled_methods(owner)
     hook_names = _named_hooks(owner)
     printer.line(f"class {basename}{'(Module)' if owner.is_module else ''}:")

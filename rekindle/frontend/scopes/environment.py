@@ -270,7 +270,7 @@ class Environment:
             outer.set_partial(variable, after)
 
     def leave_comprehension(self, body: Block) -> None:
-        """After the loop of a comprehension, what assignment expressions in its body assign may have been assigned."""
+        """Mark the variables that assignment expressions in the body of a comprehension assign as possibly assigned."""
         if not self.graph.follows_python:
             return
         for variable, type in stored_types(body).items():
@@ -477,8 +477,8 @@ class Environment:
         return number if is_plain else self.cast(number, joined, range)
 
     def _widen_loops(self, variable: str, type: Type, join: Callable[[Type], Type | None]) -> None:
-        """Let the loops around an assignment of a value of ``type`` carry the variable as a type that holds it:
-        ``join`` returns the one for the type that a loop was entered with.
+        """Widen the type of a variable that the enclosing loops carry, for an assignment of a value of ``type``.
+        ``join`` maps the type that a loop was entered with to the wider type.
 
         Raises:
             RestartEmission: a loop was entered with a narrower type.
@@ -535,7 +535,7 @@ class Environment:
         return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
 
     def keep_origins(self, frames: Sequence[EnvironmentFrame]) -> None:
-        """Variables that blocks have begun, which end with ``frames``, have the origins here that they have there."""
+        """Merge the origins of the variables that blocks with these ``frames`` define into the current frame."""
         for name in {name for frame in frames for name in frame.origins}:
             if self.frame.find(name) is not None:
                 continue

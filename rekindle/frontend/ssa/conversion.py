@@ -76,7 +76,7 @@ class _Scope:
 
 
 def add_control_flow_loads_and_stores(graph: Graph, *, as_printed: bool = False, partial: Collection[str] = ()) -> None:
-    """Let every ``prim::If`` and ``prim::Loop`` take and return the variables that it changes.
+    """Add the variables that a ``prim::If`` or ``prim::Loop`` changes to its inputs and outputs.
 
     .. code-block:: text
 
@@ -190,7 +190,8 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
 
 
 def _begin_partial(loop: Node, body: Block, scope: _Scope) -> None:
-    """Let the variables that the body assigns, and that may not be assigned before the loop, be there before it."""
+    """Define, before the loop, the variables that its body assigns: as uninitialized values if they are not assigned
+    there."""
     if not scope.partial:
         return
     for name, type in sorted(stored_types(body).items()):

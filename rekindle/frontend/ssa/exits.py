@@ -190,7 +190,8 @@ class _ExitTransform:
         return self._join(guard, _Exit(_Status.WILL, self.true, exit.values), rest)
 
     def _pass_on_escaping(self, guard: Node) -> None:
-        """Let ``guard`` return values that are used outside of it: those of a ``with`` body are visible after it."""
+        """Add outputs to ``guard`` for the values that are used outside of it: values of a ``with`` body are visible
+        after it."""
         stayed = guard.blocks[1]
         for value in list(_visible_values(stayed)):
             outside = [use for use in value.uses if not stayed.contains(use.user)]
@@ -283,7 +284,7 @@ def _joined_status(then: _Status, otherwise: _Status) -> _Status:
 
 
 def _add_if_outputs(node: Node, then: Sequence[Value], otherwise: Sequence[Value]) -> list[Value]:
-    """Let an ``if`` return ``then`` from its first block, ``otherwise`` from its second."""
+    """Add outputs to an ``if``: ``then`` of its first block, ``otherwise`` of its second. Return the outputs."""
     outputs = []
     for then_value, else_value in zip(list(then), list(otherwise), strict=True):
         node.blocks[0].add_output(then_value)

@@ -44,7 +44,7 @@ def _name(node: Node) -> str:
 
 
 def library_of_keys(type: Type) -> str:
-    """Whose operators take a dict of the type: those of Python, for keys that TorchScript does not know."""
+    """Return the namespace of the operators on a dict of the type: ``python`` for key types that TorchScript lacks."""
     return "python" if isinstance(type, DictType) and is_python_key(type.key) else "aten"
 
 

@@ -119,7 +119,7 @@ def _merge_branches(
 
 
 def _merge_numbers(emitter: Emitter, name: str, types: Sequence[Type], joined: Type, range: SourceRange) -> None:
-    """Let ``name`` be a number of the type ``joined`` after the ``if``, whose branches assign different types."""
+    """Convert ``name`` to the number type ``joined`` after an ``if`` whose branches assign different number types."""
     environment = emitter.environment
     merged = union(types)
     environment.frame.types[name] = merged

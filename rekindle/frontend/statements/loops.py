@@ -574,7 +574,7 @@ _indices = range
 
 
 def _widen_list(result: Value, type: Type) -> None:
-    """Let a list that was made here, and what ``append`` returned of it, have a wider type."""
+    """Set a wider type for a list that was constructed here, and for the results of ``append`` on it."""
     result.set_type(type)
     for use in result.uses:
         if use.user.kind == "aten::append":

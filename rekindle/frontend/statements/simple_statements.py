@@ -304,7 +304,8 @@ def _emit_assert(emitter: Emitter, tree: Tree) -> None:
 
 
 def _emit_assertion_failure(emitter: Emitter, failure: _AssertionFailure, range: SourceRange) -> None:
-    """TorchScript marks an assertion by how its message begins; it names no class."""
+    """Emit the error of a failed assertion as TorchScript does: the message begins with ``AssertionError:``; the error
+    has no class."""
     message = emitter.graph.insert_constant("AssertionError: ", range=range)
     if failure.message is not None:
         said = emitter.emit_expression(failure.message)
@@ -319,8 +320,8 @@ def _emit_return_statement(emitter: Emitter, tree: Tree) -> None:
 
 
 def _forget_any(emitter: Emitter, type: Type, range: SourceRange) -> None:
-    """Have the function return what it is found to return, though it declares ``Any``: the IR knows a
-    ``torch.Size`` from a list, and a dtype from an int, by their types alone."""
+    """Infer the result type of the function, although it declares ``Any``: in the IR, only the type distinguishes a
+    ``torch.Size`` from a list, and a dtype from an int."""
     if emitter.returns.merged is not None:
         raise TypeMismatchError(
             f"the function is declared to return Any, and returns {type.annotation} here and something else before",
@@ -424,7 +425,8 @@ def _emit_expected(emitter: Emitter, statement: If, condition: CondValue) -> Non
 
 
 def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
-    """Statements that do not run as the module's attributes are. Where they cannot be compiled, they raise."""
+    """Emit statements that do not run with the current attributes of the module. If they cannot be compiled, they
+    raise."""
     saved, emitter.diagnostics = emitter.diagnostics, Diagnostics()
     was_unexpected, emitter.is_unexpected = emitter.is_unexpected, True
     before = emitter.graph.insert_point.prev

@@ -337,7 +337,7 @@ def _restore(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
 
 
 def _restore_partial(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
-    """Other variables may have been assigned, wherever the body was left."""
+    """Mark the variables that only the body assigns as possibly unassigned: an error may have left the body before."""
     environment = emitter.environment
     for name, type in attempt.assigned.items():
         partial = Partial(type, frozenset({attempt.tree}))

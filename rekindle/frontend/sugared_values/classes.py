@@ -131,7 +131,7 @@ class _Unfinished(SimpleValue):
     """An object that has not got its attributes yet."""
 
     def check_not_frozen(self, range: SourceRange, type: ClassType, name: str) -> None:
-        """Even one that cannot be changed later gets them now."""
+        """Accept the assignment: ``__init__`` of a frozen class assigns attributes too."""
 
 
 class ObjectInMaking(SugaredValue):

@@ -33,10 +33,10 @@ class KeptIterator(StaticValue):
         self.taken: SourceRange | None = None
 
     def use(self, range: SourceRange) -> None:
-        """Someone goes over it.
+        """Record that the code at ``range`` iterates over the generator.
 
         Raises:
-            UnsupportedError: another one may have done so.
+            UnsupportedError: other code may have iterated over it before.
         """
         if self.taken not in (None, range) or self._is_within_a_loop():
             raise UnsupportedError(
@@ -87,7 +87,7 @@ class KeptGenerator(KeptIterator):
         self.variables = {name: self.made_in.variable(name) for name in names_in(generator)}
 
     def take(self, range: SourceRange) -> GeneratorExpr:
-        """Return the generator, for the one who goes over it.
+        """Return the generator, for code that iterates over it.
 
         Raises:
             UnsupportedError: another one may have done so, or it reads other variables here.

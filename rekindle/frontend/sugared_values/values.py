@@ -45,9 +45,11 @@ from rekindle.ir.operators.registry import Operator
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.redefinition import rely_on, shows_elements, widen_attribute
+from rekindle.ir.text.type_parser import custom_class
 from rekindle.ir.types import (
     DEVICE,
     INT,
+    LIBRARY_CLASSES,
     STRING,
     TENSOR,
     AwaitType,
@@ -68,7 +70,12 @@ from rekindle.ir.types import (
     unshaped,
 )
 from rekindle.ops.registration.libraries import missing_library
-from rekindle.ops.tensor.torchbind_objects import is_installed, methods_of
+from rekindle.ops.tensor.torchbind_objects import (
+    is_installed,
+    methods_of,
+    python_class_of,
+    schemas_of_method,
+)
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -112,15 +119,16 @@ class SimpleValue(SugaredValue):
         raise missing_attribute(range, type, name)
 
     def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
-        """Return the value without None, if programs check that it is not None; the check raises ``error(message)``."""
+        """Unwrap an Optional value, if the program has None checks; the check raises ``error(message)``. None for
+        others."""
         checks = graph.none_checks
         if checks is None or not checks.can_check(self.value):
             return None
         return SimpleValue(checks.check(self.value, range, error, message))
 
     def _container(self, range: SourceRange, graph: Graph, message: str) -> SimpleValue | None:
-        """Return the value without None and numbers, if programs check that it is neither. The checks raise TypeError
-        with ``message``, in which braces are replaced by the class of the value."""
+        """Unwrap a value that may be None or a number instead of a container, if the program has None checks. The
+        checks raise TypeError with ``message``, in which braces are replaced by the class of the value."""
         checks = graph.none_checks
         found = None if checks is None else checks.container_in(self.value, range, message)
         return self._present(range, graph, message.format("NoneType")) if found is None else SimpleValue(found)
@@ -503,6 +511,9 @@ def library_attribute(range: SourceRange, graph: Graph, value: Value, type: Clas
     known = methods_of(type)
     if known is None and graph.follows_python:
         raise unknown_library_class(type, range)
+    python = python_class_of(type.name)
+    if python is not None and name in python.properties:
+        return LibraryProperty(value, type, python.properties[name])
     if known is None or name in known:
         return LibraryMethod(value, type, name)
     if f"{name}_getter" in known:
@@ -719,8 +730,30 @@ class LibraryMethod(SugaredValue):
         known: Mapping[str, FunctionSchema],
     ) -> SugaredValue:
         myself = NamedValue(self.object, range=range)
-        _, plan = match_schemas(self.name, [known[self.name]], range, args, kwargs, myself)
+        python = python_class_of(self.type.name)
+        if python is not None and self.name in python.defaults and not args and not kwargs:
+            args = [NamedValue(_default_of(python.defaults[self.name], range, graph), range=range)]
+        schemas = [known[self.name]] if graph.follows_python else schemas_of_method(self.type, self.name)
+        _, plan = match_schemas(self.name, schemas, range, args, kwargs, myself)
         return SimpleValue(insert_method_call(range, graph, self.name, plan.inputs(graph, range), plan.return_types))
+
+
+def _default_of(name: str, range: SourceRange, graph: Graph) -> Value:
+    """Return the argument that Python's method has if none is given: the result of an operator for the current device,
+    or a new object of a C++ class."""
+    if not name.startswith(LIBRARY_CLASSES):
+        return graph.insert(name, [graph.insert_constant(None, range=range)], range=range)
+    type = custom_class(name)
+    made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=range)).output
+    LibraryMethod(made, type, "__init__").call(CallSite(range, graph, targets=0))
+    return made
+
+
+class LibraryProperty(LibraryMethod):
+    """A method of a C++ object that Python has as an attribute. Called, it is TorchScript's."""
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.call(CallSite(range, graph)).as_value(range, graph)
 
 
 class InterfaceMethodValue(SugaredValue):

@@ -96,11 +96,11 @@ _COMPARISONS: Final[dict[type, str]] = {
 
 
 def guard_value(reader: FxImporter, tree: ast.expr, names: Mapping[str, Value]) -> ImportedValue:
-    """Return the value of a condition, or of a part of one: ``L['x'].size()[0] % 2 == 0``. ``names`` has the values of
-    arguments by their names in conditions.
+    """Import a guard, such as ``L['x'].size()[0] % 2 == 0``, or a subexpression of one: insert nodes that compute it,
+    and return their result; a constant stays a Python value. ``names`` maps the names of arguments in guards to values.
 
     Raises:
-        Unreadable: it holds what is not known.
+        Unreadable: the guard contains an expression that cannot be imported.
     """
     found = names.get(ast.unparse(tree))
     if found is not None:

@@ -48,7 +48,7 @@ of libraries, are imported by their schemas."""
 
 
 def reads(*functions: object) -> Callable[[Handler], Handler]:
-    """Have the decorated function read calls of ``functions``."""
+    """Register the decorated function as the importer of calls of ``functions``."""
 
     def register(handler: Handler) -> Handler:
         CALLS.update(dict.fromkeys(functions, handler))

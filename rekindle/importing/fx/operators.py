@@ -248,7 +248,7 @@ def _constrain(
 
 
 def check(reader: FxImporter, condition: ImportedValue, message: str, error: str = "RuntimeError") -> None:
-    """Have the program raise ``error`` where ``condition`` does not hold."""
+    """Insert a check: the program raises ``error`` if ``condition`` does not hold."""
     graph = reader.graph
     if condition is True or (condition == 1 and not isinstance(condition, Value)):
         return

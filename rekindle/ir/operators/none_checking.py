@@ -19,7 +19,7 @@ from rekindle.ir.types import (
 
 
 class _PresentArgument(NamedValue):
-    """An argument that may be None, with its type without None: a check is inserted when it becomes a value."""
+    """An Optional argument that is matched as if it were not None: a check is inserted when its value is requested."""
 
     __slots__ = ("call", "formal", "made")
 
@@ -92,7 +92,7 @@ class NoneCheckingCall:
     everywhere: bool = False
 
     def present(self, formal: Argument, actual: NamedValue) -> NamedValue | None:
-        """Return ``actual`` without None; None where it cannot be taken so."""
+        """Return ``actual`` as an unwrapped argument; None if a check does not apply to it."""
         value = actual.value
         if value is not None and _may_lack_items(value, formal.type):
             return _PresentItems(actual, self.schema.arguments.index(formal))

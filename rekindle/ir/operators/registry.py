@@ -159,7 +159,7 @@ Provider = Callable[[str], Iterable[Operator]]
 
 
 def _reads_as(actual: Type, formal: Type) -> bool:
-    """Return whether who only reads a list may take one without None for one with: ``Tensor[]`` for ``Tensor?[]``."""
+    """Return whether a list may be passed where it is only read: ``Tensor[]`` where ``Tensor?[]`` is declared."""
     return (
         isinstance(actual, ListType)
         and isinstance(formal, ListType)

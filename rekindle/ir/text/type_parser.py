@@ -290,7 +290,7 @@ class TypeReader:
         return {"Future": FutureType, "Await": AwaitType, "RRef": RRefType}[name](types[0]), None, alias
 
     def _list_of(self, closing: str) -> list[Annotated]:
-        """Types with commas between them, up to the bracket that closes them."""
+        """Parse types that are separated by commas, up to the closing bracket."""
         lexer = self.lexer
         parts: list[Annotated] = []
         while lexer.cur.kind != closing:

@@ -93,7 +93,8 @@ class TensorType(Type):
         return replace(self, sizes=sizes, strides=None)
 
     def accepts(self, other: Type) -> bool:
-        """Refined types are subtypes of less refined ones."""
+        """Return whether ``other`` is a subtype: a Tensor type that is equal where this one is refined, and may be more
+        refined."""
         if not isinstance(other, TensorType):
             return False
         return (

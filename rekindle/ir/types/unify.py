@@ -167,7 +167,7 @@ def number_beside_tensor(type: Type) -> Type | None:
 
 
 def present(type: Type) -> Type:
-    """Return the type of a value without None, or without numbers in place of Tensors."""
+    """Return ``type`` with None removed; Tensor for a Union of a Tensor and numbers."""
     return without_none(type) if number_beside_tensor(type) is None else TENSOR
 
 
@@ -246,7 +246,7 @@ def as_python_has(declared: Type, given: Type) -> Type:
 
 
 def unify_all(types: Iterable[Type], *, default_to_union: bool = False, hint: Type | None = None) -> Type | None:
-    """:func:`unify` over several types; None where they share none, or where there are none."""
+    """Unify several types with :func:`unify`. Return None if they have no common type, or if there are no types."""
     result: Type | None = None
     for type in types:
         result = type if result is None else unify(result, type, default_to_union=default_to_union, hint=hint)

@@ -58,7 +58,7 @@ for _name in _MATHEMATICS:
 
 
 def _lgamma(a: float) -> float:
-    """C's, which rounds otherwise than Python's too."""
+    """Return the ``lgamma`` of C, which, too, is rounded differently from Python's."""
     return float(torch.lgamma(torch.tensor(a, dtype=torch.float64)).item())
 
 

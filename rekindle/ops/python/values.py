@@ -54,7 +54,7 @@ from rekindle.ir.types import (
     VarType,
     kept_type,
 )
-from rekindle.ops.tensor.torchbind_objects import class_of_library_object
+from rekindle.ops.tensor.torchbind_objects import class_of_library_object, type_of_python_class
 
 # ------------------------------------------------------------------------------------------------------------- objects
 
@@ -74,7 +74,7 @@ def script_class(value: object) -> ClassType | None:
     that a library defines in C++. Return None for others."""
     if isinstance(value, torch.ScriptObject):
         return class_of_library_object(value)
-    found = getattr(value, "script_type", None) or kept_type(type(value))
+    found = getattr(value, "script_type", None) or kept_type(type(value)) or type_of_python_class(type(value))
     return found if isinstance(found, ClassType) else None
 
 

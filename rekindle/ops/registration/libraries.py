@@ -12,6 +12,7 @@ from rekindle.ir.attributes import KEYWORDS
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.types import LIBRARY_CLASSES
+from rekindle.ops.tensor.torchbind_objects import python_class_of
 
 _PACKAGES: Final[dict[str, str]] = {
     **dict.fromkeys(("torchvision", "image", "video_reader"), "torchvision"),
@@ -77,8 +78,13 @@ def missing_operation(node: Node) -> Callable[..., Any]:
     return run
 
 
-def object_method(name: str) -> Callable[..., Any]:
-    """Calls the method ``name`` of its first argument, an object of a class that is written in C++."""
+def object_method(owner: str, name: str) -> Callable[..., Any]:
+    """Return a function that calls the method ``name`` of its first argument, an object of the C++ class ``owner``."""
+    python = python_class_of(owner)
+    if python is not None and name in python.methods:
+        found = python.methods[name][1]
+        assert found is not None, "constructors make objects"
+        return found
 
     def run(target: Any, *arguments: Any) -> Any:
         return getattr(target, name)(*arguments)
@@ -87,12 +93,15 @@ def object_method(name: str) -> Callable[..., Any]:
 
 
 def library_constructor(name: str) -> Callable[..., Any]:
-    """Makes an object of the class ``name`` (``__torch__.torch.classes.space.Name``), which is written in C++.
+    """Return a function that constructs an object of the C++ class ``name`` (``__torch__.torch.classes.space.Name``).
 
     Raises:
         MissingLibraryError: no library has brought the class by the time of the call.
     """
     namespace, _, basename = name.removeprefix(LIBRARY_CLASSES).partition(".")
+    python = python_class_of(name)
+    if python is not None and python.make is not None:
+        return python.make
 
     def run(*arguments: Any) -> Any:
         try:

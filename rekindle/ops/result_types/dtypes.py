@@ -269,7 +269,7 @@ def list_agreement(name: str) -> DtypeRule:
 
 
 def summed(rule: DtypeRule) -> DtypeRule:
-    """int64 for integers and bools, otherwise the dtype of ``rule``."""
+    """Return a rule: int64 if the dtype of ``rule`` is an integer or bool, otherwise the dtype of ``rule``."""
 
     def accumulated(call: Call) -> torch.dtype | None:
         found = rule(call)

@@ -29,7 +29,8 @@ _POLYNOMIAL = tensor(floating(promotion("x", "n")), broadcasting("x", "n"), flow
 
 
 def _division(call: Call) -> torch.dtype | None:
-    """True division has a floating result; with a rounding mode integers stay integers."""
+    """Return the dtype of a division: a floating dtype for true division of integers, an integer with a rounding
+    mode."""
     found = promotion(*_SELF_OTHER)(call)
     if found is None or not dtypes.is_integral(found):
         return found

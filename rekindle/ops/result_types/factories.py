@@ -37,7 +37,7 @@ def _of_number(name: str) -> DtypeRule:
 
 
 def _of_range(call: Call) -> torch.dtype | None:
-    """int64 if all numbers are ints, otherwise the default dtype."""
+    """Return the dtype of ``arange``: int64 if all numbers are ints, otherwise the default dtype."""
     kinds = [number_kind(call.fact(name)) for name in ("start", "end", "step") if call.has(name)]
     if any(kind == "float" for kind in kinds):
         return call.default_dtype

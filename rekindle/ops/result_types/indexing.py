@@ -38,8 +38,9 @@ _INT64: Final = always(torch.int64)
 
 
 def _indexed(call: Call) -> Sizes | None:
-    """Return the sizes of the result of advanced indexing: adjacent indices keep the position of their dimensions,
-    others move them to the front. A mask replaces several dimensions by one of unknown size."""
+    """Return the sizes of the result of advanced indexing. If the indices are adjacent, the dimensions that they select
+    stay in place; otherwise these dimensions move to the front. A mask replaces its dimensions by one of unknown
+    size."""
     known, items = call.first.sizes, call.items("indices")
     if known is None or items is None:
         return None
@@ -112,7 +113,7 @@ def _one_hot_places(call: Call) -> Sizes:
 def _joined(
     dim: Callable[[Call, int, bool], int | None], grown: Callable[[Sizes], Sizes] = lambda given: given
 ) -> SizesRule:
-    """Sizes of a concatenation: equal but for one dimension, where they add up."""
+    """Return the rule of a concatenation: the sizes of one dimension are added, the others are equal."""
 
     def rule(call: Call) -> Sizes | None:
         tensors = call.list_of_tensors("tensors")
@@ -315,7 +316,7 @@ def _dtype_of_all(call: Call) -> torch.dtype | None:
 
 
 def _histograms(call: Call) -> Sequence[Fact]:
-    """Counts, one dimension for each that has bins, and the edges."""
+    """Return the types of the counts, with one dimension for each dimension that has bins, and of the edges."""
     bins = call.items("bins")
     counts = tensor(first, lambda call: unknown_of(None if bins is None else len(bins)), flow=SOME)
     return [counts.type(call), Every(tensor(first, sizes.of_rank(1), flow=SOME).type(call))]

@@ -103,7 +103,7 @@ def _tensordot(call: Call) -> Sizes | None:
 
 
 def _einsum(call: Call) -> Sizes | None:
-    """Sizes by the letters of the equation; none for those with an ellipsis."""
+    """Return the sizes of an ``einsum`` from the letters of its equation; None for an equation with an ellipsis."""
     equation, tensors = call.value("equation"), call.list_of_tensors("tensors")
     if not isinstance(equation, str) or tensors is None or "." in equation:
         return None

@@ -41,7 +41,7 @@ def _of_dims(values: Sizes | None, dims: int, otherwise: int) -> Sizes:
 
 
 def _convolved(dims: int) -> SizesRule:
-    """Sizes of a convolution along ``dims`` dimensions. Without a batch there is one dimension less."""
+    """Return the rule of a convolution over ``dims`` dimensions. Without a batch, the result has one dimension less."""
 
     def rule(call: Call) -> Sizes | None:
         given, weight = call.first.sizes, call.tensor("weight").sizes
@@ -92,7 +92,7 @@ def _any_convolution(call: Call) -> Sizes | None:
 
 
 def _pooled_to(dims: int) -> SizesRule:
-    """Adaptive pooling: the last sizes are given; where one is None, it stays."""
+    """Return the rule of adaptive pooling: the last ``dims`` sizes are ``output_size``."""
 
     def rule(call: Call) -> Sizes | None:
         given, items = call.first.sizes, call.items("output_size")
@@ -106,7 +106,7 @@ def _pooled_to(dims: int) -> SizesRule:
 
 
 def _pooled(dims: int) -> SizesRule:
-    """Sizes after pooling: exact without ceil_mode."""
+    """Return the rule of pooling over ``dims`` dimensions. With ``ceil_mode``, these sizes are unknown."""
 
     def rule(call: Call) -> Sizes | None:
         given = call.first.sizes
@@ -126,7 +126,7 @@ def _pooled(dims: int) -> SizesRule:
 
 
 def _pooling_of_planes(dims: int) -> Rules:
-    """Operators that there are for two and three dimensions only."""
+    """Return the rules of operators that exist for two and three dimensions only."""
     spatial = tensor(first, keep_leading(dims))
     return {
         f"_adaptive_avg_pool{dims}d": tensor(first, _pooled_to(dims)),
@@ -151,7 +151,7 @@ def _pooling(dims: int) -> Rules:
 
 
 def _statistic_dtype(call: Call) -> torch.dtype | None:
-    """Saved statistics are float32 for half-precision inputs with wider weights: known only where all agree."""
+    """Return the dtype of saved statistics. It is unknown for half precision: with float32 weights it is float32."""
     found = first(call)
     return found if found in (torch.float32, torch.float64) else None
 

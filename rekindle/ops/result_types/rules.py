@@ -136,7 +136,7 @@ def tensor(
 
 
 def several(*results: Result) -> Rule:
-    """Several results, each by its own rule."""
+    """Return a rule for several results, each with its own rule."""
     return lambda call: [result.type(call) for result in results]
 
 

@@ -27,7 +27,7 @@ def first(call: Call) -> Sizes | None:
 
 
 def scalar(call: Call) -> Sizes | None:
-    """No dimensions."""
+    """Return the sizes of a tensor without dimensions."""
     return ()
 
 

@@ -81,7 +81,8 @@ def _expanded(call: Call) -> Sizes | None:
 
 
 def _squeezed(call: Call) -> Sizes | None:
-    """Dimensions of size 1 are dropped, all or those that ``dim`` names: every size that counts must be known."""
+    """Return the sizes without dimensions of size 1: all of these, or those of ``dim``. The sizes that decide must be
+    known."""
     known = call.first.sizes
     if known is None:
         return None
@@ -241,7 +242,7 @@ def _split_lengths(count: int, size: int) -> Sequence[int | None]:
 
 
 def _split() -> Rule:
-    """Parts of a tensor along a dimension: a list, or the outputs of ``prim::ConstantChunk``."""
+    """Return the rule of operators that split a tensor: a list of parts, or the outputs of ``prim::ConstantChunk``."""
 
     def rule(call: Call) -> Sequence[Fact]:
         whole = _view(sizes.first).type(call)

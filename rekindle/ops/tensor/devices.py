@@ -13,6 +13,8 @@ from rekindle.ops.registration.declare import declare, implements
 declare(torch.device, "aten::device(str a) -> Device", "aten::device.with_index(str type, int index) -> Device")
 declare(attrgetter("type"), "prim::type(Device self) -> str")
 declare(attrgetter("index"), "prim::index(Device self) -> int?")
+# The accelerator is the one that the machine has.
+declare(torch.device, "python::accelerator(int index) -> Device", nondeterministic=True)
 
 # ---------------------------------------------------------------------------------------------------------- generators
 

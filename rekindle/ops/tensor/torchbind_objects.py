@@ -6,8 +6,8 @@ The schemas of their methods are read from an object. Those of PyTorch's own cla
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import torch
@@ -46,19 +46,80 @@ _KNOWN: Final[dict[str, dict[str, str]]] = {
 """The methods of PyTorch's own classes. The types exclude the receiver, which is the first argument."""
 
 
+@dataclass(slots=True, frozen=True)
+class PythonClass:
+    """A C++ class of TorchScript that Python has under another name: ``torch.cuda.Stream`` is ``cuda.Stream``. Programs
+    use the Python objects, which eager code shares.
+
+    ``classes`` are the Python classes, ``make`` is the constructor, None if only operators make objects. ``methods``
+    has for each method the types of its arguments and results, and the implementation, which takes the object first;
+    ``older`` has the types in earlier releases. Archives cannot hold calls of the methods ``only_in_python``.
+    ``properties`` are attributes in Python that are methods in TorchScript. ``defaults`` are the only arguments of
+    methods that Python may omit: the kind of an operator, or the name of a class. ``adopt`` returns the Python object
+    for one of the C++ class.
+    """
+
+    classes: tuple[type, ...]
+    make: Callable[..., Any] | None
+    methods: Mapping[str, tuple[str, Callable[..., Any] | None]]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    only_in_python: frozenset[str] = frozenset()
+    older: Mapping[str, str] = field(default_factory=dict)
+    adopt: Callable[[Any], object] | None = None
+
+
+_PYTHON_CLASSES: Final[dict[str, PythonClass]] = {}
+"""By the qualified name of the C++ class."""
+
+_TYPES_BY_CLASS: Final[dict[type, ClassType]] = {}
+"""The classes of TorchScript by those of Python."""
+
+
+def add_python_class(name: str, python: PythonClass) -> None:
+    """Have objects of Python classes be those of the C++ class ``name``."""
+    _PYTHON_CLASSES[name] = python
+    _TYPES_BY_CLASS.update(dict.fromkeys(python.classes, custom_class(name)))
+
+
+def python_class_of(name: str) -> PythonClass | None:
+    """Return the Python class that programs use for the C++ class ``name``; None for most."""
+    return _PYTHON_CLASSES.get(name)
+
+
+def type_of_python_class(cls: type) -> ClassType | None:
+    """Return the C++ class that ``cls``, or a base of it, is in programs; None for most classes."""
+    return next((_TYPES_BY_CLASS[base] for base in cls.__mro__ if base in _TYPES_BY_CLASS), None)
+
+
 def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:
     """Return the schemas of the methods of a class, by name.
 
     None if no object of the class was seen, and no source of :func:`add_torchbind_schemas` has it.
     """
-    if type.library_methods is None and _SOURCES:
+    python = _PYTHON_CLASSES.get(type.name)
+    if type.library_methods is None and python is None and _SOURCES:
         _read_sources()
     known = _KNOWN.get(type.name.removeprefix(LIBRARY_CLASSES))
+    if python is not None:
+        known = {name: text for name, (text, _) in python.methods.items()}
     if type.library_methods is None and known is not None:
-        type.library_methods = {
-            name: parse_schema(f"{name}({type.name} self{text[1:]}") for name, text in known.items()
-        }
+        type.library_methods = {name: _method_schema(type, name, text) for name, text in known.items()}
     return type.library_methods
+
+
+def schemas_of_method(type: ClassType, name: str) -> list[FunctionSchema]:
+    """Return the schemas of a method of which :func:`methods_of` knows: that of this release, then of earlier ones."""
+    python = _PYTHON_CLASSES.get(type.name)
+    found = [(methods_of(type) or {})[name]]
+    if python is not None and name in python.older:
+        found.append(_method_schema(type, name, python.older[name]))
+    return found
+
+
+def _method_schema(type: ClassType, name: str, text: str) -> FunctionSchema:
+    """Parse the types of a method, which exclude the receiver."""
+    return parse_schema(f"{name}({type.name} self{'' if text[1] == ')' else ', '}{text[1:]}")
 
 
 _SOURCES: Final[list[Callable[[], Iterable[object]]]] = []
@@ -115,7 +176,7 @@ def class_of_library_object(value: torch.ScriptObject) -> ClassType:
     """Return the class of an object, and record its methods."""
     held: Any = value
     type = custom_class(held._type().qualified_name())
-    if type.library_methods is None:
+    if type.library_methods is None and type.name not in _PYTHON_CLASSES:
         type.library_methods = {}
         for name in held._method_names():
             try:
@@ -134,6 +195,8 @@ def _schema(text: str) -> FunctionSchema:
 
 def is_installed(name: str) -> bool:
     """Return whether the class of this qualified name is registered in this process."""
+    if name in _PYTHON_CLASSES:
+        return True
     namespace, _, basename = name.removeprefix(LIBRARY_CLASSES).partition(".")
     try:
         torch._C._get_custom_class_python_wrapper(namespace, basename)

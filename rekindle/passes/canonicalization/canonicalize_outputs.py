@@ -95,7 +95,7 @@ def _order(values: Sequence[Value], positions: dict[Node, int]) -> list[int]:
 
 
 def _permute(node: Node, order: list[int]) -> None:
-    """Let output ``i`` be the one that was output ``order[i]``."""
+    """Permute the outputs: the new output ``i`` is the old output ``order[i]``."""
     if node.kind == "prim::Loop":
         body = node.blocks[0]
         carried = [node.inputs[index + 2] for index in order]

@@ -59,7 +59,7 @@ class Foldable:
         return all(bool(torch.isfinite(tensor).all()) for tensor in found)
 
     def replace(self, weight: torch.Tensor, bias: torch.Tensor, note: str) -> None:
-        """Let the node compute with these instead; ``note`` is added to the names of the constants."""
+        """Replace the weight and bias of the node by constants; ``note`` is added to their names."""
         weight = weight.to(self.weight.dtype)
         if self.weight.dim() == 4 and self.weight.is_contiguous(memory_format=torch.channels_last):
             weight = weight.contiguous(memory_format=torch.channels_last)

@@ -140,7 +140,8 @@ class _Parallelization:
 
     @staticmethod
     def _place(part: _Part, join: Node) -> Node | None:
-        """Return the last node in the block that ``part`` needs something of; None for the start of the block."""
+        """Return the last node of the block that computes an input of ``part``, after which ``part`` can run. Return
+        None if the block computes none of its inputs: ``part`` can run at the start of the block."""
         inner = set(part)
         makers = {value.node for node in part for value in node.inputs} - inner
         outer = [maker for maker in makers if maker.in_block and maker.owning_block is join.owning_block]

@@ -77,7 +77,7 @@ class ConstantPooling:
 
 
 def _put_at_start(graph: Graph, nodes: list[Node]) -> bool:
-    """Let the graph begin with ``nodes``; returns whether it did not before."""
+    """Move ``nodes`` to the start of the graph; return whether any was elsewhere."""
     moved = False
     place = graph.return_node
     for node in nodes:

@@ -93,7 +93,7 @@ def _comes_from_outside(value: Value) -> bool:
 
 
 def put_in_place(node: Node, value: Value) -> None:
-    """Let the users of the only output of ``node`` use ``value``, and take the node away. The overloads that they call
+    """Replace all uses of the only output of ``node`` by ``value``, and destroy the node. The overloads of the users
     stay the same."""
     users = [(use.user, use.user.operator) for use in node.output.uses]
     node.output.replace_all_uses_with(value)

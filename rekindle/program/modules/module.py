@@ -173,7 +173,8 @@ class ScriptModule(torch.nn.Module, Savable):
         return self._rekindle_type.attributes.get(name) if self._is_compiled else None
 
     def _register_hooks(self) -> None:
-        """Have Python's calls of the module run the hooks that its type was read with."""
+        """Register the compiled hooks of the module's type as hooks of ``nn.Module``, so that calls from Python run
+        them."""
         for record in self._rekindle_type.pre_hooks:
             super().register_forward_pre_hook(_CompiledHook(record))
         for record in self._rekindle_type.hooks:
@@ -202,8 +203,8 @@ class ScriptModule(torch.nn.Module, Savable):
         return self
 
     def _take_hooks(self, other: ScriptModule) -> None:
-        """Have Python's calls of the module run the hooks that those of ``other`` run; what its type was read with is
-        the module's own."""
+        """Copy the Python hooks of ``other`` to the module. If ``other`` has compiled hooks, register those of the
+        module's own type instead of copying them."""
         for ours, theirs in (
             (self._forward_pre_hooks, other._forward_pre_hooks),
             (self._forward_hooks, other._forward_hooks),

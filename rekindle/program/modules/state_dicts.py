@@ -88,8 +88,8 @@ class _HookOfModule:
 
 
 def take_hooks(compiled: torch.nn.Module, module: torch.nn.Module) -> None:
-    """Have ``compiled`` run the hooks of ``module`` for ``state_dict()`` and ``load_state_dict()``, and record the
-    version of its class in the metadata."""
+    """Register the ``state_dict()`` and ``load_state_dict()`` hooks of ``module`` on ``compiled``, and copy the version
+    of its class, which the metadata of a state dict contains."""
     if module._version != compiled._version:
         vars(compiled)["_version"] = module._version
     for table in _HOOKS:

@@ -180,7 +180,7 @@ class Binder:
         return f"{text}\nHint: pass a {name} that holds the declared types"
 
     def _arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Arguments in the order of the schema, defaults where none is given."""
+        """Return the arguments in the order of the schema, with defaults for those that are not passed."""
         arguments = self.schema.arguments
         positional = [argument for argument in arguments if not argument.kwarg_only]
         if len(args) > len(positional):

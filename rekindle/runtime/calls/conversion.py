@@ -48,7 +48,7 @@ from rekindle.ir.types import (
     union_members,
 )
 from rekindle.ops.python.values import ScriptObject, fields_of, named_tuple_class, new_named_tuple, new_object
-from rekindle.ops.tensor.torchbind_objects import class_of_library_object
+from rekindle.ops.tensor.torchbind_objects import class_of_library_object, python_class_of, type_of_python_class
 from rekindle.runtime.calls.number_conversion import (
     DROP_IN_RULES,
     PYTHON_RULES,
@@ -101,7 +101,7 @@ def class_of(value: object) -> Type | None:
     elif isinstance(value, torch.ScriptObject):
         found = class_of_library_object(value)
     else:
-        found = getattr(value, "_rekindle_type", None) or kept_type(type(value))
+        found = getattr(value, "_rekindle_type", None) or kept_type(type(value)) or type_of_python_class(type(value))
     return found if isinstance(found, Type) else None
 
 
@@ -360,8 +360,12 @@ def _class(type: ClassType, numbers: NumberRules) -> Converter:
     if numbers is DROP_IN_RULES:
         numbers = PYTHON_RULES  # what is converted there is converted for good: the object stays the user's
     slots: dict[ClassType, list[tuple[str, Any, Converter]]] = {}
+    python = python_class_of(type.name)
+    adopt = None if python is None else python.adopt
 
     def convert(value: Any) -> Any:
+        if adopt is not None and isinstance(value, torch.ScriptObject) and class_of(value) is type:
+            return adopt(value)
         if type.is_module or type.python_class is None or _type(value) is not type.python_class:
             if class_of(value) is type:
                 return value

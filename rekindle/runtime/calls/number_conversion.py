@@ -94,7 +94,7 @@ def _as_plain(value: int | float | complex) -> int | float | complex:
 
 
 def _or_of_tensor(value: Any) -> bool | int | float | complex | None:
-    """Like :func:`plain_number`, and the number in a Tensor of one element that does not require grad."""
+    """Return the same as :func:`plain_number`; for a Tensor of one element that does not require grad, its number."""
     if isinstance(value, torch.Tensor):
         return value.item() if value.numel() == 1 and not value.requires_grad else None
     return plain_number(value)

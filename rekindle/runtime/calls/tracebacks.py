@@ -127,7 +127,8 @@ def _bytes(source: Source, line: int, offset: int) -> int:
 
 
 def _show_to_linecache(place: SourceRange) -> None:
-    """Let Python find the line of ``place`` if it is not in a file: in an archive, a string, a notebook."""
+    """Add the source of ``place`` to ``linecache`` if it is not in a file, so that tracebacks show its line: the source
+    of an archive, a string or a notebook."""
     place = place.original
     source = place.source
     filename = source.filename or "<unknown>"

@@ -196,7 +196,7 @@ class CapturedFunction:
 
 
 def _compile_eagerly(code: Code) -> None:
-    """Have the kernels of ``code`` compiled in its next call."""
+    """Mark the kernels of ``code`` for compilation in its next call."""
     for group in groups_in(code):
         group.compile_eagerly()
 

@@ -29,7 +29,7 @@ from rekindle.runtime.plans.hot_loops import HotLoops
 
 
 class Code:
-    """The instructions of a graph, shared by everyone who runs it.
+    """The instructions of a graph, shared by all its executions.
 
     ``template`` is what the registers hold at the start: the constants, whose registers are ``constants``. The
     arguments go to the first ``argument_count`` of them. ``values`` has, for each register, the values of the graph

@@ -94,7 +94,7 @@ class Future(Generic[T]):
         self._finish(value, None)
 
     def set_exception(self, error: BaseException) -> None:
-        """Finish with an error, which everyone who waits gets.
+        """Finish with an error, which every waiting thread and task receives.
 
         Raises:
             RekindleError: the future is finished already.
@@ -302,8 +302,8 @@ def task_pool() -> TaskPool:
 
 
 def set_task_pool(pool: TaskPool | None) -> TaskPool | None:
-    """Have forked tasks run on ``pool`` from now on, or for None on a new one of the default size. Returns the one
-    before, if there was one."""
+    """Set the pool that forked tasks run on; None selects a new pool of the default size. Return the previous pool, or
+    None if there was none."""
     with _current.lock:
         before, _current.pool = _current.pool, pool
     return before

@@ -37,7 +37,7 @@ class Opcode(enum.Enum):
     CALL_METHOD = "CallMethod"
     """Run a method of the first input on the inputs."""
     FORK = "Fork"
-    """Have another thread run a function on the inputs; write the future of its result."""
+    """Start a function on another thread with the inputs; write the future of its result."""
     WAIT = "Wait"
     """Write the value of the future that is the input. Until there is one, the execution is suspended."""
     DEFER = "Awaitable"

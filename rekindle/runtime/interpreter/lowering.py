@@ -151,7 +151,7 @@ class _Lowering:
         return len(self.result.instructions)
 
     def drop(self, values: Sequence[Value], node: Node) -> None:
-        """Clear what dies without a last use to do it."""
+        """Clear the registers of the ``values`` that die here without an instruction that uses them last."""
         held = [
             value
             for value in values
@@ -265,7 +265,7 @@ class _Lowering:
                 if constructor_call(receiver.node) is node:
                     self.construct(node, owner)
                     return
-                self.operation(node, object_method(name))
+                self.operation(node, object_method(owner.name, name))
                 return
             method = owner.methods.get(name)
             if method is None:
@@ -426,8 +426,8 @@ class _Lowering:
     # ------------------------------------------------------------------------------------------- sharing of registers
 
     def plan(self, block: Block, index: int, register: int) -> None:
-        """Have output ``index`` of ``block`` computed into ``register``, if it is computed there and the register
-        is free by then."""
+        """Assign ``register`` to output ``index`` of ``block``, if the output is computed in this block and the
+        register is free at that point."""
         value = block.outputs[index]
         node = value.node
         if node.owning_block is not block or node.kind in ("prim::Param", "prim::Constant") or value in self.planned:

@@ -138,5 +138,5 @@ def launch(execution: Resumable) -> Future[Any]:
 
 
 def launch_call(function: Callable[[], Any]) -> Future[Any]:
-    """Have the pool call a Python function, as :func:`launch` does."""
+    """Start a call of a Python function in the pool, as :func:`launch` does; return its future."""
     return launch(_Call(function))

@@ -94,7 +94,7 @@ def _optional_tensor(context: CallContext, register: int) -> Passed:
 
 
 def _tensor_array(context: CallContext, register: int) -> int:
-    """Return the offset of an array, two words, of the Tensors of a list."""
+    """Return the offset of a ``c10::ArrayRef`` of the Tensors of a list: two words, a pointer and a length."""
     found = context.layout.registers[register]
     if found.kind is Kind.TENSORS:
         return found.offset

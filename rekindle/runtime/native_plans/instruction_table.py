@@ -128,8 +128,8 @@ class FinishedTable:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """Where a plan calls an operation: the words at ``places``, and those at ``sites`` that launch its kernels. Called
-    with another function, it has that called."""
+    """Where a plan calls an operation: the words at ``places``, and those at ``sites`` that launch its kernels. A call
+    of the object with another function patches these words."""
 
     words: Any
     places: Sequence[int]
@@ -137,7 +137,7 @@ class CallSite:
     kept: list[object]
 
     def __call__(self, function: Callable[..., Any]) -> None:
-        """Have ``function`` called from now on."""
+        """Patch the plan to call ``function``."""
         self.kept.append(function)  # what was called before stays alive: another thread may be in it
         for place in self.places:
             self.words[place] = id(function)

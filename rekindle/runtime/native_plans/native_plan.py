@@ -74,7 +74,8 @@ class NativePlan:
         return "\n".join(shown)
 
     def _link_operations(self, table: FinishedTable) -> None:
-        """Have operations that become faster later be called in their new form."""
+        """Register the call sites of operations that are replaced by faster ones later, so that the plan calls
+        these."""
         for value in list(self._kept):
             if isinstance(value, PatchableOperation):
                 places, sites = table.references.get(id(value), []), table.sites.get(id(value), [])

@@ -70,8 +70,8 @@ class ProfiledVersion:
 
 @dataclass(slots=True)
 class Counters:
-    """Statistics of a strategy: profiled calls, compiled versions, the guards in them, and the number of failed guards
-    of arguments (``entry_failures``) and of later guards (``bailouts``)."""
+    """Statistics of a strategy: the numbers of profiled calls, of compiled versions, and of guards in these versions;
+    how often a guard of an argument failed (``entry_failures``), and a guard in the body (``bailouts``)."""
 
     profiled_calls: int = 0
     versions: int = 0
@@ -195,7 +195,7 @@ class ProfilingStrategy:
             return self._current
 
     def _profiled_code(self) -> Code | None:
-        """Return the code that profiles calls, if there may be one more version."""
+        """Return the code that profiles calls; None if the maximum number of versions is reached."""
         if self._knows_sizes and self._watching is None:
             self._recording = self._recording or ProfilingRecord(self.graph)
             self._watching = Code(self._recording.graph, self.record.name)

@@ -89,7 +89,7 @@ _ORIGINAL: Final = "__original_fn"
 
 
 def mark_as_compiled_if_tracing(wrapper: object, function: object) -> None:
-    """Have compilers, ``torch.jit`` too, take ``wrapper`` for ``function``."""
+    """Mark ``wrapper``, so that compilers, ``torch.jit`` included, compile ``function`` instead of it."""
     setattr(wrapper, _IF_TRACING, True)
     setattr(wrapper, _ORIGINAL, function)
 

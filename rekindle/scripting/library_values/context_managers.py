@@ -22,12 +22,13 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
-from rekindle.ir.types import ANY, BOOL, NONE, ClassType, Type
+from rekindle.ir.types import BOOL, ClassType, Type
 from rekindle.program.modules.module import ObjectBinding
 from rekindle.program.names import qualified_name
 from rekindle.program.sources.source_importer import SourceImporter
 from rekindle.scripting.class_values import CLASS_VALUE_HOOKS
 from rekindle.scripting.compilation import compile_function
+from rekindle.scripting.library_values.context_functions import declared_method
 
 _COMPILED: Final[dict[type, dict[str, Type]]] = {
     torch.no_grad: {"prev": BOOL},
@@ -173,7 +174,7 @@ def class_type_of(cls: type) -> ClassType:
             if cls in _COMPILED and name in vars(cls):
                 found.methods[name] = _compiled(found, cls, name)
             elif name != "__init__":
-                found.methods[name] = _declared(found, name)
+                found.methods[name] = declared_method(found, name)
     return found
 
 
@@ -182,17 +183,6 @@ def _compiled(type: ClassType, cls: type, name: str) -> GraphFunction:
         compile_function(record, vars(cls)[name], self_binding=ObjectBinding(type))
 
     return GraphFunction(f"{type.name}.{name}", function_creator=define)
-
-
-def _declared(type: ClassType, name: str) -> GraphFunction:
-    """Return a method that is Python's; the program enters and leaves, and calls nothing else."""
-    record = GraphFunction(f"{type.name}.{name}")
-    arguments = [Argument("self", type)]
-    if name == "__exit__":
-        arguments += [Argument(part, ANY) for part in ("type", "value", "traceback")]
-    result = Argument("", NONE if name == "__exit__" else ANY)
-    record.declare(FunctionSchema(name, "", tuple(arguments), (result,)))
-    return record
 
 
 def _value_of_class(cls: type, range: SourceRange) -> SugaredValue | None:

@@ -33,6 +33,8 @@ from rekindle.ir.types import INT, ListType
 from rekindle.program import asynchrony, torch_jit
 from rekindle.scripting.callables import modifiers
 from rekindle.scripting.callables.library_calls import LIBRARY_CALLS
+from rekindle.scripting.library_values.context_functions import CONTEXT_FUNCTIONS
+from rekindle.scripting.library_values.cuda import CUDA_FUNCTIONS
 from rekindle.scripting.library_values.math_functions import math_functions
 
 
@@ -103,7 +105,7 @@ _OPERATOR: Final = {**{name: name for name in _SAME}, "countOf": "count_of", "in
 
 
 def _library() -> dict[str, Any]:
-    """Functions of Python's library that the emitter knows, by the names of their forms."""
+    """Return the functions of Python's library that the emitter compiles specially, by the name of the special form."""
     names = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "nlargest", "nsmallest", "merge")
     found = {name: getattr(heapq, name) for name in names}
     found |= {name: getattr(bisect, name) for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")}
@@ -145,7 +147,6 @@ def _special() -> dict[int, SugaredValue]:
         id(modifiers.isinstance_): ISINSTANCE,
         id(asynchrony.fork): FORK,
         id(torch.get_default_dtype): DefaultDtype(),
-        id(torch.Generator): BuiltinFunction("aten::Generator"),
         id(torch.Size): SpecialForm("Size"),
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(asynchrony.awaitable): AWAITABLE,
@@ -155,6 +156,8 @@ def _special() -> dict[int, SugaredValue]:
     table |= {id(each): InertContext("_IgnoreContextManager") for each in torch_jit.IGNORE_CONTEXT}
     table |= {id(each): value for name, value in _OF_TORCH_JIT.items() for each in torch_jit.functions(name)}
     table.update(LIBRARY_CALLS)
+    table.update(CUDA_FUNCTIONS)
+    table.update(CONTEXT_FUNCTIONS)
     table.update(_written())
     for function, answer in _constant_functions():
         table[id(function)] = ConstantFunction(function.__name__, answer)

@@ -15,6 +15,7 @@ from rekindle.errors import SchemaError
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.tensor_attributes import PYTHON_METHODS
 from rekindle.frontend.sugared_values.values import BuiltinFunction
+from rekindle.scripting.library_values.cuda import CudaMethod, RecordStream, ToMethod
 from rekindle.scripting.python_values import function_value
 from rekindle.scripting.resolver import PythonResolver
 
@@ -117,5 +118,6 @@ _REFLECTED = {
 PYTHON_METHODS.update({name: partial(_function, function) for name, function in _REFLECTED.items()})
 PYTHON_METHODS.update({name: partial(_function, getattr(torch, name)) for name in _NAMES})
 PYTHON_METHODS["norm"] = _norm
+PYTHON_METHODS |= {"cuda": CudaMethod, "to": ToMethod, "record_stream": RecordStream}
 PYTHON_METHODS["type"] = partial(_function, _type)
 PYTHON_METHODS["to_sparse_coo"] = partial(BuiltinFunction, "aten::to_sparse")

@@ -77,7 +77,7 @@ class ModuleFacts:
         return self.container in (Container.DICT, Container.PARAMETER_DICT)
 
     def key(self) -> object:
-        """Equal for modules that can share a type."""
+        """Return a key that is equal for modules that can share a type."""
         return (
             class_key(self.python_class),
             self.container,

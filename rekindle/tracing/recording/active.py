@@ -28,7 +28,7 @@ def active_recorder() -> Recorder | None:
 
 @contextmanager
 def recording(recorder: Recorder | None) -> Iterator[None]:
-    """While the body runs, ``recorder`` is this thread's; with None, nothing is traced."""
+    """Set the recorder of this thread within the ``with`` block; None stops recording."""
     saved, _active.recorder = _active.recorder, recorder
     before = interceptors.get(threading.get_ident())
     _intercept(None if recorder is None else recorder.call_compiled)
@@ -40,7 +40,7 @@ def recording(recorder: Recorder | None) -> Iterator[None]:
 
 
 def _intercept(runner: Runner | None) -> None:
-    """Have ``runner`` see this thread's calls of compiled functions."""
+    """Set the runner that intercepts the calls of compiled functions on this thread; None removes it."""
     if runner is None:
         interceptors.pop(threading.get_ident(), None)
     else:

@@ -59,7 +59,8 @@ class GradMode:
                 return
 
     def sync(self, graph: Graph) -> None:
-        """Have the graph in the regions that the code is in, before something is recorded."""
+        """Enter and leave regions of the graph until they are those that the traced code is in: before a node is
+        recorded."""
         wanted = self._wanted_now()
         shared = self._outer
         for (region, _), other in zip(self._entered[shared:], wanted[shared:], strict=False):

@@ -49,7 +49,8 @@ last is not a name of the module, but shadows Python's."""
 
 
 def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
-    """Whose attributes are replaced: the owner, the name, and what makes the new one of the old one."""
+    """Yield the attributes that are replaced while a trace is recorded: owner, name, and the function that wraps the
+    original."""
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith("torch"):
             for name in _ASKS:

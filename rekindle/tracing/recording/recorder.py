@@ -466,7 +466,7 @@ class Recorder:
 
     @contextmanager
     def within_call(self) -> Iterator[None]:
-        """While the body runs, operators that it calls are not recorded."""
+        """Do not record the operators that are called within the ``with`` block."""
         self.within_calls += 1
         try:
             yield

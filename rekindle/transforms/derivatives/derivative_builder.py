@@ -77,7 +77,7 @@ class DerivativeBuilder:
         check_differentiable(self.value, f"the result of '{self.program.basename}'", self.range)
 
     def return_results(self) -> None:
-        """Have the graph return the leaves of the value, and the rest."""
+        """Add the leaves of the value, and the auxiliary value if there is one, to the outputs of the graph."""
         for value in (*leaves(self.value), *(() if self.aux is None else (self.aux,))):
             self.graph.add_output(value)
 

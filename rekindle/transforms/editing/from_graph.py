@@ -137,7 +137,7 @@ def _checked_name(name: str) -> str:
 
 
 def _one_result(graph: Graph) -> Graph:
-    """Have ``graph`` return one value: a tuple of its outputs, or None."""
+    """Replace the outputs of ``graph`` by one: a tuple of several outputs, None for none. Return ``graph``."""
     outputs = list(graph.outputs)
     if len(outputs) == 1:
         return graph
@@ -152,7 +152,7 @@ def _one_result(graph: Graph) -> Graph:
 
 
 def _read_from_module(graph: Graph, type: ClassType, inputs: Mapping[str, Value]) -> None:
-    """Have ``graph`` take a module first and read ``inputs`` from it."""
+    """Add a module as the first input of ``graph``, and replace ``inputs`` by reads of its attributes."""
     own = graph.block.insert_input(0, "self", type)
     first = next(iter(graph.nodes), graph.return_node)
     with graph.inserting_before(first):

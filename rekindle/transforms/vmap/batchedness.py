@@ -121,7 +121,7 @@ class BatchednessAnalysis:
         self._block(view.body)
 
     def _pull(self, value: Value, sources: Collection[Value]) -> None:
-        """Containers are the same object in all these places."""
+        """Mark ``sources`` as batched if ``value`` is a container: it may be the same object as each of them."""
         if value.type != TENSOR and may_contain_tensor(value.type):
             for source in sources:
                 self._add(source)

@@ -532,8 +532,9 @@ class Batcher:
             batch.values[output] = new.add_output(self._type_of(output))
 
     def _loop_for_each(self, node: Node, batch: Batch) -> None:
-        """Lower a loop: in each iteration compute the examples that continue, and scatter their results, until none
-        continues."""
+        """Lower a loop whose trip count or condition differs between examples. Each iteration gathers the examples
+        whose loop has not ended, computes its body for them, and scatters the results. The loop ends when no example is
+        left."""
         self._check_no_writes(node, batch)
         view = LoopView(node)
         block = view.body

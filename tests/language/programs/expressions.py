@@ -396,6 +396,18 @@ def tensor_dtype_device(x: Tensor) -> Tuple[bool, bool, str, Tensor]:
     return x.dtype == torch.float32, x.device.type == "cpu", str(x.device), x.to(torch.int64)
 
 
+@program("tensor.cuda", (torch.ones(2),), (torch.zeros(1),), torch="refuses")
+def tensor_cuda(x: Tensor) -> Tuple[Tensor, bool, bool]:
+    device = torch.device("cuda:0") if torch.cuda.is_available() else torch.device("cpu")
+    if torch.cuda.device_count() > 0:
+        s = torch.cuda.Stream(device)
+        s.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(s):
+            x = x + 1
+        torch.cuda.current_stream(device).wait_stream(s)
+    return x, x.is_cuda, torch.is_autocast_enabled("cuda")
+
+
 @program(
     "tensor.index", (torch.arange(12.0).reshape(3, 4), torch.tensor([0, 2])), (torch.ones(3, 2), torch.tensor([1]))
 )

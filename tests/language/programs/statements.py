@@ -388,6 +388,14 @@ def with_autocast_of_one_device(x: Tensor) -> Tuple[Tensor, Tensor]:
     return y, z
 
 
+@program("with.flags", (torch.ones(1, 2, 3, 4),), (torch.zeros(1, 1, 2, 2),), torch="refuses")
+def with_flags(q: Tensor) -> Tuple[Tensor, Tensor]:
+    with torch.backends.cudnn.flags(enabled=False):
+        x = q + 1
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q), x
+
+
 @program("with.record_function", (torch.ones(2),), (torch.zeros(1),))
 def with_record_function(x: Tensor) -> Tensor:
     with torch.autograd.profiler.record_function("a part"):

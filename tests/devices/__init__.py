@@ -1,0 +1,1 @@
+"""Devices that kernels are not made for."""
