@@ -47,8 +47,8 @@ _KNOWN_SOONER: Final = (
     "take it from a shape or an argument instead of the elements of a tensor, or give its range with an assert before"
 )
 _OTHERWISE: Final = (
-    "PyTorch's tracer refuses this operator: compute it in another way, or give it an operator of your own with a"
-    " 'register_fake', from torch.library"
+    "PyTorch's tracer refuses this operator: see whether the program runs with the example, then compute it in another"
+    " way, or give it an operator of your own with a 'register_fake', from torch.library"
 )
 
 
