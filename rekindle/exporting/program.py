@@ -448,8 +448,8 @@ def _unknown_arguments(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[s
 
 _OF_SIZES: Final = (
     "give each of these sizes a range in which all conditions above hold, with Dim(name, min=…, max=…), or with"
-    " --range NAME=LOW..HIGH on the command line; or leave it out of dynamic_shapes, which makes it fixed. The conditions"
-    " depend on the example: sizes as in practice may have fewer"
+    " --range NAME=LOW..HIGH on the command line; or leave it out of dynamic_shapes, which makes it fixed. The"
+    " conditions depend on the example: sizes as in practice may have fewer"
 )
 _OF_ARGUMENTS: Final = (
     "see whether dynamic_shapes names what the program takes as fixed, and whether torch.export.export takes such"
