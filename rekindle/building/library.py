@@ -37,6 +37,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import DEVICE, ClassType, Type
 from rekindle.program.function import Function, Method as BoundMethod
 from rekindle.program.modules.module import ScriptModule
+from rekindle.runtime.calls.arguments import binder_of
 
 Program = ScriptModule | Function
 Examples = Sequence[Sequence[Any]] | Mapping[str, Sequence[Sequence[Any]]]
@@ -115,6 +116,7 @@ def build(
 
     Raises:
         NotBuildable: the program uses something that libraries do not have. The error has the source location.
+        ArgumentError: an example has an argument of the wrong type.
         RekindleError: ``cpu`` is unknown, or this machine cannot run code for it.
 
     Example:
@@ -223,7 +225,9 @@ def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[
     own = _own(program)
     for example in examples:
         if not isinstance(example, tuple | list):
-            raise RekindleError(f"an example is a tuple of arguments, not a {type(example).__name__}")
+            raise RekindleError(
+                f"an example is a tuple of arguments, not a {type(example).__name__}; examples are a list: [(x,)]"
+            )
         given = [*own, *example]
         for argument in record.schema.arguments[len(given) :]:
             if not argument.has_default:
@@ -231,6 +235,7 @@ def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[
             given.append(argument.default)
         if len(given) > len(record.schema.arguments):
             raise RekindleError(f"an example of '{record.basename}' has {len(given)} arguments, which are too many")
+        binder_of(record).bind(given, {})
         found.append(given)
     return found
 

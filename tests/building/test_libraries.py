@@ -539,14 +539,21 @@ def test_what_cannot_be_built(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+WRONG_TYPE = """\
+forward() argument 'repeats' (position 2) takes List[int], but got a Tensor of shape (2, 4) and dtype torch.float32
+Signature: forward(self, x: Tensor, repeats: List[int], shift: Optional[int] = None) -> \
+Tuple[Tensor, Tensor, int, str]"""
+
+
 def test_wrong_calls_of_build(net, tmp_path):
     x = torch.ones(2, 4)
     cases = [
         ({"name": "no name"}, "the name of a library must be an identifier of C and C++, and 'no name' is not one"),
         ({"examples": {"missing": [()]}}, "the module has no compiled method 'missing'"),
-        ({"examples": [x]}, "an example is a tuple of arguments, not a Tensor"),
+        ({"examples": [x]}, "an example is a tuple of arguments, not a Tensor; examples are a list: [(x,)]"),
         ({"examples": [(x,)]}, "an example of 'forward' lacks the argument 'repeats'"),
         ({"examples": [(x, [1], None, 4)]}, "an example of 'forward' has 5 arguments, which are too many"),
+        ({"examples": [(x, x)]}, WRONG_TYPE),
         ({"dynamic": {"y": [0]}}, "no method has a parameter 'y' whose sizes could be dynamic"),
         ({"dynamic": {"x": [2]}}, "'x' has 2 dimensions, and 2 is none of them"),
         ({"dynamic": {"repeats": [0]}}, "'repeats' has dynamic sizes, and in an example it is not a tensor"),
