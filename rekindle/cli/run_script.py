@@ -67,6 +67,7 @@ def _below_runpy(traceback: TracebackType | None) -> TracebackType | None:
 def _report(usage: Usage) -> None:
     kinds = {kind for kind, _ in usage.programs}
     counts = ", ".join(f"{kind} {usage.count(kind)}" for kind in sorted(kinds))
-    print(f"rekindle: {usage.count()} programs compiled here{': ' if counts else ''}{counts}", file=sys.stderr)
+    programs = "1 program" if usage.count() == 1 else f"{usage.count()} programs"
+    print(f"rekindle: {programs} compiled here{': ' if counts else ''}{counts}", file=sys.stderr)
     for (kind, name), times in sorted(usage.programs.items()):
         print(f"  {kind} {name}{f' ({times} times)' if times > 1 else ''}", file=sys.stderr)

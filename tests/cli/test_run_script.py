@@ -70,6 +70,12 @@ def test_a_module_by_its_name_and_the_report(folder: Path) -> None:
     )
 
 
+def test_the_report_of_one_program(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("import torch\n\n\n@torch.jit.script\ndef one(x: torch.Tensor):\n    return x\n")
+    done = rekindle("run-script", "--report", "one.py", cwd=tmp_path)
+    assert done.stderr == "rekindle: 1 program compiled here: function 1\n  function one\n"
+
+
 WHOLE = """
 import torch
 from torch.jit import ScriptModule, load, save, script

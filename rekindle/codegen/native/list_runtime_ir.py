@@ -115,7 +115,7 @@ end:
   ret void
 }}
 
-define internal ptr @list_new(ptr %arena, i64 %capacity, i64 %kind) {{
+define internal dereferenceable_or_null(72) ptr @list_new(ptr %arena, i64 %capacity, i64 %kind) {{
   %bytes = shl i64 %capacity, 3
   %all = add i64 %bytes, 72
   %list = call ptr @allocate(ptr %arena, i64 %all)
@@ -271,15 +271,15 @@ no:
   ret i1 false
 }}
 
-; The same of a list without an origin.
+; The same of a list without an origin. The header is read first, so that loops on the list read it once.
 define internal {{ i64, i1 }} @own_list_get(ptr %list, i64 %index) alwaysinline {{
+  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
+  %elements = load ptr, ptr %elements_at, !tbaa !5
   %found = call {{ i64, i1 }} @list_index(ptr %list, i64 %index)
   %place = extractvalue {{ i64, i1 }} %found, 0
   %inside = extractvalue {{ i64, i1 }} %found, 1
   br i1 %inside, label %look, label %no
 look:
-  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
-  %elements = load ptr, ptr %elements_at, !tbaa !5
   %at = getelementptr i64, ptr %elements, i64 %place
   %value = load i64, ptr %at, !tbaa !6
   %r1 = insertvalue {{ i64, i1 }} poison, i64 %value, 0
@@ -289,14 +289,30 @@ no:
   ret {{ i64, i1 }} zeroinitializer
 }}
 
+; An element that is a list; null: there is none.
+define internal ptr @own_list_get_list(ptr %list, i64 %index) alwaysinline {{
+  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
+  %elements = load ptr, ptr %elements_at, !tbaa !5
+  %found = call {{ i64, i1 }} @list_index(ptr %list, i64 %index)
+  %place = extractvalue {{ i64, i1 }} %found, 0
+  %inside = extractvalue {{ i64, i1 }} %found, 1
+  br i1 %inside, label %look, label %no
+look:
+  %at = getelementptr ptr, ptr %elements, i64 %place
+  %value = load ptr, ptr %at, !tbaa !6, !nonnull !7, !dereferenceable !8, !align !9
+  ret ptr %value
+no:
+  ret ptr null
+}}
+
 define internal i1 @own_list_set(ptr %list, i64 %index, i64 %word) alwaysinline {{
+  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
+  %elements = load ptr, ptr %elements_at, !tbaa !5
   %found = call {{ i64, i1 }} @list_index(ptr %list, i64 %index)
   %place = extractvalue {{ i64, i1 }} %found, 0
   %inside = extractvalue {{ i64, i1 }} %found, 1
   br i1 %inside, label %write, label %no
 write:
-  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
-  %elements = load ptr, ptr %elements_at, !tbaa !5
   %at = getelementptr i64, ptr %elements, i64 %place
   store i64 %word, ptr %at, !tbaa !6
   ret i1 true
@@ -445,7 +461,7 @@ no:
 }}
 
 ; A new list of %count times the elements of another one.
-define internal ptr @list_repeat(ptr %arena, ptr %list, i64 %times) {{
+define internal dereferenceable_or_null(72) ptr @list_repeat(ptr %arena, ptr %list, i64 %times) {{
 start:
   %negative = icmp slt i64 %times, 0
   %count = select i1 %negative, i64 0, i64 %times
@@ -505,6 +521,10 @@ no:
 !4 = !{{!"element", !2, i64 0}}
 !5 = !{{!3, !3, i64 0}}
 !6 = !{{!4, !4, i64 0}}
+; The header of an element that is a list.
+!7 = !{{}}
+!8 = !{{i64 72}}
+!9 = !{{i64 8}}
 """
 
 

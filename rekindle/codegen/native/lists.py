@@ -147,6 +147,11 @@ def length(w: NativeWriter, node: Node) -> None:
 @emits("aten::__getitem__.t", "aten::select.t")
 def get(w: NativeWriter, node: Node) -> None:
     list, index = map(w.name, node.inputs)
+    if w.is_own(node.inputs[0]) and known_kind(node.output).is_list:
+        row = w.emit(f"call ptr @own_list_get_list(ptr {list}, i64 {index})")
+        w.leave_if(w.emit(f"icmp eq ptr {row}, null"))
+        w.names[node.output] = row
+        return
     if w.is_own(node.inputs[0]):
         word = w.taken(f"@own_list_get(ptr {list}, i64 {index})")
     else:
