@@ -55,6 +55,9 @@ _PER_OPERATOR: Final = 2.0
 _PER_ELEMENT: Final = 0.0005
 """Microseconds per element, including the overhead of the plan and of PyTorch per operator."""
 
+_MIN_OPERATORS_TO_MOVE: Final = 3
+"""Minimum number of operators for which it pays to copy a number of the CPU to a GPU."""
+
 NO_KERNEL: Final = "no kernel can be made for such inputs"
 TOO_EARLY: Final = "it had not yet run often enough for a kernel to pay"
 RECORDED: Final = "gradients are recorded"
@@ -103,8 +106,9 @@ class FusionExecutor(PatchableOperation):
         }
         """Whether a part of the graph may have to be left to PyTorch, by the type of the device."""
         self._has_optional = any(isinstance(value.type, OptionalType) for value in graph.inputs)
-        self.fallback: Callable[..., Any] | None = None
-        """Executor of the graph in which such operators are PyTorch's, once that has been needed."""
+        self.fallbacks_on: dict[str, Callable[..., Any]] = {}
+        """Executors of the graph in which such operators are PyTorch's, once one has been needed, by the type of the
+        device."""
         _GROUPS[graph] = ref(self)
 
     @property
@@ -133,7 +137,7 @@ class FusionExecutor(PatchableOperation):
 
     def __call__(self, *inputs: Any) -> Any:
         key = self._key_of_call(inputs)
-        if key == SEVERAL_DEVICES:
+        if key == SEVERAL_DEVICES and self._operator_count >= _MIN_OPERATORS_TO_MOVE:
             moved = on_one_device(self.graph, inputs)
             if moved is not None:
                 return self(*moved)
@@ -183,12 +187,13 @@ class FusionExecutor(PatchableOperation):
         """Return the executor for inputs without a kernel: where a part is PyTorch's, the rest may have one."""
         if not self._is_split_on[device.type]:
             return self._operators
-        if self.fallback is None:
+        found = self.fallbacks_on.get(device.type)
+        if found is None:
             rest = self.graph.copy()
             on_gpu = device.type != "cpu"
             FuseGraph(products=False, ordered=not on_gpu, alone=on_gpu).run(rest)
-            self.fallback = callable_of(rest, self.name)
-        return self.fallback
+            found = self.fallbacks_on[device.type] = callable_of(rest, self.name)
+        return found
 
     def _unless_recorded(self) -> Callable[..., Any]:
         """Return a function that runs the operators while gradients may be recorded, and returns to this executor
@@ -215,6 +220,7 @@ class FusionExecutor(PatchableOperation):
         records = torch.is_grad_enabled()
         key: list[Any] = [torch.get_default_dtype()]
         device: torch.device | None = None
+        are_apart = False
         for each in inputs:
             if isinstance(each, Tensor):
                 if type(each) not in _PLAIN_TYPES:
@@ -223,18 +229,19 @@ class FusionExecutor(PatchableOperation):
                     return f"kernels are made for CPUs and CUDA, and an input is on {each.device}"
                 if each.layout is not torch.strided:
                     return "an input is not a dense tensor"
-                if each.device != (device or each.device):
-                    return SEVERAL_DEVICES
-                device = each.device
                 if records and each.requires_grad:
                     return RECORDED
                 if each.is_neg() or each.is_conj():
                     return "an input is negated or conjugated lazily"
+                are_apart = are_apart or each.device != (device or each.device)
+                device = each.device
                 key += (each.shape, each.stride(), each.dtype)
             else:
                 key.append(type(each))
         key.append(device)
-        return INTERCEPTED if _is_intercepted() else tuple(key)
+        if _is_intercepted():
+            return INTERCEPTED
+        return SEVERAL_DEVICES if are_apart else tuple(key)
 
     def _launch_for(self, key: Hashable, inputs: Sequence[Any]) -> KernelLaunch | None:
         """Find or make the launch for a key, and remember it."""

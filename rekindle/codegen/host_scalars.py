@@ -1,12 +1,13 @@
 """Tensors of one number on the CPU, which PyTorch's elementwise operators combine with tensors on a GPU.
 
 They are read on the host and become tensors on the GPU where a group of operators allows it: an operator whose tensors
-are all on the CPU returns a tensor on the CPU, and operators that are not elementwise raise.
+are all on the CPU returns a tensor on the CPU, and operators that are not elementwise raise. Such a tensor is made in
+each call: it belongs to the stream of the call, and to the graph if one is captured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Final
 
 import torch
@@ -17,10 +18,6 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TensorType
 
 CPU: Final = torch.device("cpu")
-_MAX_COPIES: Final = 256
-"""Maximum number of copies that are kept."""
-_COPIES: Final[dict[Hashable, Tensor]] = {}
-"""Numbers on a GPU, by device, dtype and value."""
 
 
 def on_one_device(graph: Graph, inputs: Sequence[Any]) -> list[Any] | None:
@@ -46,14 +43,4 @@ def _allows(node: Node, on_host: Container[Value]) -> bool:
 
 
 def _copy(scalar: Tensor, device: torch.device) -> Tensor:
-    number = scalar.item()
-    key = (device, scalar.dtype, number.hex() if isinstance(number, float) else number)
-    found = _COPIES.get(key)
-    if found is None:
-        found = torch.full((), number, dtype=scalar.dtype, device=device)
-        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-            return found  # in memory of the graph
-        if len(_COPIES) >= _MAX_COPIES:
-            _COPIES.clear()
-        _COPIES[key] = found
-    return found
+    return torch.full((), scalar.item(), dtype=scalar.dtype, device=device)

@@ -38,9 +38,8 @@ def codes_of(code: Code) -> Iterator[Code]:
                 inner = None if piece.specializes else underlying_code(piece.function)
                 if inner is not None:
                     yield from codes_of(inner)
-        elif owner.fallback is not None:
-            inner = underlying_code(owner.fallback)
-            if inner is not None:
+        else:
+            for inner in filter(None, map(underlying_code, list(owner.fallbacks_on.values()))):
                 yield from codes_of(inner)
 
 

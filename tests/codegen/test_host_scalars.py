@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from rekindle.codegen import host_scalars
+from rekindle.codegen import fusion_executor, host_scalars
+from rekindle.codegen.fusion_executor import INTERCEPTED, RECORDED, SEVERAL_DEVICES, FusionExecutor
 from rekindle.codegen.host_scalars import on_one_device
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
@@ -46,41 +47,37 @@ def _number(value: float | int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.tensor(value, dtype=dtype)
 
 
-def test_numbers_move_to_the_device_of_the_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_scalars, "_COPIES", {})
-    inputs = [_far(3), _number(2.5), 7]
-    found = on_one_device(_graph(SCALED), inputs)
+def test_numbers_move_to_the_device_of_the_tensors() -> None:
+    found = on_one_device(_graph(SCALED), [_far(3), _number(2.5), 7])
     assert found is not None
     assert [each.device.type for each in found[:2]] == ["meta", "meta"]
     assert (found[1].dtype, found[1].shape, found[2]) == (torch.float32, (), 7)
-    again = on_one_device(_graph(SCALED), [_far(3), _number(2.5), 7])
-    assert again is not None
-    assert again[1] is found[1], "equal numbers share a copy"
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (_number(0.0), _number(-0.0)),
-        (_number(1.0), _number(1.0, torch.float64)),
-        (_number(1, torch.int64), _number(1, torch.bool)),
-    ],
-)
-def test_different_numbers_have_copies_of_their_own(
-    monkeypatch: pytest.MonkeyPatch, first: Tensor, second: Tensor
-) -> None:
-    monkeypatch.setattr(host_scalars, "_COPIES", {})
-    for each in (first, second):
-        on_one_device(_graph(SCALED), [_far(3), each, 1])
-    assert len(host_scalars._COPIES) == 2
+@pytest.mark.parametrize("value", [0.0, -0.0, 2.5, float("nan"), float("-inf"), 1e-40])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_numbers_keep_their_bits(value: float, dtype: torch.dtype) -> None:
+    number = _number(value, dtype)
+    found = host_scalars._copy(number, torch.device("cpu"))
+    assert found.dtype == dtype
+    assert found.double().view(torch.int64).item() == number.double().view(torch.int64).item()
 
 
-def test_copies_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_scalars, "_COPIES", {})
-    monkeypatch.setattr(host_scalars, "_MAX_COPIES", 5)
-    for value in range(20):
-        on_one_device(_graph(SCALED), [_far(3), _number(float(value)), 1])
-    assert len(host_scalars._COPIES) <= 5
+def _key(*inputs: object) -> object:
+    return FusionExecutor._key(inputs)
+
+
+def test_what_matters_more_than_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number whose gradient is recorded, or that a transform has to see, stays where it is."""
+    monkeypatch.setattr(fusion_executor, "DEVICE_TYPES", ("cpu", "meta"))
+    monkeypatch.setattr(fusion_executor, "_is_intercepted", lambda: False)
+    far, number = _far(3), _number(2.0)
+    assert _key(far, number) == SEVERAL_DEVICES
+    assert _key(far, _number(2.0).requires_grad_()) == RECORDED
+    assert _key(_number(2.0), far.clone().requires_grad_()) == RECORDED
+    assert _key(far, torch.view_as_complex(torch.ones(2)).conj()) == "an input is negated or conjugated lazily"
+    monkeypatch.setattr(fusion_executor, "_is_intercepted", lambda: True)
+    assert _key(far, number) == INTERCEPTED
 
 
 @pytest.mark.parametrize("text", [OF_THE_CPU, NOT_ELEMENTWISE], ids=["of the CPU", "not elementwise"])

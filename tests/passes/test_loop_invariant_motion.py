@@ -56,7 +56,30 @@ class Calls(Own):
         return x
 
 
-@pytest.mark.parametrize(("make", "is_moved"), [(Reads, True), (Sets, False), (Writes, True), (Calls, False)])
+class Forks(Own):
+    def change(self, x: Tensor) -> Tensor:
+        self.total = x + 1.0
+        return x
+
+    def forward(self, x: Tensor, n: int) -> Tensor:
+        for _ in range(n):
+            x = x + self.total
+            rekindle.wait(rekindle.fork(self.change, x))
+        return x
+
+
+class Waits(Forks):
+    def forward(self, x: Tensor, n: int) -> Tensor:
+        task = rekindle.fork(self.change, x)
+        for _ in range(n):
+            rekindle.wait(task)
+            x = x + self.total
+        return x
+
+
+@pytest.mark.parametrize(
+    ("make", "is_moved"), [(Reads, True), (Sets, False), (Writes, True), (Calls, False), (Forks, False), (Waits, False)]
+)
 def test_attributes(make: Callable[[], nn.Module], is_moved: bool) -> None:
     torch.manual_seed(0)
     module = make()
@@ -70,7 +93,7 @@ def test_attributes(make: Callable[[], nn.Module], is_moved: bool) -> None:
     assert (not tensors) == is_moved
 
 
-@pytest.mark.parametrize("make", [Reads, Sets, Writes, Calls])
+@pytest.mark.parametrize("make", [Reads, Sets, Writes, Calls, Forks, Waits])
 def test_results(make: Callable[[], nn.Module]) -> None:
     with torch.no_grad():
         for n in (0, 1, 3):

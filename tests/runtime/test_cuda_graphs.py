@@ -5,6 +5,10 @@ tests/codegen/cuda/test_gpu.py captures on a GPU.
 
 from __future__ import annotations
 
+import gc
+import subprocess
+import sys
+import weakref
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -15,6 +19,8 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.runtime.cuda_graphs import captured_function
+from rekindle.runtime.cuda_graphs.arguments import NotCapturable, described, modes
+from rekindle.runtime.cuda_graphs.attributes import state_of
 from rekindle.runtime.cuda_graphs.capturable import refusal_of
 from rekindle.runtime.cuda_graphs.captured_function import MAX_CAPTURES, WARM_UP, CapturedFunction
 from rekindle.runtime.executor import prepare
@@ -157,7 +163,7 @@ def test_many_kinds_of_calls_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> N
     settled(function, torch.ones(2), torch.ones(2))
     for size in range(100):
         function(torch.ones(size), torch.ones(size))
-    assert len(function._known) <= 20
+    assert len(function._kinds) <= 20
     assert function.captures == 1
 
 
@@ -269,7 +275,7 @@ def test_what_a_capture_refuses() -> None:
     for _ in range(10):
         torch.testing.assert_close(function(x, x), gate(x, x))
     assert (function.captures, function.replays) == (0, 0)
-    assert function.reason == f"CUDA refuses: {device.error}"
+    assert function.reason == f"a call raises RuntimeError in a capture: {device.error}"
 
 
 def test_a_capture_that_takes_longer_than_a_call_is_dropped() -> None:
@@ -307,6 +313,137 @@ def test_a_call_knows_whether_gradients_are_required() -> None:
     function = captured(rekindle.script(scaled), torch.ones(2))
     for x in (torch.ones(2), torch.ones(2, requires_grad=True)):
         torch.testing.assert_close(settled(function, x), scaled(x))
+
+
+def test_captures_that_fail_again_and_again_are_not_tried_any_more() -> None:
+    device = HostDevice()
+    device.error = "no"
+    function = captured(rekindle.script(gate), torch.ones(4), torch.ones(4), device=device)
+    for size in range(captured_function._MAX_FAILURES + 3):
+        for _ in range(WARM_UP + 2):
+            function(torch.ones(size), torch.ones(size))
+    assert function._failures == captured_function._MAX_FAILURES
+
+
+def test_a_module_that_is_gone_leaves_no_capture() -> None:
+    class Forgetful(HostDevice):
+        def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
+            return (lambda: None), run()  # as on a GPU, nothing holds the arguments of the captured call
+
+    made = [rekindle.script(nn.Linear(3, 3)) for _ in range(4)]
+    function, x = captured(made[0], torch.ones(2, 3), device=Forgetful()), torch.ones(2, 3)
+    for compiled in made:
+        settled(function, compiled, x)
+    assert function.captures == 4
+    weight = weakref.ref(made[1].weight)
+    del compiled, made[1]
+    gc.collect()
+    assert function.captures == 3
+    assert weight() is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: torch.backends.cudnn.flags(enabled=True, allow_tf32=False),
+        lambda: torch.backends.cudnn.flags(enabled=False, allow_tf32=True),
+        lambda: torch.backends.cudnn.flags(enabled=True, allow_tf32=True, deterministic=True),
+        lambda: torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH),
+        lambda: torch.autocast("cpu", torch.bfloat16),
+        lambda: torch.inference_mode(),
+    ],
+    ids=["tf32", "cudnn", "deterministic", "attention", "autocast", "inference"],
+)
+def test_modes_are_part_of_the_kind(change: Callable[[], AbstractContextManager[object]]) -> None:
+    before = modes()
+    assert modes() == before
+    with change():
+        assert modes() != before
+
+
+def test_modes_can_be_read_with_either_interface_of_precisions() -> None:
+    program = (
+        "import torch\nfrom rekindle.runtime.cuda_graphs.arguments import modes\nfirst = modes()\n"
+        "torch.backends.cuda.matmul.fp32_precision = 'tf32'\nassert modes() != first\n"
+        "torch.backends.cudnn.conv.fp32_precision = 'ieee'\nmodes()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_tensors_that_are_not_what_their_memory_holds() -> None:
+    def doubled(z: Tensor) -> Tensor:
+        return z * 2.0 if z.is_conj() else z * 3.0
+
+    z = torch.randn(3, dtype=torch.complex64)
+    function = captured(rekindle.script(doubled), z)
+    settled(function, z)
+    before = function.replays
+    torch.testing.assert_close(function(z.conj()), doubled(z.conj()))
+    assert function.replays == before
+    assert function.reason == "a tensor is conjugated or negated lazily"
+    with pytest.raises(NotCapturable):
+        state_of([z.conj()])
+    with pytest.raises(NotCapturable, match=r"^a tensor is not dense$"):
+        state_of([torch.ones(2, 2).to_sparse()])
+    assert state_of([0.0]) != state_of([-0.0])
+    tensors: list[Tensor] = []
+    assert described({0.0: 1}, tensors) != described({-0.0: 1}, tensors)
+    assert described({1: 1}, tensors) != described({True: 1}, tensors)
+
+
+def test_sizes_as_tuples() -> None:
+    def scaled(x: Tensor, size: tuple[int, int]) -> Tensor:
+        return x * size[0] * size[1]
+
+    function = captured(rekindle.script(scaled), torch.ones(2), torch.Size([2, 3]))
+    torch.testing.assert_close(settled(function, torch.ones(2), torch.Size([2, 3])), torch.full((2,), 6.0))
+
+
+class Part:
+    def __init__(self, k: float) -> None:
+        self.k = k
+
+
+class OfParts(nn.Module):
+    parts: list[Part]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = [Part(2.0), Part(3.0)]
+
+    def forward(self, x: Tensor, n: int) -> Tensor:
+        return x * self.parts[n].k
+
+
+def test_attributes_of_unknown_objects() -> None:
+    compiled = rekindle.script(OfParts())
+    function = captured(compiled, torch.ones(2), 0)
+    for size in (2, 3):
+        for n in (0, 1):
+            for _ in range(WARM_UP + 2):
+                torch.testing.assert_close(function(compiled, torch.ones(size), n), compiled(torch.ones(size), n))
+    assert function.reason == "the graph reads the attribute 'k' of an unknown object"
+
+
+def test_only_calls_that_have_completed_are_captured() -> None:
+    class Stops(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.of_input = nn.Linear(3, 4)
+
+        def forward(self, x: Tensor, n: int) -> Tensor:
+            h = torch.zeros(x.size(1), 4)
+            for t in range(x.size(0)):
+                if t == n:
+                    raise ValueError("stop")
+                h = torch.tanh(self.of_input(x[t]) + h)
+            return h
+
+    compiled = rekindle.script(Stops())
+    function = captured(compiled, torch.randn(5, 2, 7), 0)
+    for _ in range(WARM_UP + 3):
+        with pytest.raises(ValueError, match=r"^stop$"):
+            function(compiled, torch.randn(5, 2, 7), 0)
 
 
 class Counter:
@@ -390,8 +527,24 @@ def _returns_view(x: Tensor) -> tuple[Tensor, Tensor]:
     return y, y[0]
 
 
+def _returns_leaf(x: Tensor) -> Tensor:
+    y = x * 2.0
+    y.requires_grad_(True)
+    return y
+
+
 def _returns_expanded(x: Tensor) -> Tensor:
     return torch.sin(x).expand(2, 3)
+
+
+def test_a_list_of_the_caller_is_returned_itself() -> None:
+    def counted(x: Tensor, l: list[int]) -> tuple[Tensor, list[int]]:
+        return x * 2.0, l
+
+    function, own = captured(rekindle.script(counted), torch.ones(2), [1, 2]), [1, 2]
+    for _ in range(WARM_UP + 3):
+        assert function(torch.ones(2), own)[1] is own
+    assert function.reason == "a result is a list or a dict of an argument or an attribute"
 
 
 @pytest.mark.parametrize(
@@ -399,6 +552,7 @@ def _returns_expanded(x: Tensor) -> Tensor:
     [
         (_returns_argument, "a result shares memory with an argument, an attribute or another result"),
         (_returns_view, "a result shares memory with an argument, an attribute or another result"),
+        (_returns_leaf, "a result requires a gradient"),
         (_returns_expanded, "elements of a result share memory, or have gaps between them"),
     ],
 )
@@ -438,6 +592,14 @@ def _finds(x: Tensor) -> Tensor:
     return torch.nonzero(x)
 
 
+def _is_same(x: Tensor, y: Tensor) -> Tensor:
+    return x * 2.0 if x is y else x * 3.0
+
+
+def _hashes(x: Tensor) -> tuple[Tensor, int]:
+    return x * 2.0, hash(x)
+
+
 def _asks(x: Tensor) -> Tensor:
     return x * 2.0 if x.is_leaf else x * 3.0
 
@@ -473,6 +635,8 @@ def _calls_python(x: Tensor) -> Tensor:
         (_branches, "waits for the values of a tensor"),
         (_finds, "waits for the values of a tensor"),
         (_asks, "distinguishes a tensor from a copy of it"),
+        (_is_same, "distinguishes a tensor from a copy of it"),
+        (_hashes, "distinguishes a tensor from a copy of it"),
         (_draws, "draws random numbers"),
         (_draws_from, "takes a generator"),
         (_copies, "may copy without waiting"),

@@ -158,8 +158,7 @@ def part_of(title: str, code: Code, *, how: RunsAs, seconds: float = 0.0) -> Gra
             differentiable.append(_differentiable(owner, places[owner]))
         elif isinstance(owner, FusionExecutor):
             groups.append(_group(owner, places[owner]))
-            inner = None if owner.fallback is None else underlying_code(owner.fallback)
-            if inner is not None:
+            for inner in filter(None, map(underlying_code, list(owner.fallbacks_on.values()))):
                 groups += part_of(title, inner, how=how).groups
     return GraphReport(
         title=title,

@@ -61,7 +61,8 @@ class NativeWriter(RegionWriter):
         everywhere = [node for node in loop.node.inner_nodes() if node.kind == "aten::append"]
         for list in dict.fromkeys(node.inputs[0] for node in appends):
             of_list = [node for node in everywhere if self._lists.may_be_same(node.inputs[0], list)]
-            if not self.is_own(list) or loop.node.contains(list.node) or not set(of_list) <= set(appends):
+            is_made_inside = any(loop.node.contains(node.inputs[0].node) for node in of_list)
+            if not self.is_own(list) or is_made_inside or not set(of_list) <= set(appends):
                 continue
             count = self.name(loop.trip_count)
             if len(of_list) > 1:

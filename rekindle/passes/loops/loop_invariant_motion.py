@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
-from rekindle.analysis.effects import is_immutable, writes_modes
+from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS, WAITS, is_immutable, writes_modes
 from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.traits import Trait
@@ -121,10 +121,7 @@ class _Motion:
         owner, name = node.input, node.get_string("name")
         if module_table(owner.type, name) is None or self._is_uninitialized(owner):
             return False
-        return not any(
-            writes_modes(inner) or (inner.kind == "prim::SetAttr" and inner.get_string("name") == name)
-            for inner in loop.inner_nodes()
-        )
+        return not any(_may_set(inner, name) for inner in loop.inner_nodes())
 
     def _is_uninitialized(self, value: Value) -> bool:
         if self._uninitialized is None:
@@ -138,3 +135,13 @@ class _Motion:
         if self._aliases is None:
             self._aliases = AliasDb(self.graph)
         return self._aliases.has_writers(value) or self._aliases.escapes(value)
+
+
+def _may_set(node: Node, name: str) -> bool:
+    """Return whether a node of a loop may set an attribute ``name``, or wait for another thread that does."""
+    if writes_modes(node) or node.kind in DEFERRED_SUBGRAPH_KINDS or node.kind in WAITS:
+        return True
+    if node.kind == "prim::SetAttr":
+        return node.get_string("name") == name
+    graphs = [held for held in node.attributes.values() if isinstance(held, Graph)]
+    return any(_may_set(inner, name) for graph in graphs for inner in graph.all_nodes())

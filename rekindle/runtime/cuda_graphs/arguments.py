@@ -9,6 +9,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
+
 COMPARED: Final = frozenset({int, bool, str, type(None), torch.dtype, torch.device, torch.layout})
 
 
@@ -23,35 +25,68 @@ def described(value: Any, tensors: list[Tensor]) -> Hashable:
         NotCapturable: there can be no copy of it.
     """
     if type(value) is Tensor or type(value) is torch.nn.Parameter:
-        if value.layout is not torch.strided or value.is_quantized:
-            raise NotCapturable("a tensor is not dense")
         tensors.append(value)
-        return value.dtype, value.shape, value.stride(), value.requires_grad
+        return layout_of(value)
     if isinstance(value, (tuple, list)):
         return type(value), tuple(described(each, tensors) for each in value)
     if isinstance(value, dict):
-        return dict, tuple((key, described(each, tensors)) for key, each in value.items())
+        return dict, tuple((described(key, tensors), described(each, tensors)) for key, each in value.items())
     if isinstance(value, torch.nn.Module):
         return id(value)
+    number = number_of(value)
+    if number is None:
+        raise NotCapturable(f"a call takes or returns a {type(value).__name__}")
+    return number
+
+
+def layout_of(tensor: Tensor) -> Hashable:
+    """Return what operators depend on beside the elements of a tensor.
+
+    Raises:
+        NotCapturable: it has more than one block of elements, or they are not what its memory holds.
+    """
+    if tensor.is_nested or tensor.layout is not torch.strided or tensor.is_quantized:
+        raise NotCapturable("a tensor is not dense")
+    if tensor.is_conj() or tensor.is_neg():
+        raise NotCapturable("a tensor is conjugated or negated lazily")
+    return tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad
+
+
+def number_of(value: Any) -> Hashable | None:
+    """Return what identifies a number, a text or None; None for other values."""
     if type(value) in COMPARED:
         return type(value), value
-    if type(value) is float:
-        return float, value, math.copysign(1.0, value)
-    raise NotCapturable(f"a call takes or returns a {type(value).__name__}")
+    return (float, value, math.copysign(1.0, value)) if type(value) is float else None
 
 
 def with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """Return ``value`` with its tensors replaced by ``tensors``, in the order of :func:`_described`."""
+    """Return ``value`` with its tensors replaced by ``tensors``, in the order of :func:`described`."""
     if isinstance(value, Tensor):
         return next(tensors)
     if isinstance(value, (tuple, list)):
         parts = [with_tensors(each, tensors) for each in value]
         if isinstance(value, list):
             return parts
-        return tuple(parts) if type(value) is tuple else type(value)._make(parts)  # type: ignore[attr-defined]
+        make: Any = getattr(type(value), "_make", tuple)  # of a NamedTuple
+        return make(parts)
     if isinstance(value, dict):
         return {key: with_tensors(each, tensors) for key, each in value.items()}
     return value
+
+
+_SETTINGS: Final = tuple(
+    getattr(torch._C, name)
+    for name in (
+        *("_get_cudnn_enabled", "_get_cudnn_benchmark", "_get_cudnn_deterministic"),
+        *("_get_cublas_allow_fp16_reduced_precision_reduction", "_get_cublas_allow_bf16_reduced_precision_reduction"),
+        *("_get_cublas_allow_fp16_accumulation", "_get_blas_preferred_backend", "_get_linalg_preferred_backend"),
+        *("_get_flash_sdp_enabled", "_get_mem_efficient_sdp_enabled", "_get_math_sdp_enabled"),
+        *("_get_cudnn_sdp_enabled", "_get_overrideable_sdp_enabled", "_get_math_sdp_allow_fp16_bf16_reduction"),
+        "_get_deterministic_algorithms",
+    )
+    if hasattr(torch._C, name)
+)
+"""Settings of the process by which operators choose their kernels."""
 
 
 def modes() -> Hashable:
@@ -60,8 +95,9 @@ def modes() -> Hashable:
         torch.is_inference_mode_enabled(),
         *((torch.is_autocast_enabled(each), torch.get_autocast_dtype(each)) for each in ("cuda", "cpu")),
         torch.get_default_dtype(),
-        torch.get_float32_matmul_precision(),
-        torch.are_deterministic_algorithms_enabled(),
+        *(torch._C._get_fp32_precision_getter("cuda", operator) for operator in ("matmul", "conv", "rnn")),
+        tuple(torch._C._get_sdp_priority_order()),
+        *[get() for get in _SETTINGS],
     )
 
 
@@ -72,4 +108,5 @@ def is_intercepted() -> bool:
         or torch._C._len_torch_function_stack() > 0
         or torch._C._functorch.peek_interpreter_stack() is not None
         or torch.autograd.forward_ad._current_level >= 0
+        or is_traced_by_torch()
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ops.python.objects import module_table
-from rekindle.runtime.cuda_graphs.arguments import COMPARED, NotCapturable
+from rekindle.runtime.cuda_graphs.arguments import NotCapturable, layout_of, number_of
 
 State = Sequence[object]
 """What must not change of attributes as long as a capture is replayed."""
@@ -91,13 +92,15 @@ def state_of(attributes: Sequence[Any]) -> State:
 
 
 def _state(value: Any) -> object:
-    if isinstance(value, Tensor):
-        return value.data_ptr(), value.stride(), value.shape, value.dtype, value.requires_grad
+    if type(value) is Tensor or type(value) is torch.nn.Parameter:
+        layout = layout_of(value)
+        return value.data_ptr(), layout
     if type(value) in (list, tuple):
         return type(value), [_state(each) for each in value]
-    if type(value) in COMPARED or type(value) is float:
-        return type(value), value
-    raise NotCapturable(f"an attribute is a {type(value).__name__}")
+    number = number_of(value)
+    if number is None:
+        raise NotCapturable(f"an attribute is a {type(value).__name__}")
+    return number
 
 
 def _is_as_before(value: Any, state: Any) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,7 +26,9 @@ MAX_CAPTURES: Final = 16
 _MAX_KINDS: Final = 256
 """Maximum number of kinds of calls that a version counts."""
 _MAX_CHANGES: Final = 4
-"""Number of captures that a version discards because attributes changed, before it stops capturing."""
+"""Number of captures of a kind that are discarded because attributes changed, before it is captured no more."""
+_MAX_FAILURES: Final = 16
+"""Number of failed captures after which a version makes no more."""
 _TIMED_RUNS: Final = 5
 """Number of calls that are timed, and of replays."""
 
@@ -40,13 +43,14 @@ def captured_function(version: Version) -> CapturedFunction:
 
 @dataclass(slots=True)
 class _Capture:
-    """A captured call: ``inputs`` and ``results`` are its own tensors, ``value`` is what it returned, ``held`` are the
-    tensors of attributes, whose ``state`` was this."""
+    """A captured call: ``inputs`` and ``results`` are its own tensors, ``value`` is what it returned. It holds the
+    ``function`` whose kernels it launches, and the tensors of attributes, whose ``state`` was this."""
 
     inputs: list[Tensor]
     results: list[Tensor]
     value: Any
     replay: Callable[[], object]
+    function: Callable[..., Any]
     held: list[Tensor]
     state: State
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -60,6 +64,17 @@ class _Capture:
                 torch._foreach_copy_(self.inputs, given)
             self.replay()
             return with_tensors(self.value, iter([result.clone() for result in self.results]))
+
+
+@dataclass(slots=True)
+class _Kind:
+    """Calls of one kind: how many there were, how many captures were discarded, and the capture. ``is_refused``: there
+    can be none."""
+
+    calls: int = 0
+    changes: int = 0
+    is_refused: bool = False
+    capture: _Capture | None = None
 
 
 class CapturedFunction:
@@ -76,79 +91,105 @@ class CapturedFunction:
         self._code = version.code
         self._for_completed = version.for_completed
         self._device: GraphDevice = CudaGraphDevice() if device is None else device
-        self._known: dict[Hashable, int | _Capture | None] = {}
-        """By kind of call: how many there were; then the capture, or None if there can be none."""
+        self._kinds: dict[Hashable, _Kind] = {}
         self._attributes: Attributes | None = None
-        self._is_refused: bool | None = None
-        self._changes = 0
+        """The attributes that the graph reads, once it is known that it can be captured."""
+        self._is_refused = False
+        self._failures = 0
         self._lock = threading.Lock()
 
     @property
     def captures(self) -> int:
-        return sum(isinstance(each, _Capture) for each in self._known.values())
+        return sum(kind.capture is not None for kind in list(self._kinds.values()))
 
     def __call__(self, *arguments: Any) -> Any:
-        if self._is_refused or torch.is_grad_enabled() or is_intercepted():
+        if self._is_refused or torch.is_grad_enabled():
             return self.function(*arguments)
         tensors: list[Tensor] = []
         try:
-            key = tuple(described(each, tensors) for each in arguments)
+            key = self._key(arguments, tensors)
         except NotCapturable as error:
             self.reason = str(error)
             return self.function(*arguments)
-        if not tensors or not all(map(self._device.owns, tensors)) or self._device.is_capturing():
-            return self.function(*arguments)
-        device = tensors[0].device
-        if any(each.device != device for each in tensors):
-            return self.function(*arguments)
-        key = (*key, modes(), device, self._device.stream(device))
-        known = self._known.get(key, 0)
-        if isinstance(known, _Capture):
-            if self._attributes is not None and self._attributes.have_not_changed(arguments, known.state):
+        kind = self._kinds.get(key) or self._new_kind(key, arguments)
+        captured = kind.capture
+        if captured is not None:
+            assert self._attributes is not None
+            if self._attributes.have_not_changed(arguments, captured.state):
                 self.replays += 1
-                return known.run(tensors)
-            self._changes += 1
-            known = 0 if self._changes < _MAX_CHANGES else None
-            self._known[key] = known
-            self.reason = "attributes have changed since calls were captured"
-        if known is None:
+                return captured.run(tensors)
+            self._discard(kind)
+        if kind.is_refused:
             return self.function(*arguments)
-        if known < WARM_UP:
-            self._count(key, known)
-            return self.function(*arguments)
+        if kind.calls < WARM_UP:
+            _compile_eagerly(self._code)
+            found = self.function(*arguments)
+            kind.calls += 1  # only what has completed
+            return found
         with self._lock:
-            known = self._known.get(key)
-            if known == WARM_UP:  # and no other thread has captured it
-                known = self._captured(key, device, arguments, tensors)
-        return known.run(tensors) if isinstance(known, _Capture) else self.function(*arguments)
+            if kind.capture is None and not kind.is_refused:  # no other thread was faster
+                self._capture_kind(kind, tensors[0].device, arguments, tensors)
+            captured = kind.capture
+        return self.function(*arguments) if captured is None else captured.run(tensors)
 
-    def _count(self, key: Hashable, known: int) -> None:
-        """Count a call that runs without a graph, and have its kernels compiled."""
-        _compile_eagerly(self._code)
-        if len(self._known) >= _MAX_KINDS:
-            self._known = {each: found for each, found in self._known.items() if isinstance(found, _Capture)}
-        self._known[key] = known + 1
+    def _key(self, arguments: Sequence[Any], tensors: list[Tensor]) -> Hashable:
+        """Return what identifies the kind of a call, and add its tensors to ``tensors``.
 
-    def _captured(
-        self, key: Hashable, device: torch.device, arguments: Sequence[Any], tensors: list[Tensor]
-    ) -> _Capture | None:
-        """Capture a call; return None where that cannot be done."""
-        self._known[key] = None  # whatever happens, it is tried once
+        Raises:
+            NotCapturable: calls like this one are not captured.
+        """
+        if is_intercepted():
+            raise NotCapturable("a mode or a transform has to see each operator")
+        kinds = tuple([described(each, tensors) for each in arguments])
+        if not tensors:
+            raise NotCapturable("there is no tensor among the arguments")
+        device = tensors[0].device
+        if not self._device.owns(tensors[0]) or any(each.device != device for each in tensors):
+            raise NotCapturable("an argument is not on the GPU of the others")
+        if self._device.is_capturing():
+            raise NotCapturable("the caller captures a graph")
+        return kinds, modes(), device, self._device.stream(device)
+
+    def _new_kind(self, key: Hashable, arguments: Sequence[Any]) -> _Kind:
+        """Return the kind of a first call. Its capture lives no longer than the modules among the arguments."""
+        if len(self._kinds) >= _MAX_KINDS:
+            self._kinds = {each: kind for each, kind in self._kinds.items() if kind.capture or kind.is_refused}
+            if len(self._kinds) >= _MAX_KINDS:
+                return _Kind(is_refused=True)
+        kind = self._kinds[key] = _Kind()
+        for each in arguments:
+            if isinstance(each, torch.nn.Module):
+                weakref.finalize(each, _forget, weakref.ref(self), key).atexit = False
+        return kind
+
+    def _discard(self, kind: _Kind) -> None:
+        """Drop a capture, because attributes have changed."""
+        kind.capture, kind.calls = None, 0
+        kind.changes += 1
+        kind.is_refused = kind.changes >= _MAX_CHANGES
+        self.reason = "attributes have changed since calls were captured"
+
+    def _capture_kind(self, kind: _Kind, device: torch.device, arguments: Sequence[Any], tensors: list[Tensor]) -> None:
+        """Capture a call, if that can be done. What the program raises, the plain call raises that follows."""
+        kind.is_refused = True  # whatever happens, it is tried once
         try:
-            self._known[key] = made = self._capture(device, arguments, tensors)
+            kind.capture = self._capture(device, arguments, tensors)
+            kind.is_refused = False
         except NotCapturable as error:
             self.reason = str(error)
-            return None
-        return made
+        except Exception as error:  # of the program or of PyTorch, such as lack of memory
+            self.reason = f"a call raises {type(error).__name__} in a capture: {(str(error).splitlines() or [''])[0]}"
+        self._failures += kind.is_refused
+        self._is_refused = self._is_refused or self._failures >= _MAX_FAILURES
 
     def _capture(self, device: torch.device, arguments: Sequence[Any], tensors: list[Tensor]) -> _Capture:
-        if self._is_refused is None:
+        if self._attributes is None:
+            self._is_refused = True  # unless the graph can be captured
             reason = refusal_of(self._code.graph)
-            self._is_refused = reason is not None
             if reason is not None:
                 raise NotCapturable(reason)
             self._attributes = Attributes(self._code.graph)
-        assert self._attributes is not None
+            self._is_refused = False
         if self.captures >= MAX_CAPTURES:
             raise NotCapturable(f"there are {MAX_CAPTURES} captures already")
         attributes = self._attributes.of(arguments)
@@ -162,14 +203,12 @@ class CapturedFunction:
             remaining = iter(inputs)
             own = [with_tensors(each, remaining) for each in arguments]
             function = self._function_of_capture(own)
-            try:
-                replay, value = self._device.capture(lambda: function(*own))
-            except RuntimeError as error:
-                raise NotCapturable(f"CUDA refuses: {str(error).splitlines()[0]}") from None
+            replay, value = self._device.capture(lambda: function(*own))
             results: list[Tensor] = []
             described(value, results)
             _check_results(results, [*inputs, *held], device)
-            made = _Capture(inputs, results, value, replay, held, state)
+            _check_containers(value, [*own, *attributes])
+            made = _Capture(inputs, results, value, replay, function, held, state)
             if self._seconds(lambda: made.run(tensors)) > self._seconds(lambda: self.function(*own)):
                 raise NotCapturable("a replay takes the host longer than a call")
         return made
@@ -193,6 +232,13 @@ class CapturedFunction:
             _compile_eagerly(best.code)
             best.function(*arguments)
         return best.function
+
+
+def _forget(function: weakref.ref[CapturedFunction], key: Hashable) -> None:
+    """Drop a kind of calls, because a module among their arguments is gone."""
+    captured = function()
+    if captured is not None:
+        captured._kinds.pop(key, None)
 
 
 def _compile_eagerly(code: Code) -> None:
@@ -221,4 +267,25 @@ def _check_results(results: Sequence[Tensor], others: Sequence[Tensor], device: 
             raise NotCapturable("a result shares memory with an argument, an attribute or another result")
         if not _is_dense(each):
             raise NotCapturable("elements of a result share memory, or have gaps between them")
+        if each.requires_grad:
+            raise NotCapturable("a result requires a gradient")
         seen.add(storage)
+
+
+def _check_containers(value: Any, others: Sequence[Any]) -> None:
+    """Check that no list or dict in ``value`` belongs to an argument or an attribute.
+
+    Raises:
+        NotCapturable: one does, of which a call would return a copy.
+    """
+    known = {id(each) for other in others for each in _containers_in(other)}
+    if any(id(each) in known for each in _containers_in(value)):
+        raise NotCapturable("a result is a list or a dict of an argument or an attribute")
+
+
+def _containers_in(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, dict)):
+        yield value
+    if isinstance(value, (list, tuple, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _containers_in(each)

@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor
 
+from rekindle.runtime.cuda_graphs.arguments import NotCapturable
+
 
 class GraphDevice(Protocol):
     """What captures need of a kind of device. Tests have one that needs no GPU."""
@@ -73,24 +75,30 @@ class CudaGraphDevice:
         graph, pool, caches = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle(), torch.is_autocast_cache_enabled()
         torch.set_autocast_cache_enabled(False)  # converted weights that are cached are freed with the cache
         try:
+            numbers = torch.get_rng_state()
             with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
                 found = run()
         except RuntimeError:
             torch.cuda.set_stream(before)
-            _recover_from_failed_capture(pool)
+            _recover_from_failed_capture(graph, pool)
             raise
         finally:
             torch.set_autocast_cache_enabled(caches)
+        if not torch.equal(numbers, torch.get_rng_state()):
+            raise NotCapturable("it draws random numbers on the CPU")
         return graph.replay, found
 
 
-def _recover_from_failed_capture(pool: Any) -> None:
-    """Restore the state of PyTorch after a failed capture: the memory pool of the capture stays open, and the
-    generator of random numbers counts for a graph until the next capture ends."""
+def _recover_from_failed_capture(graph: torch.cuda.CUDAGraph, pool: Any) -> None:
+    """Restore the state of PyTorch after a failed capture: the memory pool of the capture stays open if CUDA did not
+    end the capture, and the generator of random numbers counts for a graph until the next capture ends."""
     device = torch.cuda.current_device()
-    for close in (torch._C._cuda_endAllocateToPool, torch._C._cuda_releasePool):
-        with contextlib.suppress(RuntimeError):  # where PyTorch has closed it
-            close(device, pool)
+    try:
+        graph.pool()
+    except RuntimeError:  # the capture has not ended; else the graph releases its pool itself
+        for close in (torch._C._cuda_endAllocateToPool, torch._C._cuda_releasePool):
+            with contextlib.suppress(RuntimeError):
+                close(device, pool)
     scratch, graph = torch.zeros(1, device="cuda"), torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         scratch.add_(1.0)

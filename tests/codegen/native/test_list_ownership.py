@@ -132,6 +132,46 @@ def nested(n: int) -> int:
     return total
 
 
+def rows_and_one(n: int) -> int:
+    rows = [[0], [1], [2]]
+    first = rows[0]
+    for i in range(n):
+        first.append(i)
+        rows[i % 3].append(i)
+    s = 0
+    for row in rows:
+        for x in row:
+            s = (s * 3 + x) % 1000003
+    return s
+
+
+def two_names(n: int) -> int:
+    a = [0 for _ in range(2)]
+    b = [1 for _ in range(1)]
+    if n > 4:
+        b = a
+    for i in range(n):
+        a.append(i)
+        b.append(-i)
+    s = 0
+    for i in range(len(a)):
+        s = s * 3 % 1000003 + a[i]
+    return s + len(b)
+
+
+def carried(n: int) -> int:
+    a = [0 for _ in range(2)]
+    b = [1 for _ in range(1)]
+    for i in range(n):
+        a.append(i)
+        b.append(2 * i)
+        a, b = b, a
+    s = 0
+    for i in range(len(a)):
+        s = s * 3 % 1000003 + a[i]
+    return s + 7 * len(b)
+
+
 def test_which_lists_are_made_in_the_region() -> None:
     assert all(owners(squares, 5).values())
     assert not any(owners(given, [1, 2, 3], 3).values())
@@ -152,6 +192,7 @@ def test_which_lists_are_made_in_the_region() -> None:
         (until, 0, 2),
         (popped, 1, 3),  # the first three are appended before the loop
         (nested, 1, 0),
+        (two_names, 2, 3),
     ],
 )
 def test_loops_that_append_reserve_memory(function: Callable[[int], int], with_room: int, without: int) -> None:
@@ -159,7 +200,9 @@ def test_loops_that_append_reserve_memory(function: Callable[[int], int], with_r
     assert (text.count("@list_push("), text.count("@list_append(")) == (with_room, without)
 
 
-@pytest.mark.parametrize("function", [squares, table, two, sometimes, until, popped, nested])
+@pytest.mark.parametrize(
+    "function", [squares, table, two, sometimes, until, popped, nested, rows_and_one, two_names, carried]
+)
 def test_results(function: Callable[[int], int]) -> None:
     compiled = rekindle.script(function)
     for n in (5, 1, 0, 3, 200, 0, 7):
