@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, TypeVar
 
 import torch
@@ -20,6 +21,7 @@ from rekindle.codegen.layout import (
     Ints,
     Layout,
     NoBroadcast,
+    are_equal,
     broadcast_sizes,
     channels_last_strides,
     contiguous_strides,
@@ -51,11 +53,12 @@ from rekindle.codegen.operators import (
 )
 from rekindle.codegen.operators.composites import Composite
 from rekindle.codegen.operators.gather import GatherOp
-from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS
+from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS, ROWS_AS_MATRIX
 from rekindle.codegen.operators.pooling import Pool, beyond_the_edge, windows
-from rekindle.codegen.operators.views import View, along_channels, grouping, unsqueeze
+from rekindle.codegen.operators.views import View, along_channels, grouping, same, unsqueeze
 from rekindle.codegen.value_descriptors import (
     Concat,
+    FlattenedRows,
     Gather,
     Input,
     Matmul,
@@ -256,6 +259,8 @@ class _Lowering:
         """Return the outputs of an operator, whose parameters have these ``names``."""
         if name in VIEWS:
             return _views(name, arguments)
+        if name == ROWS_AS_MATRIX:
+            return (_rows_as_matrix(arguments[0]),)
         if name in RULES:
             return (self._computed(names, RULES[name], arguments),)
         if name in JOINS:
@@ -268,6 +273,8 @@ class _Lowering:
             return (self._multiplied(name, arguments),)
         if name in COMPOSITES:
             return self._expanded(COMPOSITES[name], names, arguments)
+        if name == "autodiff::sum_to":
+            return (self._summed_to_size(names, ROWS[name][0], *arguments),)
         if name in ROWS:
             rules = [(rule, self._of_channels if rule.channels else self._folded) for rule in ROWS[name]]
             return [fold(names, rule, arguments) for rule, fold in rules]
@@ -367,6 +374,15 @@ class _Lowering:
             dtype = torch.bool
         result = Layout(sizes, contiguous_strides(sizes), dtype)
         return RowOpResult(result, rule, tuple(arguments), layout.sizes, dims, arithmetic_type(scalar_of(computed)))
+
+    def _summed_to_size(self, names: list[str], rule: RowOp, value: Tensor, size: Sequence[int]) -> Tensor:
+        """Return the sum over the dimensions that ``size`` lacks, and then over those that it has once."""
+        missing = value.layout.rank - len(size)
+        if missing > 0:
+            value = self._folded(names, rule, [value, list(value.layout.sizes[missing:])])
+        if are_equal(value.layout.sizes, tuple(size)):
+            return _viewed(value, same(value.layout.sizes)[0])
+        return self._folded(names, rule, [value, size])
 
     def _of_channels(self, names: list[str], rule: RowOp, arguments: list[Any]) -> RowOpResult | MergedGroups:
         """Return the result of a normalization by channels, or by groups of them."""
@@ -588,6 +604,37 @@ def _views(name: str, arguments: list[Any]) -> Sequence[Tensor]:
     except (IndexError, ValueError) as error:
         raise Unsupported(f"{name} of these sizes") from error
     return [_viewed(base, view) for view in views]
+
+
+def _rows_as_matrix(value: Tensor) -> Tensor:
+    """Return ``value`` as a matrix with its last dimension; a copy of it, if its rows are not a constant step apart."""
+    layout = value.layout
+    if layout.rank < 2:
+        if not layout.rank:
+            raise Unsupported("rows of a tensor without dimensions")
+        return _viewed(value, unsqueeze(layout.sizes, 0)[0])
+    if layout.rank == 2:
+        return value
+    dim = _dim_of_rows(layout)
+    if dim is None:
+        scalar = scalar_of(layout.dtype)
+        layout = Layout(layout.sizes, contiguous_strides(layout.sizes), layout.dtype)
+        value = Pointwise(layout, _COPY, (value,), frozenset(), scalar)
+        dim = layout.rank - 2
+    sizes = math.prod(layout.sizes[:-1]), layout.sizes[-1]
+    return FlattenedRows(Layout(sizes, (layout.strides[dim], layout.strides[-1]), layout.dtype), value, dim)
+
+
+_COPY: Final = PointwiseOp(lambda b, self: self, ResultDtype.SELF)
+
+
+def _dim_of_rows(layout: Layout) -> int | None:
+    """Return the dimension along which one step leads to the next row; None if there is none."""
+    wide = [dim for dim in range(layout.rank - 1) if layout.sizes[dim] != 1]
+    for outer, inner in pairwise(wide):
+        if layout.strides[outer] != layout.strides[inner] * layout.sizes[inner]:
+            return None
+    return wide[-1] if wide else layout.rank - 2
 
 
 def _viewed(base: Tensor, view: View) -> ViewValue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rekindle.codegen.layout import Ints
 from rekindle.codegen.loop_ir import nodes
@@ -10,7 +10,7 @@ from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.loop_ir.nodes import Access, AccessStride
 from rekindle.codegen.nest_builder import NeedsMaterialization, StoreTarget
 from rekindle.codegen.operators.views import compose, identity
-from rekindle.codegen.value_descriptors import Input, Matmul, Tensor, ViewValue, scalar_of
+from rekindle.codegen.value_descriptors import FlattenedRows, Input, Matmul, Tensor, ViewValue, scalar_of
 
 
 def product_nest(target: StoreTarget, materialized: Mapping[Tensor, Input]) -> tuple[nodes.MatmulNest, list[int]]:
@@ -39,6 +39,10 @@ def product_nest(target: StoreTarget, materialized: Mapping[Tensor, Input]) -> t
     if m and sizes[m] == 1 and isinstance(steps[m - 1][1], int) and steps[m - 1][1] == 0:
         del sizes[m], steps[m]  # many rows by the same matrix are a matrix
         m -= 1
+    while m and _are_rows_of_one_matrix(sizes, steps, m):
+        sizes[m - 1 : m + 1] = [sizes[m - 1] * sizes[m]]
+        del steps[m - 1]
+        m -= 1
     across = not (steps[-1][0] == 1 and steps[-1][1] == 1)
     if across and steps[-2][1] != 1 and sizes[-2] != 1:
         raise Unsupported("a product of matrices with gaps")
@@ -54,25 +58,43 @@ def product_nest(target: StoreTarget, materialized: Mapping[Tensor, Input]) -> t
     return nodes.MatmulNest(len(sizes), accesses, across, is_row=sizes[m] == 1), numbers
 
 
+def _are_rows_of_one_matrix(sizes: Sequence[int], steps: Sequence[tuple[int, int, int]], m: int) -> bool:
+    """Return whether the matrices along the loop before ``m`` follow one another in memory, and are all multiplied by
+    the same one."""
+    outer, inner = steps[m - 1], steps[m]
+    return (
+        type(outer[1]) is int and outer[1] == 0 and all(outer[factor] == inner[factor] * sizes[m] for factor in (0, 2))
+    )
+
+
 class _Factor:
     """Location of the elements of ``value``: the buffer, the offset, and the strides."""
 
     def __init__(self, value: Tensor, materialized: Mapping[Tensor, Input]) -> None:
         self.sizes = value.layout.sizes
+        self.buffer: int
         rank = len(self.sizes)
         places = identity(rank)
         while isinstance(value, ViewValue) and value not in materialized:
             places = compose(value.places, places, rank)
             value = value.base
-        base = materialized.get(value, value)
-        if not isinstance(base, Input):
-            raise NeedsMaterialization(value)
-        own = base.layout.strides
-        self.buffer = base.number
-        self.offset = sum(start * stride for (start, _), stride in zip(places, own, strict=True))
+        start, own = self._memory(value, materialized)
+        self.offset = start + sum(first * stride for (first, _), stride in zip(places, own, strict=True))
         self.strides: Ints = tuple(
             sum(steps[loop] * stride for (_, steps), stride in zip(places, own, strict=True)) for loop in range(rank)
         )
+
+    def _memory(self, value: Tensor, materialized: Mapping[Tensor, Input]) -> tuple[int, Ints]:
+        """Find the buffer of ``value``; return the offset and the strides in it."""
+        if isinstance(value, FlattenedRows):
+            base = _Factor(value.base, materialized)
+            self.buffer = base.buffer
+            return base.offset, (base.strides[value.dim], base.strides[-1])
+        found = materialized.get(value, value)
+        if not isinstance(found, Input):
+            raise NeedsMaterialization(value)
+        self.buffer = found.number
+        return 0, found.layout.strides
 
     def outer(self, dim: int, batch: int) -> int:
         """Return how far dimension ``dim`` of the ``batch`` in front of the matrices goes."""

@@ -15,6 +15,7 @@ from rekindle.codegen.operators.views import AffineExpr, AffineMap, broadcast, c
 from rekindle.codegen.phase_scheduling import schedule_phases
 from rekindle.codegen.value_descriptors import (
     Concat,
+    FlattenedRows,
     Gather,
     Input,
     Matmul,
@@ -241,7 +242,7 @@ class NestBuilder:
             return self._of_group(value, places)
         if isinstance(value, Gather):
             return self._look_up(value, places)
-        if isinstance(value, Matmul):
+        if isinstance(value, Matmul | FlattenedRows):
             raise NeedsMaterialization(value)
         arguments = [
             self._argument(value, argument, places, index in value.conditions)

@@ -118,6 +118,16 @@ class Matmul:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FlattenedRows:
+    """The rows of ``base`` as one matrix, an operand of a product: the next row is one step along ``dim`` away in
+    memory."""
+
+    layout: Layout
+    base: Tensor
+    dim: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Gather:
     """Elements of ``base`` at the indices that ``index`` has along dimension ``dim``. In place of this dimension the
     result has those of ``index``; or ``is_aligned``: it has the sizes of ``index``, and takes of each other dimension
@@ -131,7 +141,7 @@ class Gather:
     wraps: bool
 
 
-Tensor = Input | Pointwise | ViewValue | RowOpResult | Concat | MergedGroups | Matmul | Gather
+Tensor = Input | Pointwise | ViewValue | RowOpResult | Concat | MergedGroups | Matmul | FlattenedRows | Gather
 
 
 def scalar_of(dtype: torch.dtype) -> ScalarType:

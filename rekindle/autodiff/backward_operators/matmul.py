@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from rekindle.autodiff.backward_operators.sizes import Sizes, sum_to
-from rekindle.ops.registration.declare import implements
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.operators.registry import Operation
+from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.types import INT, ListType
+from rekindle.ops.registration.declare import implements, implements_for_node
 
 
 @implements("autodiff::matmul_self(Tensor grad, int[] size, Tensor other) -> Tensor")
@@ -142,18 +146,26 @@ def cdist_back(grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -
     return sum_to(of_first, x1.shape), sum_to(of_second, x2.shape)
 
 
-@implements(
+@implements_for_node(
     "autodiff::accumulate(Tensor[] grads, Tensor[][] inputs, Tensor?[] sums, int[]?[] sizes) -> Tensor?[]",
     may_alias_inputs=True,
 )
+def accumulate_in_kernels(node: Node) -> Operation:
+    """See :func:`accumulate`; kernels compute the products that they compute faster than BLAS."""
+    weight_gradient = _CompiledOperator("autodiff::linear_weight", [0, 0])  # of whose size the length alone is read
+    return lambda grads, inputs, sums, sizes: accumulate(grads, inputs, sums, sizes, weight_gradient)
+
+
 def accumulate(
     grads: Sequence[Tensor],
     inputs: Sequence[Sequence[Tensor]],
     sums: Sequence[Tensor | None],
     sizes: Sequence[Sizes | None],
+    weight_gradient: Product = lambda grad, input: linear_weight(grad, input, (0, 0)),
 ) -> list[Tensor | None]:
     """Add to ``sums`` the gradients of weights of ``linear`` for ``grads`` and each of ``inputs``; to the remaining
-    ones ``grads`` summed to sizes, or unchanged without a size."""
+    ones ``grads`` summed to sizes, or unchanged without a size. ``weight_gradient`` computes :func:`linear_weight` for
+    weights that are matrices."""
     if not grads:
         return list(sums)
     lengths = {grad.shape[-1] if grad.dim() else None for grad in grads}
@@ -164,16 +176,32 @@ def accumulate(
             each = _summed(grads, rows, size)
         else:
             assert size is not None, "a weight has a size"
-            each = _of_weight(grads, rows, inputs[number], size)
+            if rows is not None and len(size) == 2:
+                each = weight_gradient(rows, _rows(inputs[number]))
+            else:
+                pairs = zip(grads, inputs[number], strict=True)
+                each = torch.stack([linear_weight(*pair, size) for pair in pairs]).sum(0)
         found.append(each if total is None else total + each)
     return found
 
 
-def _of_weight(grads: Sequence[Tensor], rows: Tensor | None, inputs: Sequence[Tensor], size: Sizes) -> Tensor:
-    """Return the sum of the gradients of a weight for ``grads``, which have these ``rows``, and ``inputs``."""
-    if rows is not None and len(size) == 2:
-        return linear_weight(rows, _rows(inputs), size)
-    return torch.stack([linear_weight(*pair, size) for pair in zip(grads, inputs, strict=True)]).sum(0)
+Product = Callable[[Tensor, Tensor], Tensor]
+
+
+class _CompiledOperator:
+    """An operator on two tensors and further constants, compiled when it is first called."""
+
+    def __init__(self, operator: str, *constants: Sequence[int]) -> None:
+        self._graph = Graph()
+        inputs = [self._graph.add_input(), self._graph.add_input()]
+        inputs += [self._graph.insert_constant(list(each), ListType(INT)) for each in constants]
+        self._graph.add_output(self._graph.insert(operator, inputs))
+        self._run: Callable[..., Tensor] | None = None
+
+    def __call__(self, first: Tensor, second: Tensor) -> Tensor:
+        if self._run is None:
+            self._run = callable_of(self._graph, "product of matrices", optimized=True)
+        return self._run(first, second)
 
 
 def _rows(tensors: Sequence[Tensor]) -> Tensor:
@@ -192,12 +220,24 @@ def _summed(grads: Sequence[Tensor], rows: Tensor | None, size: Sizes | None) ->
     return torch.stack([sum_to(grad, size) for grad in grads]).sum(0)
 
 
-@implements(
+@implements_for_node(
     "autodiff::placed(Tensor[] grads, int[] indices, Tensor? sum, int[] size, int dim, Tensor? weight) -> Tensor?",
     may_alias_inputs=True,
 )
+def placed_by_kernels(node: Node) -> Operation:
+    """See :func:`placed`; kernels compute the products that they compute faster than BLAS."""
+    product = _CompiledOperator("aten::matmul")
+    return lambda grads, indices, sum, size, dim, weight: placed(grads, indices, sum, size, dim, weight, product)
+
+
 def placed(
-    grads: Sequence[Tensor], indices: Sequence[int], sum: Tensor | None, size: Sizes, dim: int, weight: Tensor | None
+    grads: Sequence[Tensor],
+    indices: Sequence[int],
+    sum: Tensor | None,
+    size: Sizes,
+    dim: int,
+    weight: Tensor | None,
+    product: Product = torch.matmul,
 ) -> Tensor | None:
     """Add to ``sum`` the gradient of a tensor of ``size`` for those of its parts with these ``indices`` along ``dim``:
     ``grads``, or their products with ``weight``."""
@@ -206,14 +246,14 @@ def placed(
     rank = len(size)
     dim %= rank
     if weight is not None and dim == rank - 1:
-        grads, weight = [grad @ weight for grad in grads], None
+        grads, weight = [product(grad, weight) for grad in grads], None
     length = size[dim]
     wrapped = [index % length for index in indices]
     if wrapped == list(range(length - 1, -1, -1)):
         grads, wrapped = grads[::-1], wrapped[::-1]
     values = torch.stack(list(grads), dim)
     if weight is not None:
-        values = values @ weight
+        values = product(values, weight)
     if wrapped != list(range(length)):
         whole = values.new_zeros(size) if sum is None else sum
         return whole.index_add(dim, torch.tensor(wrapped, device=values.device), values)

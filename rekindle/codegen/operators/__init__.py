@@ -12,6 +12,7 @@ from rekindle.codegen.operators import (
     composites as composites,
     concat as concat,
     gather as gather,
+    gradients as gradients,
     math_functions as math_functions,
     normalization as normalization,
     pooling as pooling,

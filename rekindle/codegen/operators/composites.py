@@ -51,11 +51,12 @@ Rule = Callable[..., Any]
 
 
 def composite(*operators: str, indices: str = "", multiplies: bool = False) -> Callable[[Rule], Rule]:
-    """Register what operators of ``aten`` consist of."""
+    """Register what operators consist of. They are of ``aten``, or named with their namespace."""
 
     def register(expand: Rule) -> Rule:
         for operator in operators:
-            COMPOSITES[f"aten::{operator}"] = Composite(expand, frozenset(indices.split()), multiplies)
+            name = operator if "::" in operator else f"aten::{operator}"
+            COMPOSITES[name] = Composite(expand, frozenset(indices.split()), multiplies)
         return expand
 
     return register

@@ -15,3 +15,6 @@ LEFT_TO_BLAS: Final = "a product of matrices so large that BLAS is faster"
 
 LEFT_ON_GPU: Final = "a GPU has no kernels for products of matrices, scans and indices of extremes"
 """Why there is no kernel for such a group; the rest of it has kernels."""
+
+ROWS_AS_MATRIX: Final = "aten::flatten.using_ints"
+"""Composites apply it to the dimensions before the last one of an operand of a product."""

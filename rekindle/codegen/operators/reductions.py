@@ -48,7 +48,7 @@ def sum_to_size(b: Builder, row: Row, self: E, size: object) -> E:
     return total(b, row, self)
 
 
-ROWS["aten::_grad_sum_to_size"] = (RowOp(sum_to_size, size="size", is_folded=True),)
+ROWS["aten::_grad_sum_to_size"] = ROWS["autodiff::sum_to"] = (RowOp(sum_to_size, size="size", is_folded=True),)
 
 
 @_folds("nansum(dim)", result=ResultDtype.SUM)

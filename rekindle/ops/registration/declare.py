@@ -116,6 +116,7 @@ def implements_for_node(
     *texts: str,
     effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA,
     side_effects: bool = False,
+    may_alias_inputs: bool = False,
     invocation_for_node: Callable[[Node], Invocation] | None = None,
 ) -> Callable[[_M], _M]:
     """Declare operators whose implementation depends on the node: the decorated function makes it, once for each
@@ -123,7 +124,8 @@ def implements_for_node(
 
     def decorate(make: _M) -> _M:
         for text in texts:
-            _add(Declaration(text, None, make, effects, side_effects, False, False, invocation_for_node))
+            made = (effects, side_effects, False, may_alias_inputs, invocation_for_node)
+            _add(Declaration(text, None, make, *made))
         return make
 
     return decorate
