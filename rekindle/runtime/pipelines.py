@@ -104,7 +104,15 @@ DERIVATIVE_PRESERVING: tuple[Pass, ...] = (
 )
 """Optimizations that only create operators with derivatives."""
 
-OPTIMIZATION: tuple[Pass, ...] = (*REQUIRED, *DERIVATIVE_PRESERVING, UserPasses("end"))
+OPTIMIZATION: tuple[Pass, ...] = (
+    *REQUIRED,
+    *DERIVATIVE_PRESERVING,
+    ConstantPropagation(),
+    Peephole(),
+    ConstantPropagation(),
+    DeadCodeElimination(),
+    UserPasses("end"),
+)
 """Passes on the graph of a function before it is compiled to a plan."""
 
 SPECIALIZATION: tuple[Pass, ...] = (

@@ -16,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 import rekindle
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
+from rekindle.autodiff.residuals.size_specialization import is_determined_by_sizes
 from tests.autodiff.graphs import graph_of
 
 
@@ -411,6 +412,32 @@ def test_random_operators_have_one_mask() -> None:
         y.sum().backward()
         answers.append([y.detach(), x.grad, w.grad])
     assert_same(answers[0], answers[1])
+
+
+def dropped(x: Tensor, w: Tensor) -> Tensor:
+    return torch.nn.functional.dropout(torch.tanh(x * w), 0.25, True) * w
+
+
+def dropped_by(x: Tensor, w: Tensor, p: float) -> Tensor:
+    return torch.nn.functional.dropout(torch.tanh(x * w), p, True) * w
+
+
+def test_graphs_with_dropout_are_specialized_on_sizes() -> None:
+    """Whether there is a mask follows from the options, if they are constants; it may differ between sizes."""
+    x, w = (torch.randn(40, 3, requires_grad=True) for _ in range(2))
+    for function, options in ((dropped, [()]), (dropped_by, [(0.25,), (0.0,), (0.5,)])):
+        operation = DifferentiableOperation(graph_of(function))
+        for option in [*options, *options]:
+            for rows in (40, 0, 7):
+                values = [x[:rows], w[:rows], *option]
+                results = []
+                for each in (operation, function):
+                    torch.manual_seed(1)
+                    result = each(*values)
+                    results.append((result, *torch.autograd.grad(result.sum(), [x, w])))
+                assert_same(*results)
+        (derivative,) = operation._derivatives.values()
+        assert is_determined_by_sizes(derivative.gradient) == (function is dropped)
 
 
 def test_inference_mode_wins_over_grad_mode() -> None:

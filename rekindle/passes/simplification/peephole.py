@@ -359,6 +359,15 @@ def _same_dtype(at: RewriteSite) -> bool:
     return is_itself and at.aliases.is_unwritten(tensor) and at.replace_uses(tensor)
 
 
+def _identity_dropout(at: RewriteSite) -> bool:
+    """Replace a dropout that returns its argument by that: one without probability, or outside of training."""
+    tensor, probability, train = at.node.inputs
+    p = probability.to_python()
+    if not isinstance(p, (int, float)) or not 0 <= p <= 1:  # an error otherwise
+        return False
+    return (p == 0 or constant_bool(train) is False) and at.replace_uses(tensor)
+
+
 PEEPHOLE_RULES: Final[NodeRules] = {
     "prim::GetAttr": (_none_attribute,),
     "aten::__not__": (_not,),
@@ -381,6 +390,7 @@ PEEPHOLE_RULES: Final[NodeRules] = {
     "aten::size": (_fact, _shape),
     **dict.fromkeys(("aten::is_floating_point", "aten::is_complex"), (_fact,)),
     "aten::to": (_same_dtype,),
+    **dict.fromkeys(("aten::dropout", "aten::feature_dropout", "aten::alpha_dropout"), (_identity_dropout,)),
 }
 """The rewrite rules, by the kind of node."""
 

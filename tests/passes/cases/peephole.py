@@ -180,4 +180,19 @@ graph(%m : __torch__.Entry, %x : Tensor):
   %r : (Tensor, NoneType, bool) = prim::TupleConstruct(%x, %w, %t)
   return (%r)
 """,
+    "dropout that returns its argument; one with a probability, one that may be in training, and errors stay": """
+graph(%x : Tensor, %training : bool):
+  %yes : bool = prim::Constant[value=1]()
+  %no : bool = prim::Constant[value=0]()
+  %zero : float = prim::Constant[value=0.]()
+  %half : float = prim::Constant[value=0.5]()
+  %two : float = prim::Constant[value=2.]()
+  %1 : Tensor = aten::dropout(%x, %zero, %yes)
+  %2 : Tensor = aten::feature_dropout(%1, %half, %no)
+  %3 : Tensor = aten::alpha_dropout(%2, %zero, %training)
+  %4 : Tensor = aten::dropout(%3, %half, %yes)
+  %5 : Tensor = aten::dropout(%4, %half, %training)
+  %6 : Tensor = aten::dropout(%5, %two, %no)
+  return (%6)
+""",
 }
