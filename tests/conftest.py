@@ -136,13 +136,18 @@ def golden(pytestconfig: pytest.Config) -> GoldenTexts:
     return pytestconfig.stash[GOLDEN_TEXTS]
 
 
+_MODULES_OF_LIMIT = ("fusion_executor", "product_estimates")
+
+
 @pytest.fixture
 def blas_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large matrix products are left to BLAS, as on machines where it is faster than kernels."""
-    monkeypatch.setattr("rekindle.codegen.fusion_executor.max_multiplications", lambda: 0)
+    for module in _MODULES_OF_LIMIT:
+        monkeypatch.setattr(f"rekindle.codegen.{module}.max_multiplications", lambda: 0)
 
 
 @pytest.fixture
 def kernels_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels compute matrix products of any size, as on machines where BLAS is slower."""
-    monkeypatch.setattr("rekindle.codegen.fusion_executor.max_multiplications", lambda: 1 << 40)
+    for module in _MODULES_OF_LIMIT:
+        monkeypatch.setattr(f"rekindle.codegen.{module}.max_multiplications", lambda: 1 << 40)

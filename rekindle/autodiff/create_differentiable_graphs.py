@@ -19,8 +19,10 @@ group that is used outside is recomputed there, so that PyTorch's autograd knows
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cmp_to_key
 from itertools import pairwise
 from typing import ClassVar, Final
 
@@ -28,6 +30,7 @@ from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of, is_constant_operator, operators_recorded
+from rekindle.autodiff.hoisted_checks import is_check, move_check, operands_within
 from rekindle.autodiff.requires_grad import may_require_grad
 from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, gather_unit
 from rekindle.autodiff.reverse_mode.differentiable_loops import (
@@ -50,10 +53,11 @@ class CreateDifferentiableGraphs:
     """Outline adjacent differentiable operators into ``prim::DifferentiableGraph`` nodes. See the module.
 
     A group has at least ``threshold`` operators with derivative formulas, those that PyTorch's autograd records for a
-    recurrent cell among them. Only operators for which ``counts`` is true count, if it is given; others stay with
-    PyTorch's autograd at the borders of a group. ``pays`` decides whether a group is formed of nodes, some of which
-    need gradients. ``excluded`` kinds stay with PyTorch's autograd. With ``loops``, a loop of at least so many
-    operators with formulas, of any kind, becomes part of a group as a whole if one of them counts.
+    recurrent cell among them. ``counts`` returns how many operators a node counts for; those that count for none stay
+    with PyTorch's autograd at the borders of a group. ``pays`` decides whether a group is formed of nodes, some of
+    which need gradients. What ``excludes`` is true for stays with PyTorch's autograd; so do the nodes that ``splits``
+    is true for, if a group with them does not pay. With ``loops``, a loop of at least so many operators with formulas,
+    of any kind, becomes part of a group as a whole if one of them counts.
 
     Example:
         >>> from rekindle.autodiff import CreateDifferentiableGraphs
@@ -66,9 +70,10 @@ class CreateDifferentiableGraphs:
 
     name: ClassVar[str] = "create_differentiable_graphs"
     threshold: int = 2
-    counts: Callable[[Node], bool] | None = None
+    counts: Callable[[Node], int] | None = None
     pays: Callable[[Sequence[Node], Set[Node]], bool] | None = None
-    excluded: Set[str] = frozenset()
+    excludes: Callable[[Node], bool] | None = None
+    splits: Callable[[Node], bool] | None = None
     loops: bool = False
 
     def run(self, graph: Graph) -> bool:
@@ -84,8 +89,9 @@ class CreateDifferentiableGraphs:
         counts = False
         for node in graph.all_nodes():
             if formula_of(node) is not None:
-                found += len(operators_recorded(node))
-                counts = counts or self.counts is None or self.counts(node)
+                counted = 1 if self.counts is None else self.counts(node)
+                found += max(counted, len(operators_recorded(node)))
+                counts = counts or counted > 0
                 if counts and found >= self.threshold:
                     return True
         return False
@@ -94,6 +100,10 @@ class CreateDifferentiableGraphs:
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
 _MAX_PENDING: Final = 200
 """Number of following nodes outside of the group after which the group is closed."""
+_LAYER: Final = 4
+"""Number of nodes that may split a group in a layer, at least …"""
+_MAX_SPLITS: Final = 32
+"""… and at most."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,10 +113,21 @@ class _Partition:
     nodes: list[Node] = field(default_factory=list)
     members: set[Node] = field(default_factory=set)
     pending: list[Node] = field(default_factory=list)
+    splits: int = 0
+    """Number of nodes at which the group may be split."""
+    end: int = 0
+    """Number of nodes up to the end of a layer."""
 
     def add(self, node: Node) -> None:
         self.nodes.append(node)
         self.members.add(node)
+
+    def cut(self) -> list[Node]:
+        """Remove the nodes after the end of the layer, and return them."""
+        later = self.nodes[self.end :] if self.end else []
+        del self.nodes[len(self.nodes) - len(later) :]
+        self.members.difference_update(later)
+        return later
 
     def feeds(self, node: Node) -> bool:
         return any(value.node in self.members for value in node.inputs)
@@ -122,6 +143,8 @@ class _SubgraphPartitioner:
         self.units: dict[Node, list[Node]] = {}
         """Nodes that are in a group together, by the first of them: a loop and the lists that it fills."""
         self.inseparable: set[Node] = set()
+        self.outside: set[Node] = set()
+        """Nodes at which a group that did not pay was split."""
         self.closed: list[list[Node]] = []
         """The groups that were found. They are outlined at the end, so that the collected facts about nodes stay
         valid."""
@@ -139,30 +162,33 @@ class _SubgraphPartitioner:
         return is_literal and not self.aliases.has_writers(value)
 
     def block(self, block: Block) -> None:
-        group = _Partition()
-        nodes = list(block.nodes)
-        for node in nodes:
+        for node in list(block.nodes):
             if self._is_closed_loop(node):
                 self._find_unit(node)
             else:
                 for inner in node.blocks:
                     self.block(inner)
-        nodes = list(block.nodes)
-        index = 0
-        while index < len(nodes):
-            node = nodes[index]
+        group = _Partition()
+        nodes = deque(block.nodes)
+        while nodes or group.nodes:
+            if not nodes or self._is_complete(group, nodes):
+                later = group.cut() if nodes else []
+                nodes.extendleft(reversed(_in_order([*later, *self._close(group)])))
+                group = _Partition()
+                continue
+            node = nodes[0]
             unit = self.units.get(node, [node])
-            index += len(unit)
+            for _ in unit:
+                nodes.popleft()
             if self._may_all_join(group, unit):
                 for each in unit:
                     group.add(each)
+                    group.splits += self._may_split(each)
             elif group.nodes and (len(unit) > 1 or not self._passes(group, node)):
                 group.pending += unit
                 if len(unit) > 1 or self._is_member(node) or len(group.pending) > _MAX_PENDING:
-                    self._close(group)
-                    nodes[index:index] = group.pending  # they may be in the next group
+                    nodes.extendleft(reversed(_in_order(self._close(group))))
                     group = _Partition()
-        self._close(group)
 
     def _find_unit(self, loop: Node) -> None:
         lists = collected_lists(loop)
@@ -178,11 +204,14 @@ class _SubgraphPartitioner:
         if node.blocks:
             return self._is_closed_loop(node)
         return (
-            node.kind not in self.options.excluded
-            and formula_of(node) is not None
+            formula_of(node) is not None
+            and not self._is_excluded(node)
             and not is_constant_for_gradients(node)
             and any(value in self.requires_grad for value in node.inputs)
         )
+
+    def _is_excluded(self, node: Node) -> bool:
+        return node in self.outside or (self.options.excludes is not None and self.options.excludes(node))
 
     def _is_member(self, node: Node) -> bool:
         """Return whether ``node`` may be a member of a group."""
@@ -270,23 +299,66 @@ class _SubgraphPartitioner:
             node.move_before(group.nodes[0])
             return True
         if not all(self.aliases.can_swap(other, node) for other in (*group.nodes, *group.pending)):
-            return False
+            return self._passes_with_copies(group, node)
         node.move_before(group.nodes[0])
+        return True
+
+    def _passes_with_copies(self, group: _Partition, check: Node) -> bool:
+        """Move ``check`` before the group, with copies of the views and sizes of the group that it depends on, if that
+        is legal."""
+        if not is_check(check):
+            return False
+        operands = operands_within(check, group.members, lambda node: not self._computes(node))
+        if operands is None or not all(
+            self.aliases.can_swap(other, check) for other in (*group.nodes, *group.pending) if other not in operands
+        ):
+            return False
+        move_check(check, [node for node in group.nodes if node in operands], group.nodes[0])
         return True
 
     # ---------------------------------------------------------------------------------------------------------- closing
 
-    def _close(self, group: _Partition) -> None:
-        """Close a group: make its nodes adjacent, before all that must remain after them, if outlining pays."""
+    def _is_complete(self, group: _Partition, following: Sequence[Node]) -> bool:
+        """Return whether a group ends before the nodes ``following``: after a layer, whose result is the only value of
+        the group that is used later. Equal layers are then equal graphs, which are compiled once, and what a layer
+        saves is released before the gradients of the layers below are computed."""
+        node = following[0]
+        if group.splits < _LAYER or not self._computes(node):
+            return False
+        if group.splits >= _MAX_SPLITS or len(self._live_roots(group)) == 1:
+            group.end = len(group.nodes)
+        return group.end > 0 and self._may_split(node) and sum(map(self._may_split, following)) >= _LAYER
+
+    def _live_roots(self, group: _Partition) -> set[Value]:
+        """Return the values of a group that are used after it; of views, the values that they are views of."""
+        found: set[Value] = set()
+        for node in group.nodes:
+            for output in node.outputs:
+                if all(use.user in group.members for use in output.uses):
+                    continue
+                while output.node in group.members and _makes_views(output.node) and output.node.inputs:
+                    output = output.node.inputs[0]
+                if output.node in group.members and self._computes(output.node):
+                    found.add(output)
+        return found
+
+    def _may_split(self, node: Node) -> bool:
+        return self.options.splits is not None and self.options.splits(node)
+
+    def _close(self, group: _Partition) -> list[Node]:
+        """Close a group: make its nodes adjacent, before all that must remain after them, if outlining pays. Return the
+        nodes that may be in the groups that follow."""
         before, nodes, behind = self._trimmed(group)
         if not self._is_worth_it(nodes):
-            return
+            splits = set(filter(self._may_split, nodes)) - self.outside
+            self.outside |= splits
+            return [*group.nodes, *group.pending] if splits else group.pending
         members = set(nodes)
         outputs = (output for node in nodes for output in node.outputs)
         if not any(members.isdisjoint(use.user.ancestors()) for output in outputs for use in output.uses):
-            return  # no gradient goes back through it: it stays because it may raise
+            return group.pending  # no gradient goes back through it: it stays because it may raise
         if not may_change("make one differentiable graph of", nodes[0]):
-            return
+            return group.pending
         together = [*before, *nodes, *behind]
         if together[0] is not group.nodes[0]:
             together[0].move_before(group.nodes[0])
@@ -294,6 +366,7 @@ class _SubgraphPartitioner:
             if first.next is not second:
                 second.move_after(first)
         self.closed.append(nodes)
+        return group.pending
 
     def _is_worth_it(self, nodes: Sequence[Node]) -> bool:
         """Return whether a graph of their own makes ``nodes`` faster."""
@@ -307,7 +380,8 @@ class _SubgraphPartitioner:
     def _counts(self, node: Node) -> int:
         """Return how many operators count where ``node`` runs."""
         counts = self.options.counts
-        return sum(not _makes_views(each) and (counts is None or counts(each)) for each in operators_recorded(node))
+        computed = [each for each in operators_recorded(node) if not _makes_views(each)]
+        return len(computed) if counts is None else sum(map(counts, computed))
 
     def _computes(self, node: Node) -> bool:
         """Return whether gradients go back through ``node``, and it computes something."""
@@ -369,6 +443,15 @@ class _SubgraphPartitioner:
 
     def _may_pass(self, node: Node, others: Iterable[Node]) -> bool:
         return all(self.aliases.can_swap(node, other) for other in others)
+
+
+def _in_order(nodes: Iterable[Node]) -> list[Node]:
+    """Return ``nodes``, of one block, in its order."""
+
+    def compare(a: Node, b: Node) -> int:
+        return -1 if a.is_before(b) else 1
+
+    return sorted(nodes, key=cmp_to_key(compare))
 
 
 def _is_plain_constant(value: Value) -> bool:

@@ -11,12 +11,14 @@ tensor that it takes. It saves a launch, and a pass over memory, for each operat
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.autodiff.formula import operators_recorded
 from rekindle.codegen.fusible import is_computed, is_view, refusal
+from rekindle.codegen.operators.matmul import PRODUCTS
+from rekindle.codegen.product_estimates import ProductEstimates
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import TensorType
 
@@ -30,21 +32,48 @@ _SAVED_FOR_INPUT: Final = 0.5
 @dataclass(frozen=True, slots=True)
 class DifferentiationProfit:
     """Whether it pays to make one differentiable graph of some nodes, for calls whose largest tensor has ``elements``
-    elements."""
+    elements, and whose ``products`` are estimated."""
 
     elements: int = 0
+    products: ProductEstimates = field(default_factory=ProductEstimates)
 
     def __call__(self, nodes: Sequence[Node], differentiable: Set[Node]) -> bool:
         """Return whether it pays for ``nodes``; gradients go back through those that are ``differentiable``."""
-        saved = launches_saved(nodes, differentiable)
+        saved = launches_saved(nodes, differentiable, self.counts)
+        saved += sum(self.products.launches_saved(node) for node in nodes if node in differentiable)
         if self.elements >= LARGE:
             return saved >= _MIN_SAVED
         return saved >= _MIN_SAVED + _SAVED_FOR_INPUT * (_tensors_taken(nodes) - 1)
 
+    @property
+    def signature(self) -> str:
+        """What decisions depend on, roughly: graphs that were made for calls with the same signature are reused."""
+        return f"{'large' if self.elements >= LARGE else 'small'} tensors, {self.products.signature}"
 
-def launches_saved(nodes: Sequence[Node], counted: Set[Node]) -> int:
+    def counts(self, node: Node) -> int:
+        """Return how many operators that kernels compute ``node`` counts for: a large product for several."""
+        if self.products.is_in_kernel(node):
+            return 1 + int(self.products.launches_saved(node))
+        return int(is_computed(node))
+
+    def excludes(self, node: Node) -> bool:
+        """Return whether a library computes ``node``: PyTorch's derivative of it is as fast as can be."""
+        return node.kind in _LIBRARY or (node.kind in PRODUCTS and not self.products.is_in_kernel(node))
+
+
+_LIBRARY: Final = frozenset(
+    {
+        *("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::_convolution"),
+        *("aten::baddbmm", "aten::einsum", "aten::tensordot"),
+    }
+)
+"""Operators that BLAS and oneDNN compute."""
+
+
+def launches_saved(nodes: Sequence[Node], counted: Set[Node], counts: Callable[[Node], int] = is_computed) -> float:
     """Return how many launches of ``counted`` operators are saved where the ``nodes`` are fused: all but one of those
-    that are connected, directly or through views that kernels compute."""
+    that are connected, directly or through views that kernels compute. ``counts`` is not 0 for those that kernels
+    compute."""
     group: dict[Node, Node] = {}
 
     def root(node: Node) -> Node:
@@ -55,10 +84,10 @@ def launches_saved(nodes: Sequence[Node], counted: Set[Node]) -> int:
     saved = 0
     sizes: dict[Node, int] = {}
     for node in nodes:
-        if not is_computed(node) and not (is_view(node) and refusal(node) is None):
+        if not counts(node) and not (is_view(node) and refusal(node) is None):
             continue
         group[node] = node
-        sizes[node] = sum(map(is_computed, operators_recorded(node))) if node in counted else 0
+        sizes[node] = sum(counts(each) > 0 for each in operators_recorded(node)) if node in counted else 0
         for value in node.inputs:
             if value.node in group:
                 maker, user = root(value.node), root(node)

@@ -15,11 +15,8 @@ pipelines of its own, for formulas and for the graphs that it splits.
 
 from __future__ import annotations
 
-from typing import Final
-
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.differentiation_profit import DifferentiationProfit
-from rekindle.codegen.fusible import is_computed
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
 from rekindle.passes import (
@@ -131,24 +128,22 @@ SPECIALIZATION: tuple[Pass, ...] = (
 
 # --------------------------------------------------------------------------------------------------------- strategies
 
-_LIBRARY: Final = frozenset(
-    {
-        *("aten::matmul", "aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"),
-        *("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::_convolution"),
-        *("aten::einsum", "aten::tensordot"),
-    }
-)
-"""Operators that BLAS and oneDNN compute: PyTorch's own derivatives of them are as fast as can be."""
 
-
-def differentiation(elements: int = 0) -> tuple[Pass, ...]:
-    """Return the passes that run after all others but :data:`RECORDED_FUSION` where gradients are recorded. The largest
-    tensor of calls has about ``elements`` elements: that decides what pays, and nothing else."""
-    pays = DifferentiationProfit(elements)
+def differentiation(profit: DifferentiationProfit | None = None) -> tuple[Pass, ...]:
+    """Return the passes that run after all others but :data:`RECORDED_FUSION` where gradients are recorded. ``profit``
+    decides what pays, by the arguments of calls, and nothing else depends on it."""
+    decide = DifferentiationProfit() if profit is None else profit
     return (
         SimplifyCarriedValues(),
         LowerSimpleTuples(),
-        CreateDifferentiableGraphs(threshold=3, counts=is_computed, pays=pays, excluded=_LIBRARY, loops=True),
+        CreateDifferentiableGraphs(
+            threshold=3,
+            counts=decide.counts,
+            pays=decide,
+            excludes=decide.excludes,
+            splits=decide.products.is_in_kernel,
+            loops=True,
+        ),
     )
 
 

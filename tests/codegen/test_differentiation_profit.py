@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.codegen.differentiation_profit import LARGE, launches_saved
+from rekindle.codegen.product_estimates import ProductEstimates, has_one_row
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
 
@@ -130,3 +131,129 @@ def test_launches_saved() -> None:
     assert launches_saved(nodes, set(nodes)) == 4
     assert launches_saved(nodes[:4], set(nodes)) == 1
     assert launches_saved(nodes, set()) == 0
+
+
+class Perceptron(nn.Module):
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(inputs, width)
+        self.second = nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(torch.relu(self.first(x)))
+
+
+@pytest.mark.usefixtures("kernels_are_faster")
+def test_large_products_where_kernels_are_faster() -> None:
+    class Own(Perceptron):
+        pass
+
+    assert groups(Own(64, 512), torch.randn(32, 64)) == [["linear", "relu", "linear"]]
+
+
+@pytest.mark.usefixtures("blas_is_faster")
+def test_large_products_where_blas_is_faster() -> None:
+    class Own(Perceptron):
+        pass
+
+    assert groups(Own(64, 512), torch.randn(32, 64)) == []
+
+
+@pytest.mark.usefixtures("kernels_are_faster")
+def test_calls_with_one_row_have_a_version_of_their_own() -> None:
+    class Own(Perceptron):
+        pass
+
+    compiled = rekindle.script(Own(64, 512))
+
+    for rows in (1, 32, 1, 32):
+        kinds = [node.kind for node in compiled.graph_for(torch.randn(rows, 64)).nodes]
+        assert ("prim::DifferentiableGraph" in kinds) == (rows > 1)
+
+
+@pytest.mark.usefixtures("kernels_are_faster")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (torch.randn(32, 64, dtype=torch.bfloat16),),
+        (torch.randn(0, 64),),
+    ],
+)
+def test_other_dtypes_and_no_rows(arguments: tuple[Tensor]) -> None:
+    class Own(Perceptron):
+        pass
+
+    model = Own(64, 512).to(arguments[0].dtype)
+    compiled = rekindle.script(model)
+    torch.testing.assert_close(compiled(*arguments), model(*arguments))
+    if arguments[0].dtype == torch.bfloat16:
+        assert groups(Own(64, 512).to(torch.bfloat16), *arguments) == []
+
+
+def of_weights(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return torch.relu(F.linear(x, w, b))
+
+
+@pytest.mark.usefixtures("kernels_are_faster")
+def test_weights_may_be_arguments() -> None:
+    w, b = torch.randn(256, 256, requires_grad=True), torch.randn(256, requires_grad=True)
+    assert groups(of_weights, torch.randn(64, 256), w, b) == [["linear", "relu"]]
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.of_class = nn.Linear(8, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = torch.tanh(torch.sigmoid(x) * 2.0)
+        return self.of_class(torch.special.i1e(hidden))
+
+
+def test_a_group_that_does_not_pay_is_split_at_its_products() -> None:
+    """The product alone does not pay for what its weight and bias cost; what is before it does."""
+    assert groups(Small(), torch.randn(8, 8, requires_grad=True)) == [["sigmoid", "mul", "tanh"]]
+
+
+class Layer(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.inner = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh())
+        self.outer = nn.Sequential(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.outer(self.inner(self.norm(x)))
+
+
+@pytest.mark.usefixtures("kernels_are_faster")
+def test_equal_layers_have_equal_graphs() -> None:
+    model = nn.Sequential(*(Layer(128) for _ in range(5)))
+    found = groups(model, torch.randn(64, 128))
+    assert found == [["layer_norm", *["linear", "tanh"] * 3, "linear", "add"]] * 5
+
+
+def test_what_is_known_of_products() -> None:
+    graph = parse_graph(
+        """graph(%x : Tensor, %ids : Tensor, %w : Tensor, %one : int):
+  %t : Tensor = aten::t(%w)
+  %a : Tensor = aten::mm(%x, %t)
+  %b : Tensor = aten::tanh(%a)
+  %c : Tensor = aten::mm(%b, %w)
+  %d : Tensor = aten::mm(%b, %a)
+  %e : Tensor = aten::addmm(%a, %b, %w, %one, %one)
+  %f : Tensor = aten::mm(%w, %w)
+  return (%c, %d, %e, %f)
+"""
+    )
+    estimates = ProductEstimates([torch.randn(6, 4), torch.zeros(3, 5, dtype=torch.int64), torch.randn(10, 4), 1])
+    products = {node.output.name: node for node in graph.nodes if node.kind in ("aten::mm", "aten::addmm")}
+    found = {name: estimates.multiplications(node) for name, node in products.items()}
+    assert found == {"a": 240, "c": 240, "d": None, "e": 240, "f": 400}
+    assert [name for name, node in products.items() if estimates.is_in_kernel(node)] == ["a", "c", "e", "f"]
+    assert not any(ProductEstimates().is_in_kernel(node) for node in products.values())
+    assert [has_one_row([torch.randn(size), None, 3]) for size in ((1, 4), (4,), (), (2, 4), (0, 4))] == [
+        *[True] * 3,
+        False,
+        True,
+    ]

@@ -18,8 +18,9 @@ import torch
 from rekindle.codegen import fusion_executor as fusion_executor  # registers what runs fused groups
 from rekindle.codegen.attention import attention_operator as attention_operator  # registers what runs attention
 from rekindle.codegen.convolution import packed_operators as packed_operators  # registers what runs packed weights
-from rekindle.codegen.differentiation_profit import LARGE
+from rekindle.codegen.differentiation_profit import DifferentiationProfit
 from rekindle.codegen.fusible import is_computed
+from rekindle.codegen.product_estimates import ProductEstimates, has_one_row
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
@@ -57,33 +58,49 @@ class NativeVersions(GraphVersions):
         """Whether :func:`_may_record` is true of all arguments: methods of modules take the module."""
         self._recording = VersionTable()
         """The versions for calls that may record gradients."""
+        self._recording_rows: VersionTable | None = None
+        """Those for calls with tensors of one row, once it matters: BLAS multiplies large matrices with one row."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
-        self._elements = 0
-        """Number of elements of the largest tensor when the last version was compiled."""
+        self._profit = DifferentiationProfit()
+        """Decides what is differentiated in the version that is being compiled, by the arguments of the call."""
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """See :class:`~rekindle.runtime.strategies.simple_strategy.GraphVersions`."""
-        self._elements = _elements(arguments)
-        return super().prepare(arguments)
+        self._profit = profit = _profit(arguments)
+        try:
+            found = super().prepare(arguments)
+        finally:
+            profit.products.forget()
+            self._profit = DifferentiationProfit()
+        if profit.products.depends_on_rows and self._recording_rows is None:
+            self._recording_rows = VersionTable()
+            if has_one_row(arguments):
+                self._recording, self._recording_rows = self._recording_rows, self._recording
+        return found
 
     @property
     def versions(self) -> Sequence[Version]:
         """The versions so far."""
-        return list(dict.fromkeys([*self._recording.versions, *self._table.versions]))
+        tables = [self._recording, *([self._recording_rows] if self._recording_rows else []), self._table]
+        return list(dict.fromkeys(version for table in tables for version in table.versions))
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
         may_record = torch.is_grad_enabled() if self._takes_containers else _may_record(arguments)
-        return self._recording if may_record else self._table
+        if not may_record:
+            return self._table
+        if self._recording_rows is not None and has_one_row(arguments):
+            return self._recording_rows
+        return self._recording
 
     def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
         started = time.perf_counter()
         is_last = arguments is None and self._budget.is_spent
         if table is self._table and is_last:
             return self._general_of(self._recording)
-        may_record = table is self._recording
+        may_record = table is not self._table
         kind = "fused" if not may_record else "last differentiated" if is_last else "differentiated"
-        if may_record and self._elements >= LARGE:
-            kind += " for large tensors"
+        if may_record:
+            kind += f", {self._profit.signature}"
         graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last))
         if graph is None:
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
@@ -112,7 +129,7 @@ class NativeVersions(GraphVersions):
             optimize(graph, FUSION)
             return graph
         if (
-            not optimize(graph, differentiation(self._elements))
+            not optimize(graph, differentiation(self._profit))
             and not is_last
             and not any(map(is_computed, graph.all_nodes()))
         ):
@@ -167,9 +184,13 @@ def _elements(arguments: Sequence[object]) -> int:
     return max([count for count in counts if isinstance(count, int)], default=0)  # tensors while torch.jit traces
 
 
+def _profit(arguments: Sequence[object]) -> DifferentiationProfit:
+    return DifferentiationProfit(_elements(arguments), ProductEstimates(arguments))
+
+
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
     """Return all passes that make the version of ``record`` for these arguments."""
-    last = (*differentiation(_elements(arguments)), *RECORDED_FUSION) if _may_record(arguments) else FUSION
+    last = (*differentiation(_profit(arguments)), *RECORDED_FUSION) if _may_record(arguments) else FUSION
     return (*pipeline_for(record, arguments), *last)
 
 

@@ -1,0 +1,172 @@
+"""Estimate the matrix products of a graph from the arguments of a call: how many rows and multiplications each has.
+
+The sizes of weights are those of the arguments, or of the parameters of modules among them. A product has as many rows
+as the tensors that its first factor is computed from. Only speed depends on these estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS, PRODUCTS
+from rekindle.codegen.product_selection import max_multiplications
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
+
+_DTYPES: Final = (torch.float32, torch.float64)
+"""The dtypes of products in kernels."""
+_TRANSPOSES: Final = frozenset({"aten::t", "aten::transpose"})
+_LARGE_FOR_ROW: Final = 1 << 16
+"""Number of elements of a matrix from which BLAS multiplies it with a row as fast: both read it from memory."""
+_OF_GRADIENTS: Final = 0.4
+"""Number of launches that are saved where kernels compute the gradients of a small product, less what they take
+longer."""
+_PER_LAUNCH: Final = 1 << 18
+"""Number of multiplications, in a product and as many in each of its two gradients, that kernels compute faster than
+BLAS by the time of a launch."""
+
+
+@dataclass(slots=True)
+class ProductEstimates:
+    """The products of graphs that are called with ``arguments``; without arguments, nothing is known of them."""
+
+    arguments: Sequence[object] = ()
+    depends_on_rows: bool = False
+    """Whether there was a product that kernels compute only for several rows."""
+    _rows: dict[Value, int] = field(default_factory=dict)
+    _visited: Graph | None = None
+    _in_kernel: dict[Node, bool] = field(default_factory=dict)
+
+    def is_in_kernel(self, node: Node) -> bool:
+        """Return whether ``node`` is a product that a kernel is expected to compute, rather than BLAS."""
+        if node.kind not in PRODUCTS:
+            return False
+        found = self._in_kernel.get(node)
+        if found is None:
+            found = self._in_kernel[node] = self._has_dtype and self._decide(node)
+        return found
+
+    def forget(self) -> None:
+        """Release the arguments and the graph."""
+        self.arguments = ()
+        self._rows, self._visited, self._in_kernel = {}, None, {}
+
+    def _decide(self, node: Node) -> bool:
+        first, second = _factors(node)
+        rows, weight = self._rows_of(first), self._object(second)
+        if rows is None:
+            return False
+        if not isinstance(weight, Tensor):
+            return rows > 1 and self._most > MAX_MULTIPLICATIONS and max_multiplications() > MAX_MULTIPLICATIONS
+        if weight.dtype not in _DTYPES or weight.device.type != "cpu":
+            return False
+        count = rows * weight.numel()
+        if count > MAX_MULTIPLICATIONS and count > max_multiplications():
+            return False
+        is_large = weight.numel() >= _LARGE_FOR_ROW
+        self.depends_on_rows = self.depends_on_rows or is_large
+        return rows > 1 or not is_large
+
+    def launches_saved(self, node: Node) -> float:
+        """Return how many launches are saved where a kernel computes a product, beside those of operators that are
+        fused with it: those of its gradients, and as many as take the time that BLAS would take longer."""
+        if not self.is_in_kernel(node):
+            return 0.0
+        count = self.multiplications(node)
+        saved = 0.0 if count is None or count <= MAX_MULTIPLICATIONS else count / _PER_LAUNCH
+        return _OF_GRADIENTS + saved
+
+    def multiplications(self, node: Node) -> int | None:
+        """Return how many multiplications ``node``, a product, has; None if its second factor is not a weight."""
+        first, second = _factors(node)
+        rows, weight = self._rows_of(first), self._object(second)
+        return rows * weight.numel() if rows is not None and isinstance(weight, Tensor) else None
+
+    @property
+    def signature(self) -> str:
+        """What the estimates depend on, roughly."""
+        limit = max_multiplications() if self._most > MAX_MULTIPLICATIONS else MAX_MULTIPLICATIONS
+        is_row = has_one_row(self.arguments)
+        return f"products {self._most.bit_length()} {limit} {is_row} {self._has_dtype}"
+
+    @property
+    def _most(self) -> int:
+        """Number of multiplications of a product of the largest weight with all rows."""
+        modules = [each for each in self.arguments if isinstance(each, nn.Module)]
+        weights = [*_tensors(self.arguments), *(each for module in modules for each in module.parameters())]
+        return _most_rows(self.arguments) * max((each.numel() for each in weights), default=0)
+
+    @property
+    def _has_dtype(self) -> bool:
+        """Whether kernels multiply tensors of the dtype and on the device of the arguments."""
+        tensors = [each for each in _tensors(self.arguments) if each.is_floating_point()]
+        return all(each.dtype in _DTYPES and each.device.type == "cpu" for each in tensors)
+
+    def _rows_of(self, value: Value) -> int | None:
+        graph = value.graph
+        if graph is not self._visited:
+            self._visited = graph
+            self._rows = {}
+            self._visit(graph)
+        return self._rows.get(value)
+
+    def _visit(self, graph: Graph) -> None:
+        """Estimate the rows of all values that are computed from arguments."""
+        tensors = _tensors(self.arguments)
+        for value, argument in zip(graph.inputs, self.arguments, strict=False):
+            if isinstance(argument, Tensor) and any(argument is each for each in tensors):
+                self._rows[value] = _rows(argument)
+        for node in graph.all_nodes():
+            operands = _factors(node)[:1] if node.kind in PRODUCTS else node.inputs
+            rows = max((self._rows[value] for value in operands if value in self._rows), default=None)
+            if rows is not None:
+                self._rows.update(dict.fromkeys(node.outputs, rows))
+
+    def _object(self, value: Value) -> object:
+        """Return the argument or the attribute of a module that ``value`` is, perhaps transposed; None if it is
+        neither."""
+        while value.node.kind in _TRANSPOSES:
+            value = value.node.inputs[0]
+        names: list[str] = []
+        while value.node.kind == "prim::GetAttr":
+            names.append(str(value.node["name"]))
+            value = value.node.input
+        inputs = list(value.graph.inputs)
+        index = inputs.index(value) if value in inputs else len(self.arguments)
+        found = self.arguments[index] if index < len(self.arguments) else None
+        for name in reversed(names):
+            if not isinstance(found, nn.Module):
+                return None
+            tables = (found._modules, found._parameters, found._buffers)
+            found = next((table[name] for table in tables if name in table), None)
+        return found
+
+
+def has_one_row(arguments: Sequence[object]) -> bool:
+    """Return whether no tensor among the arguments has more than one row."""
+    return _most_rows(arguments) <= 1
+
+
+def _most_rows(arguments: Sequence[object]) -> int:
+    return max(map(_rows, _tensors(arguments)), default=0)
+
+
+def _tensors(arguments: Sequence[object]) -> Sequence[Tensor]:
+    if is_traced_by_torch():  # sizes are tensors then
+        return []
+    return [each for each in arguments if isinstance(each, Tensor) and type(each) in (Tensor, nn.Parameter)]
+
+
+def _rows(tensor: Tensor) -> int:
+    """Return the number of rows of a tensor; the number of elements of indices, which stand for rows."""
+    width = tensor.shape[-1] if tensor.is_floating_point() and tensor.dim() else 1
+    return tensor.numel() // max(width, 1)
+
+
+def _factors(node: Node) -> Sequence[Value]:
+    return node.inputs[1:3] if node.kind == "aten::addmm" else node.inputs[:2]
