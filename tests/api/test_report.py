@@ -224,12 +224,13 @@ def test_graphs_with_a_backward_of_their_own(strategy: str) -> None:
     report = rekindle.report(f)
     [version] = report.versions
     [differentiable] = version.differentiable
-    assert [operator.kind for operator in differentiable.operators] == ["aten::tanh", "aten::sigmoid", "aten::mul"]
+    kinds = ["aten::matmul", "aten::tanh", "aten::sigmoid", "aten::mul"]
+    assert [operator.kind for operator in differentiable.operators] == kinds
     assert [part.title for part in differentiable.parts] == [
-        "forward, gradients by 1 of 1 inputs, any sizes",
-        "backward, gradients by 1 of 1 inputs, any sizes",
-        "forward, gradients by 1 of 1 inputs, sizes that were met",
-        "backward, gradients by 1 of 1 inputs, sizes that were met",
+        "forward, gradients by 1 of 2 inputs, any sizes",
+        "backward, gradients by 1 of 2 inputs, any sizes",
+        "forward, gradients by 1 of 2 inputs, sizes that were met",
+        "backward, gradients by 1 of 2 inputs, sizes that were met",
     ]
     assert report.parts == (version, *differentiable.parts)
     assert {each.reason for each in differentiable.parts[0].unfused} == {
