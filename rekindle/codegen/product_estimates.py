@@ -97,9 +97,12 @@ class ProductEstimates:
     @property
     def _most(self) -> int:
         """Number of multiplications of a product of the largest weight with all rows."""
+        rows = _most_rows(self.arguments)
+        if not rows:
+            return 0
         modules = [each for each in self.arguments if isinstance(each, nn.Module)]
         weights = [*_tensors(self.arguments), *(each for module in modules for each in module.parameters())]
-        return _most_rows(self.arguments) * max((each.numel() for each in weights), default=0)
+        return rows * max(each.numel() for each in weights)
 
     @property
     def _has_dtype(self) -> bool:
