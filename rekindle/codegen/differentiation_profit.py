@@ -41,6 +41,7 @@ class DifferentiationProfit:
         """Return whether it pays for ``nodes``; gradients go back through those that are ``differentiable``."""
         saved = launches_saved(nodes, differentiable, self.counts)
         saved += sum(self.products.launches_saved(node) for node in nodes if node in differentiable)
+        saved -= sum(node.kind in _DROPOUTS for node in nodes)
         if self.elements >= LARGE:
             return saved >= _MIN_SAVED
         return saved >= _MIN_SAVED + _SAVED_FOR_INPUT * (_tensors_taken(nodes) - 1)
@@ -60,6 +61,9 @@ class DifferentiationProfit:
         """Return whether a library computes ``node``: PyTorch's derivative of it is as fast as can be."""
         return node.kind in _LIBRARY or (node.kind in PRODUCTS and not self.products.is_in_kernel(node))
 
+
+_DROPOUTS: Final = frozenset({"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout"})
+"""Operators that a differentiable graph runs in several steps, where PyTorch has one."""
 
 _LIBRARY: Final = frozenset(
     {

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import rekindle
-from rekindle.codegen.differentiation_profit import LARGE, launches_saved
+from rekindle.codegen.differentiation_profit import LARGE, DifferentiationProfit, launches_saved
 from rekindle.codegen.product_estimates import ProductEstimates, has_one_row
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
@@ -257,3 +257,17 @@ def test_what_is_known_of_products() -> None:
         False,
         True,
     ]
+
+
+def test_dropout_costs_a_launch() -> None:
+    text = """graph(%x : Tensor, %p : float, %yes : bool):
+  %1 : Tensor = aten::sigmoid(%x)
+  %2 : Tensor = aten::NAME
+  %3 : Tensor = aten::tanh(%2)
+  %4 : Tensor = aten::exp(%3)
+  return (%4)
+"""
+    for name, pays in (("relu(%1)", True), ("dropout(%1, %p, %yes)", False)):
+        nodes = list(parse_graph(text.replace("NAME", name)).nodes)
+        assert DifferentiationProfit()(nodes, set(nodes)) == pays
+        assert DifferentiationProfit(LARGE)(nodes, set(nodes)) == pays
