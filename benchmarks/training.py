@@ -50,6 +50,30 @@ class Encoder(nn.Module):
         return self.block(x).square().mean()
 
 
+class Squared(nn.Module):
+    """A layer of ``torch.nn``, and a number of what it gives."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.layer(x)
+        return found.square().mean()
+
+
+def perceptron() -> nn.Module:
+    """Three products with activations between them."""
+    return Squared(
+        nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 64))
+    )
+
+
+def encoder_layer() -> nn.Module:
+    """PyTorch's layer as it is, with dropout."""
+    return Squared(nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True))
+
+
 @dataclass(slots=True, frozen=True)
 class Subject:
     """A model that returns a number, and what it is called with."""
@@ -70,6 +94,9 @@ SUBJECTS: Final = (
     Subject("transformer block 1x16x64", lambda: Encoder(64, 4), lambda: (torch.randn(1, 16, 64),)),
     Subject("transformer block 4x64x128", lambda: Encoder(128, 4), lambda: (torch.randn(4, 64, 128),)),
     Subject("residual network 16x1x8x8", ResidualCNN, lambda: (torch.randn(16, 1, 8, 8), torch.randint(0, 4, (16,)))),
+    Subject("perceptron 1x256-1024-1024-64", perceptron, lambda: (torch.randn(1, 256),)),
+    Subject("perceptron 64x256-1024-1024-64", perceptron, lambda: (torch.randn(64, 256),)),
+    Subject("nn.TransformerEncoderLayer 8x64x256", encoder_layer, lambda: (torch.randn(8, 64, 256),)),
     *(Subject(*each) for each in recurrence.MODELS),
 )
 
