@@ -146,7 +146,7 @@ class DerivativeExecutor:
     def __init__(self, gradient: Gradient) -> None:
         self.gradient = gradient
         self._numbers = saved_scalars(gradient)
-        self._by_sizes: dict[Hashable, _SizeSpecialization] | None = None
+        self._by_sizes: dict[Hashable, _SizeSpecialization | _KnownSizes] | None = None
         self._by_numbers: dict[Hashable, _SizeSpecialization] = {}
         self._varying: set[int] = set()
         """The saved numbers that are constants of no further plan."""
@@ -160,14 +160,15 @@ class DerivativeExecutor:
         key: Hashable = None
         if self._by_sizes is not None:
             key = tuple([specialization_key(value) for value in inputs])
-            plan = self._by_sizes.get(key, plan)
+            found = self._by_sizes.get(key, plan)
+            plan = self._specialized(key, found) if isinstance(found, _KnownSizes) else found
         if plan is self._general and not plan.is_optimized:
             if self._provisional_runs == 0:
                 plan.optimize()
             self._provisional_runs -= 1
         passed: dict[int, int] = {}
         results = DifferentiableGraph.apply(plan, passed, *inputs)  # type: ignore[no-untyped-call]
-        if plan is self._general and self._by_sizes is not None:
+        if plan is self._general and self._by_sizes is not None and key not in self._by_sizes:
             self._learn(key, results)
         count = self.gradient.results
         if passed:
@@ -187,29 +188,36 @@ class DerivativeExecutor:
                 yield CompiledPart(f"backward, {what}", backward, learns)
 
     def _learn(self, key: Hashable, results: Sequence[Any]) -> None:
-        """Compile a plan for the sizes of this call, which later calls with the same sizes run."""
+        """Record the saved numbers for other inputs of these sizes."""
         assert self._by_sizes is not None
+        if len(self._by_sizes) >= _MAX_KEYS:
+            return
         values = {
             index: bound_value(self.gradient, index, results[index])
             for index in self._numbers
-            if index not in self._varying and can_be_bound(self.gradient, index, results[index])
+            if can_be_bound(self.gradient, index, results[index])
         }
         assert isinstance(key, tuple)
-        sizes = sizes_of_inputs(key)
-        ranks = [None if each is None else len(each) for each in sizes]
+        self._by_sizes[key] = _KnownSizes(values, sizes_of_inputs(key))
+
+    def _specialized(self, key: Hashable, known: _KnownSizes) -> _SizeSpecialization:
+        """Return the plan for inputs of sizes that have been met, made for the first of them; the general one, if there
+        are too many."""
+        assert self._by_sizes is not None
+        values = {index: value for index, value in known.values.items() if index not in self._varying}
+        ranks = [None if each is None else len(each) for each in known.sizes]
         text = repr((values, ranks))
         plan = self._by_numbers.get(text)
         if plan is None and (varying := self._varying_sizes(values, ranks)):
             self._varying |= varying
-            self._learn(key, results)
-            return
-        if plan is None:
-            if len(self._by_numbers) >= _MAX_PLANS:
-                return
-            graph = specialize_forward(self.gradient, list(values), sizes)
+            return self._specialized(key, known)
+        if plan is None and len(self._by_numbers) < _MAX_PLANS:
+            graph = specialize_forward(self.gradient, list(values), known.sizes)
             plan = self._by_numbers[text] = _SizeSpecialization(self.gradient, graph, values, ranks)
-        if len(self._by_sizes) < _MAX_KEYS:
-            self._by_sizes[key] = plan
+        if plan is None:
+            plan = self._general
+        self._by_sizes[key] = plan
+        return plan
 
     def _varying_sizes(self, values: Mapping[int, object], ranks: Sequence[int | None]) -> set[int]:
         """Return the sizes outside of loops in which ``values`` alone differ from those of some plan: of sequences of
@@ -222,6 +230,14 @@ class DerivativeExecutor:
                 if all(is_size_outside_loops(self.gradient, index) for index in differing):
                     return differing
         return set()
+
+
+@dataclass(slots=True, eq=False)
+class _KnownSizes:
+    """The saved numbers of a call, and the sizes of its inputs: a plan is made when there is another call with such."""
+
+    values: dict[int, object]
+    sizes: Sequence[torch.Size | None]
 
 
 @dataclass(slots=True, eq=False)

@@ -20,7 +20,7 @@ from rekindle.autodiff.residuals.selection import (
 from rekindle.autodiff.residuals.stashing import stash_residuals
 from rekindle.autodiff.reverse_mode.collected_lists import select_elements
 from rekindle.autodiff.reverse_mode.gradient_regions import constant
-from rekindle.autodiff.reverse_mode.reverse import build_backward
+from rekindle.autodiff.reverse_mode.reverse import LinkedBackward, build_backward
 from rekindle.autodiff.reverse_mode.tape import TapeEntry, active_values, build_tape
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph, Node, Value
@@ -105,10 +105,16 @@ class _StraightLine:
     needed: set[Value]
     hoister: ForwardHoister
     captures: dict[Value, int] = field(default_factory=dict)
+    of_roots: tuple[list[Value], LinkedBackward] | None = None
+    """The backward graph that the captures were found with, and the values that it is for."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def backward(self, roots: Sequence[int]) -> BackwardGraph:
         values = [self.graph.outputs[root] for root in roots]
+        if self.of_roots is not None and self.of_roots[0] == values:
+            found = self.of_roots[1]
+            self.of_roots = None
+            return BackwardGraph(found.graph, tuple(self.captures[value] for value in found.read))
         found = build_backward(self.graph, self.steps, self.needed, values, self.wanted)
         minimize_residuals(found, self.hoister, fixed_policy(self.captures))
         missing = [value for value in found.read if value not in self.captures]
@@ -221,6 +227,7 @@ def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[V
         minimize_residuals(found, analysis.hoister, min_cut_policy)
         beyond = [value for value in found.read if value in analysis.needed and value not in found.reached]
         if not beyond:
+            analysis.of_roots = values, found
             return found.read
         values += beyond
 

@@ -15,8 +15,10 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 import rekindle
+from rekindle.autodiff import gradient
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.autodiff.residuals.size_specialization import is_determined_by_sizes
+from rekindle.autodiff.reverse_mode import reverse
 from tests.autodiff.graphs import graph_of
 
 
@@ -412,6 +414,40 @@ def test_random_operators_have_one_mask() -> None:
         y.sum().backward()
         answers.append([y.detach(), x.grad, w.grad])
     assert_same(answers[0], answers[1])
+
+
+def widened(x: Tensor, w: Tensor) -> Tensor:
+    return torch.tanh(x * w) + w
+
+
+def test_a_plan_for_sizes_is_made_when_they_are_met_again() -> None:
+    operation = DifferentiableOperation(graph_of(widened))
+    w = torch.randn(3, requires_grad=True)
+    counts = []
+    for rows in (4, 5, 4, 4, 5):
+        x = torch.randn(rows, 3, requires_grad=True)
+        found, expected = operation(x, w), widened(x, w)
+        assert_same(torch.autograd.grad(found.sum(), [x, w]), torch.autograd.grad(expected.sum(), [x, w]))
+        (derivative,) = operation._derivatives.values()
+        counts.append(len(derivative._by_numbers))
+    assert counts == [0, 0, 1, 1, 1]  # which serves all rows
+
+
+def test_the_backward_graph_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+
+    def build(*arguments: Any, **keywords: Any) -> Any:
+        built.append(arguments)
+        return reverse.build_backward(*arguments, **keywords)
+
+    monkeypatch.setattr(gradient, "build_backward", build)
+    found = gradient.differentiate(graph_of(single), [True, True])
+    first = str(found.backward)
+    assert len(built) == 1
+    again = gradient.differentiate(graph_of(single), [True, True])
+    again._analysis.of_roots = None  # type: ignore[attr-defined]
+    assert str(again.backward) == first
+    assert len(built) == 3
 
 
 def dropped(x: Tensor, w: Tensor) -> Tensor:
