@@ -62,17 +62,35 @@ def is_floating_point(w: ProgramWriter, node: Node) -> None:
     w.define(node.output, w.call(tensors.is_floating, field(w, w.name(node.input), _DTYPE)))
 
 
+@emits("prim::requires_grad", "aten::is_grad_enabled")
+def requires_grad(w: ProgramWriter, node: Node) -> None:
+    """Emit False: libraries record no gradients, and their tensors require none, but for the parameters of modules."""
+    w.parts.gradient_modes.depends_on_it(node)
+    made = node.inputs[0].node if node.inputs else node
+    found = False
+    if made.kind == "prim::GetAttr" and made.input in w.modules:
+        parameter = getattr(w.modules[made.input].module, made.get_string("name"), None)
+        found = isinstance(parameter, torch.Tensor) and parameter.requires_grad
+    w.define(node.output, "true" if found else "false")
+
+
 @emits(
-    "prim::requires_grad",
     "prim::is_nested",
-    "aten::is_grad_enabled",
     "prim::is_cuda",
     "prim::is_meta",
     "aten::is_autocast_enabled",
 )
 def never(w: ProgramWriter, node: Node) -> None:
-    """Emit False: libraries record no gradients, and their tensors are dense tensors on the CPU."""
+    """Emit False: tensors of libraries are dense tensors on the CPU, and libraries have no autocast."""
     w.define(node.output, "false")
+
+
+@emits("aten::get_autocast_dtype")
+def autocast_dtype(w: ProgramWriter, node: Node) -> None:
+    """Emit the dtype that autocast converts to when the library is built."""
+    if not is_constant(node.input):
+        raise NotBuildable("the dtype of 'torch.autocast' for a device that is known only at run time", node.range)
+    w.define(node.output, str(scalar_type(torch.get_autocast_dtype(str(node.input.to_python())))))
 
 
 # --------------------------------------------------------------------------------------------------------------- views
