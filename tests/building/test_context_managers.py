@@ -144,8 +144,13 @@ def test_autocast_of_the_cpu_is_refused(tmp_path: Path) -> None:
         rekindle.build(rekindle.script(with_autocast), tmp_path, [(torch.ones(2, 2),)])
 
 
+def with_gradients(x: Tensor) -> Tensor:
+    with torch.set_grad_enabled(x.size(0) > 2), torch.no_grad(), torch.enable_grad():
+        return torch.mm(x, x)
+
+
 @pytest.mark.filterwarnings("ignore:CUDA is not available")
-@pytest.mark.parametrize("program", [with_autocast_of_other_devices, with_profile])
+@pytest.mark.parametrize("program", [with_autocast_of_other_devices, with_profile, with_gradients])
 def test_managers_without_effect_on_the_cpu(program: Any, tmp_path: Path) -> None:
     x = torch.rand(2, 2)
     rekindle.build(rekindle.script(program), tmp_path, [(x,)])

@@ -65,13 +65,25 @@ def is_floating_point(w: ProgramWriter, node: Node) -> None:
 @emits("prim::requires_grad", "aten::is_grad_enabled")
 def requires_grad(w: ProgramWriter, node: Node) -> None:
     """Emit False: libraries record no gradients, and their tensors require none, but for the parameters of modules."""
-    w.parts.gradient_modes.depends_on_it(node)
+    if not all(_keeps_the_mode(use.user) for use in node.output.uses):
+        w.parts.gradient_modes.depends_on_it(node)
     made = node.inputs[0].node if node.inputs else node
     found = False
     if made.kind == "prim::GetAttr" and made.input in w.modules:
         parameter = getattr(w.modules[made.input].module, made.get_string("name"), None)
         found = isinstance(parameter, torch.Tensor) and parameter.requires_grad
     w.define(node.output, "true" if found else "false")
+
+
+def _keeps_the_mode(node: Node) -> bool:
+    """Return whether a node notes the mode in a context manager of PyTorch, which restores it."""
+    return node.kind == "prim::SetAttr" and str(node.inputs[0].type).startswith("__torch__.torch.autograd.grad_mode.")
+
+
+@emits("aten::set_grad_enabled")
+def set_grad_enabled(w: ProgramWriter, node: Node) -> None:
+    """Emit nothing: libraries record no gradients."""
+    w.parts.gradient_modes.changes_it(node)
 
 
 @emits(
