@@ -39,6 +39,24 @@ def digits_of_int(number: int, base: int, upper: bool, comma: bool) -> Text:
 
 
 @native
+def prefixed_digits(number: int, base: int, upper: bool) -> Text:
+    """Return an int in a base with the prefix of that after the sign: ``-0xff``."""
+    digits = digits_of_int(number, base, upper, False)
+    letter = ord("x") if base == 16 else ord("o") if base == 8 else ord("b")
+    if upper:
+        letter = ord("X")
+    result = new_text(digits.bytes + 2, digits.characters + 2)
+    data = data_of(result)
+    head = int(number < 0)
+    data[0] = ord("-")
+    data[head] = ord("0")
+    data[head + 1] = letter
+    memcpy(offset(data, head + 2), offset(data_of(digits), head), digits.bytes - head)
+    release(digits)
+    return result
+
+
+@native
 def text_of_real(form: Array[Byte], precision: int, number: float, percent: bool, comma: bool) -> Text:
     """Return a float as ``snprintf`` writes it; with commas between thousands, or a percent sign."""
     buffer = cast("Array[Byte]", stack(512))

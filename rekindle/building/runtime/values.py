@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import Array, Byte, c, float_of, native, stack
+from rekindle.building.lowlevel import Array, Byte, c, float_of, native, stack, table
 from rekindle.building.runtime.c_library import snprintf
+from rekindle.building.runtime.characters import is_member, point_at, printable, width_of
 from rekindle.building.runtime.descriptors import (
     BOOL,
     CLOSE,
@@ -152,32 +153,39 @@ def text_of_word(descriptor: Array[Byte], word: int, quoted: bool) -> Text:
 
 
 @native
-def escaped_byte(byte: int) -> Text:
-    buffer = cast("Array[Byte]", stack(8))
-    return text_of(buffer, snprintf(buffer, 8, c("\\x%02x"), byte))
+def escaped_point(point: int) -> Text:
+    buffer = cast("Array[Byte]", stack(16))
+    if point < 256:
+        return text_of(buffer, snprintf(buffer, 16, c("\\x%02llx"), point))
+    if point < 65536:
+        return text_of(buffer, snprintf(buffer, 16, c("\\u%04llx"), point))
+    return text_of(buffer, snprintf(buffer, 16, c("\\U%08llx"), point))
 
 
 @native
 def quoted_text(text: Text) -> Text:
-    """Return a string in quotes, with the escapes that Python writes for ASCII."""
+    """Return a string in quotes, with the escapes that Python writes."""
     quote = text_of(c('"'), 1) if has_byte(text, ord("'")) and not has_byte(text, ord('"')) else text_of(c("'"), 1)
     mark = data_of(quote)[0]
     data = data_of(text)
     pieces = list_of(c("s"), text.bytes)
-    for i in range(text.bytes):
-        byte = data[i]
-        if byte == ord("\\") or byte == mark:
+    at = 0
+    while at < text.bytes:
+        point = point_at(data, at)
+        width = width_of(data[at])
+        if point == ord("\\") or point == mark:
             append(pieces, word_of(text_of(c("\\"), 1)))
-        if byte == 10:
+        if point == 10:
             append(pieces, word_of(text_of(c("\\n"), 2)))
-        elif byte == 9:
+        elif point == 9:
             append(pieces, word_of(text_of(c("\\t"), 2)))
-        elif byte == 13:
+        elif point == 13:
             append(pieces, word_of(text_of(c("\\r"), 2)))
-        elif byte < 32 or byte == 127:
-            append(pieces, word_of(escaped_byte(byte)))
+        elif is_member(table(printable), point):
+            append(pieces, word_of(text_of(advance(data, at), width)))
         else:
-            append(pieces, word_of(text_of(advance(data, i), 1)))
+            append(pieces, word_of(escaped_point(point)))
+        at += width
     empty = text_of(c(""), 0)
     body = text_join(empty, pieces)
     release(pieces)
