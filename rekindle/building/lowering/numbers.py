@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from rekindle.building.lowering.control import kind_of, word_in_box
 from rekindle.building.lowering.emitters import EMITTERS, arguments, emits, qualified_name
 from rekindle.building.lowering.representation import NotBuildable
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.runtime import mathematics
 from rekindle.building.runtime.objects import ErrorCode, Kind
+from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.arithmetic import EMITTERS as ARITHMETIC, FUNCTIONS
-from rekindle.ir.graph import Node
+from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import BOOL, DEVICE, FLOAT, INT, Type
 
 _DIVISIONS: Final = ("aten::div", "aten::floordiv", "aten::remainder", "aten::fmod", "aten::divmod")
@@ -71,7 +73,10 @@ def power(w: ProgramWriter, node: Node) -> None:
     """``a ** b`` of floats."""
     a, b = (w.converted(w.name(value), value.type, FLOAT) for value in node.inputs)
     of_zero = w.emit(f"and i1 {w.emit(f'fcmp oeq double {a}, 0.0')}, {w.emit(f'fcmp olt double {b}, 0.0')}")
-    w.fail_if(of_zero, ErrorCode.ZERO_DIVISION_ERROR, "0.0 cannot be raised to a negative power")
+    if node.attributes.get("math"):  # the function of the module
+        w.fail_if(of_zero, ErrorCode.VALUE_ERROR, "math domain error")
+    else:
+        w.fail_if(of_zero, ErrorCode.ZERO_DIVISION_ERROR, "0.0 cannot be raised to a negative power")
     result = w.emit(f"call double @pow(double {a}, double {b})")
     finite = w.emit(f"and i1 {_is_finite(w, a)}, {_is_finite(w, b)}")
     wrong = w.emit(f"and i1 {finite}, {_is_nan(w, result)}")
@@ -200,8 +205,101 @@ def _result_type(node: Node, kinds: Sequence[str]) -> Type:
     return FLOAT if "float" in kinds or name in ("div", "pow", "sqrt", "exp", "log") else INT
 
 
-@emits("aten::divmod.int")
+@emits("aten::divmod.int", "aten::divmod.float", "aten::divmod.int_float", "aten::divmod.float_int")
 def divide_with_rest(w: ProgramWriter, node: Node) -> None:
     set_reason(w, node)
-    for value, name in zip(node.outputs, ("aten::floordiv.int", "aten::remainder.int"), strict=True):
-        w.define(value, ARITHMETIC[name](w, *arguments(w, node)))
+    overload = qualified_name(node).partition(".")[2]
+    for value, name in zip(node.outputs, ("aten::floordiv", "aten::remainder"), strict=True):
+        w.define(value, ARITHMETIC[f"{name}.{overload}"](w, *arguments(w, node)))
+
+
+# --------------------------------------------------------------------------------------- functions of the module math
+
+
+def _overloads(*names: str) -> tuple[str, ...]:
+    return tuple(f"aten::{name}.{kinds}" for name in names for kinds in ("int", "float", "int_float", "float_int"))
+
+
+def _as_floats(w: ProgramWriter, values: Sequence[Value]) -> list[str]:
+    return [w.converted(w.name(value), value.type, FLOAT) for value in values]
+
+
+def _call_for_result(w: ProgramWriter, node: Node, function: Callable[..., Any], *registers: str) -> None:
+    """Define the result of a function of the runtime that writes it, and returns whether there is one."""
+    slot = w.alloca("i64")
+    w.call_or_fail(function, "%context", *registers, slot)
+    w.define(node.output, w.of_word(w.emit(f"load i64, ptr {slot}"), node.output.type))
+
+
+@emits(*_overloads("copysign", "atan2"), "python::nextafter")
+def function_of_two(w: ProgramWriter, node: Node) -> None:
+    """Emit a function of the C library that raises no errors."""
+    functions = {"copysign": mathematics.copysign, "atan2": mathematics.atan2, "nextafter": mathematics.nextafter}
+    w.define(node.output, w.call(functions[node.kind.partition("::")[2]], *_as_floats(w, node.inputs)))
+
+
+_WITH_ERRORS: Final[dict[str, Callable[..., Any]]] = {
+    "fmod": mathematics.math_fmod,
+    "mathremainder": mathematics.math_remainder,
+    "log": mathematics.math_log,
+    "gamma": mathematics.math_gamma,
+    "lgamma": mathematics.math_lgamma,
+    "exp2": mathematics.math_exp2,
+}
+
+
+@emits(
+    *_overloads("fmod", "mathremainder"),
+    *("aten::log.int_int", "aten::log.float_float", "aten::log.int_float", "aten::log.float_int"),
+    *(f"aten::{name}.{kind}" for name in ("gamma", "lgamma") for kind in ("int", "float")),
+    "python::exp2",
+)
+def function_with_errors(w: ProgramWriter, node: Node) -> None:
+    function = _WITH_ERRORS[node.kind.partition("::")[2]]
+    _call_for_result(w, node, function, *_as_floats(w, node.inputs))
+
+
+@emits("python::cbrt")
+def cube_root(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, w.call(mathematics.cbrt, w.name(node.input)))
+
+
+@emits(*(f"aten::{name}.{kind}" for name in ("degrees", "radians") for kind in ("int", "float")))
+def convert_angle(w: ProgramWriter, node: Node) -> None:
+    factor = mathematics.TO_DEGREES if node.kind == "aten::degrees" else mathematics.TO_RADIANS
+    w.define(node.output, w.emit(f"fmul double {_as_floats(w, node.inputs)[0]}, {hexadecimal(factor)}"))
+
+
+@emits("aten::gcd.int", "aten::factorial.int", "aten::ldexp", "python::round")
+def function_of_numbers(w: ProgramWriter, node: Node) -> None:
+    functions: dict[str, Callable[..., Any]] = {
+        "aten::gcd": mathematics.math_gcd,
+        "aten::factorial": mathematics.math_factorial,
+        "aten::ldexp": mathematics.math_ldexp,
+        "python::round": mathematics.round_to_digits,
+    }
+    _call_for_result(w, node, functions[node.kind], *arguments(w, node))
+
+
+@emits("aten::frexp", "aten::modf")
+def split_float(w: ProgramWriter, node: Node) -> None:
+    slots = [w.alloca("i64"), w.alloca("i64")]
+    function = mathematics.math_frexp if node.kind == "aten::frexp" else mathematics.math_modf
+    w.call(function, w.name(node.input), *slots)
+    for value, slot in zip(node.outputs, slots, strict=True):
+        w.define(value, w.of_word(w.emit(f"load i64, ptr {slot}"), value.type))
+
+
+@emits("python::fsum")
+def exact_sum(w: ProgramWriter, node: Node) -> None:
+    _call_for_result(w, node, mathematics.math_fsum, w.name(node.input))
+
+
+@emits("python::norm")
+def norm(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, w.call(mathematics.math_norm, w.name(node.input)))
+
+
+@emits("aten::pow.int")
+def power_of_ints(w: ProgramWriter, node: Node) -> None:
+    _call_for_result(w, node, mathematics.power_of_ints, *arguments(w, node))

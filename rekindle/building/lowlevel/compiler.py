@@ -126,8 +126,11 @@ class LowLevelModule:
     """Constant tables by their names."""
 
     def add(self, function: Callable[..., Any]) -> None:
-        """Translate ``function`` and everything that it calls."""
+        """Translate ``function`` and everything that it calls; a C function is declared."""
         name = function.__name__
+        if hasattr(function, "__extern__"):
+            self.add_extern(function)
+            return
         if name in self.definitions:
             return
         self.definitions[name] = ""
