@@ -112,8 +112,9 @@ def cut(text: Text, characters: int) -> Text:
 
 
 @native
-def padded(text: Text, width: int, fill: Text, align: int) -> Text:
-    """Fill a text up to a width, and release it. ``align`` is ``<``, ``>``, ``^``, or ``=`` for after the sign."""
+def padded(text: Text, width: int, fill: Text, align: int, prefix: int) -> Text:
+    """Fill a text up to a width, and release it. ``align`` is ``<``, ``>``, ``^``, or ``=`` for after the sign and a
+    ``prefix`` of so many characters."""
     missing = width - text.characters
     if missing <= 0:
         return text
@@ -126,6 +127,8 @@ def padded(text: Text, width: int, fill: Text, align: int) -> Text:
     first = data_of(text)[0]
     if align == ord("=") and (first == ord("-") or first == ord("+") or first == ord(" ")):
         head = 1
+    if align == ord("="):
+        head += prefix
     result = new_text(text.bytes + missing * fill.bytes, width)
     data = data_of(result)
     memcpy(data, data_of(text), head)
