@@ -136,6 +136,8 @@ def same(value: Any, expected: Any) -> bool:
                 or (value != value and expected != expected)
                 or abs(value - expected) <= 1e-6 * abs(expected)
             )
+        case complex():
+            return type(value) is complex and same(value.real, expected.real) and same(value.imag, expected.imag)
         case set() | frozenset():
             return type(value) is dict and set(value) == expected and all(each is True for each in value.values())
         case torch.Size() | list() | deque():  # a tuple whose length is not known is a list, too

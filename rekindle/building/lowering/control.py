@@ -17,6 +17,7 @@ from rekindle.building.runtime.texts import data_of, fail_by_text
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import (
     BOOL,
+    COMPLEX,
     FLOAT,
     INT,
     STRING,
@@ -164,6 +165,7 @@ _KINDS: Final[tuple[tuple[Type, Kind], ...]] = (
     (FLOAT, Kind.FLOAT),
     (BOOL, Kind.BOOL),
     (STRING, Kind.TEXT),
+    (COMPLEX, Kind.COMPLEX),
 )
 
 

@@ -21,7 +21,7 @@ from rekindle.building.runtime import formatting, texts, values
 from rekindle.building.runtime.memory import fields_of_record, release
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node
-from rekindle.ir.types import FLOAT, TupleType
+from rekindle.ir.types import FLOAT, INT, TupleType, UnionType
 
 _SPECIFICATION: Final = re.compile(
     r"(?:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[+\- ])?(?P<prefix>#)?(?P<zero>0)?(?P<width>\d+)?(?P<comma>,)?"
@@ -192,7 +192,8 @@ def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -
             return _padded(w, w.call(formatting.prefixed_digits, word, str(base), upper), how, ">", "true", "2")
         comma = "true" if how.comma else "false"
         return _padded(w, w.call(formatting.digits_of_int, word, str(base), upper, comma), how, ">", "true")
-    if letter == "f" and how.kind == "" and how.precision < 0 and not how.comma and not how.prefixed:
+    is_real = letter == "f" or (isinstance(value.type, UnionType) and set(value.type.contained) == {FLOAT, INT})
+    if is_real and how.kind == "" and how.precision < 0 and not how.comma and not how.prefixed:
         return _padded(w, text_of(w, value, node), how, ">", "true")
     if (
         letter in ("i", "f", "b")

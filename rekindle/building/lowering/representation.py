@@ -13,6 +13,7 @@ from rekindle.errors import RekindleError, SourceRange
 from rekindle.ir.types import (
     ANY,
     BOOL,
+    COMPLEX,
     DEVICE,
     DTYPE,
     FLOAT,
@@ -64,7 +65,7 @@ _PLAIN: Final[dict[Type, str]] = {
     QSCHEME_NUMBER: "i",
     DEVICE: "i",
 }
-_OTHERS: Final[dict[Type, str]] = {STRING: "s", NONE: "n", NUMBER: "a", ANY: "a"}
+_OTHERS: Final[dict[Type, str]] = {STRING: "s", NONE: "n", NUMBER: "a", ANY: "a", COMPLEX: "c"}
 
 
 @cache

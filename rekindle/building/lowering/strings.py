@@ -21,9 +21,12 @@ from rekindle.ir.types import (
     LAYOUT,
     MEMORY_FORMAT,
     QSCHEME_NUMBER,
+    AnyType,
+    ClassType,
     DictType,
     EnumType,
     ListType,
+    TensorType,
     TupleType,
     Type,
 )
@@ -240,17 +243,21 @@ def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = Fals
     Raises:
         NotBuildable: native libraries do not write values of the type.
     """
-    descriptor = descriptor_of(given.type)
-    if any(letter in descriptor for letter in "tao") or _is_written_otherwise(given.type):
+    is_of_archive = node.kind.startswith("archive::")
+    if _is_written_otherwise(given.type):
         raise NotBuildable(f"native libraries do not write a {given.type} as text", node.range)
-    if node.kind.startswith("archive::") and descriptor != "s" and any(letter in descriptor for letter in "fs"):
+    descriptor = descriptor_of(given.type)
+    if is_of_archive and descriptor != "s" and any(letter in descriptor for letter in "fsac"):
         raise NotBuildable(f"native libraries do not write a {given.type} as text in the form of archives", node.range)
     place = w.parts.constants.descriptor(given.type)
     return w.call(values.text_of_word, place, w.word_of(*given), "true" if quoted else "false")
 
 
 def _is_written_otherwise(type: Type) -> bool:
-    """Return whether Python formats a value otherwise than its descriptor specifies: a dtype is not an int."""
+    """Return whether Python formats a value otherwise than its descriptor specifies: a dtype is not an int. A value in
+    a box is written by what it is."""
+    if isinstance(type, TensorType | AnyType | ClassType):
+        return True
     if isinstance(type, EnumType) or (isinstance(type, ListType | DictType) and type.python):
         return True
     if type in (DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER) or (isinstance(type, TupleType) and type.name):

@@ -11,15 +11,18 @@ from rekindle.analysis.constants import is_constant
 from rekindle.building.internal_operators import COPY_INTO
 from rekindle.building.lowering.constants import int_word, scalar_type
 from rekindle.building.lowering.containers import bounds
+from rekindle.building.lowering.control import kind_of, word_in_box
 from rekindle.building.lowering.emitters import emits, qualified_name
+from rekindle.building.lowering.numbers import is_number
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import tensors, views
 from rekindle.building.runtime.memory import release
+from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.building.runtime.views import parts_of_chunk
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import INT, ListType, TensorType, Type
+from rekindle.ir.types import COMPLEX, INT, ListType, TensorType, Type
 
 _RANK, _DTYPE = 5, 4
 """The fields of a tensor."""
@@ -232,8 +235,9 @@ def element(w: ProgramWriter, node: Node) -> None:
 @emits("aten::item")
 def item(w: ProgramWriter, node: Node) -> None:
     register = w.name(node.input)
-    w.call_or_fail(tensors.check_single, "%context", register)
-    if is_object(node.output.type):
+    is_boxed = is_object(node.output.type)
+    w.call_or_fail(tensors.check_one if is_boxed else tensors.check_single, "%context", register)
+    if is_boxed:
         w.define(node.output, w.call(tensors.boxed_item, register))
         return
     function = {"i": tensors.item_as_int, "f": tensors.item_as_float, "b": tensors.item_as_bool}
@@ -241,11 +245,15 @@ def item(w: ProgramWriter, node: Node) -> None:
 
 
 @emits(
-    "prim::NumToTensor.Scalar", "prim::NumToTensor.bool", "aten::tensor.int", "aten::tensor.float", "aten::tensor.bool"
+    *("prim::NumToTensor.Scalar", "prim::NumToTensor.bool", "aten::tensor.int", "aten::tensor.float"),
+    *("aten::tensor.bool", "aten::tensor.complex"),
 )
 def tensor_of_number(w: ProgramWriter, node: Node) -> None:
     value, *options = node.inputs
     letter = descriptor_of(value.type)
+    if letter == "c":
+        tensor_of_complex(w, node)
+        return
     # NumToTensor makes doubles, torch.tensor the default dtype.
     of_float = torch.get_default_dtype() if options else torch.float64
     default = {"i": torch.int64, "f": of_float, "b": torch.bool}.get(letter)
@@ -258,6 +266,18 @@ def tensor_of_number(w: ProgramWriter, node: Node) -> None:
         return
     made = w.call_or_fail(tensors.empty, "%context", dtype, "0", "null")
     w.define(node.output, _filled(w, made, letter == "f", w.word_of(w.name(value), value.type)))
+
+
+def tensor_of_complex(w: ProgramWriter, node: Node) -> None:
+    value, *options = node.inputs
+    of_default = torch.complex128 if torch.get_default_dtype() is torch.float64 else torch.complex64
+    default = str(scalar_type(of_default if options else torch.complex128))
+    dtype = _dtype(w, options[0], default) if options else default
+    is_plain = all(is_default(each, torch.device("cpu"), False) for each in options[1:])
+    known = [str(scalar_type(each)) for each in (torch.complex64, torch.complex128)]
+    if dtype not in known or not is_plain:
+        raise NotBuildable("'torch.tensor' of a complex number with these options", node.range)
+    w.define(node.output, w.call_or_fail(tensors.tensor_of_complex, "%context", w.name(value), dtype))
 
 
 # --------------------------------------------------------------------------------------------------------- new tensors
@@ -293,6 +313,9 @@ def new_tensor(w: ProgramWriter, node: Node) -> None:
     default = str(scalar_type(torch.get_default_dtype()))
     if node.kind == "aten::full":
         value, *options = options
+        if is_number(value.type) and is_object(value.type):
+            full_of_boxed(w, node, wanted, value, options)
+            return
         if descriptor_of(value.type) not in ("i", "f", "b"):
             call_torch(w, node)
             return
@@ -306,6 +329,22 @@ def new_tensor(w: ProgramWriter, node: Node) -> None:
     if node.kind == "aten::ones":
         is_float, word = False, "1"
     w.define(node.output, _filled(w, made, is_float, word))
+
+
+def full_of_boxed(w: ProgramWriter, node: Node, wanted: Value, value: Value, options: list[Value]) -> None:
+    """Emit ``torch.full`` of a number whose type is known only at run time."""
+    box = w.name(value)
+    kind = kind_of(w, box)
+    is_complex = w.emit(f"icmp sgt i64 {kind}, {int(Kind.BOOL)}")
+    w.fail_if(is_complex, ErrorCode.NOT_BUILT, "'torch.full' of a complex number that is known only at run time")
+    is_float = w.emit(f"icmp eq i64 {kind}, {int(Kind.FLOAT)}")
+    is_int = w.emit(f"icmp eq i64 {kind}, {int(Kind.INT)}")
+    of_others = w.emit(f"select i1 {is_int}, i64 {tensors.INT64}, i64 {tensors.BOOL}")
+    default = w.emit(f"select i1 {is_float}, i64 {scalar_type(torch.get_default_dtype())}, i64 {of_others}")
+    made = _new(w, node, wanted, options, default)
+    if made is None:
+        raise NotBuildable("'torch.full' of a boxed number with these options", node.range)
+    w.define(node.output, w.call_or_fail(tensors.fill_word, "%context", made, is_float, word_in_box(w, box)))
 
 
 @emits("aten::arange", "aten::arange.start", "aten::arange.start_step")
@@ -347,7 +386,7 @@ def copy_into(w: ProgramWriter, node: Node) -> None:
 @emits("aten::tensor")
 def tensor_of_list(w: ProgramWriter, node: Node) -> None:
     given, dtype, device, requires_grad = node.inputs
-    if not is_object(given.type):
+    if not is_object(given.type) or given.type == COMPLEX:
         tensor_of_number(w, node)
         return
     depth, element = 0, given.type

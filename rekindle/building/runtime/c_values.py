@@ -15,9 +15,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, cast
 
-from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, c, native, offset, view
+from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, c, float_of, native, offset, view
 from rekindle.building.runtime import descriptors, tensors
 from rekindle.building.runtime.c_library import calloc, free, malloc, memcpy
+from rekindle.building.runtime.complexes import complex_of_words, new_complex, write_words
 from rekindle.building.runtime.descriptors import CLOSE, advance, after, descriptor_of_kind, is_plain
 from rekindle.building.runtime.dicts import dict_of, dict_set, new_record
 from rekindle.building.runtime.instances import Instance
@@ -25,6 +26,7 @@ from rekindle.building.runtime.lists import append, list_of, release_word
 from rekindle.building.runtime.memory import Owner, fields_of_record, release
 from rekindle.building.runtime.objects import (
     Box,
+    Complex,
     Context,
     Dict,
     ErrorCode,
@@ -68,6 +70,8 @@ class CKind(IntEnum):
     TUPLE = 7
     DICT = 8
     """Its items are a key, its value, the next key and so on; ``count`` counts pairs."""
+    COMPLEX = 9
+    """The payload and ``count`` are the bits of its parts, which are floats."""
 
 
 MAX_ITEMS: Final = 1 << 40
@@ -270,6 +274,11 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
             fail(context, ErrorCode.ARGUMENT_ERROR, c("a string is not UTF-8"))
             return 0
         return word_of(text_of(cast("Array[Byte]", view(Address, value.payload)), value.count))
+    if first == descriptors.COMPLEX and kind == CKind.COMPLEX:
+        return word_of(complex_of_words(value.payload, value.count))
+    if first == descriptors.COMPLEX and (kind == CKind.FLOAT or kind == CKind.INT):
+        real = float(value.payload) if kind == CKind.INT else float_of(value.payload)
+        return word_of(new_complex(real, 0.0))
     if first == descriptors.TENSOR and kind == CKind.TENSOR:
         return bits_of(borrow_tensor(context, view(DLTensor, value.payload)))
     if first == descriptors.NONE and kind == CKind.NONE:
@@ -302,6 +311,8 @@ def descriptor_of_c(kind: int) -> Array[Byte] | None:
         return c("b")
     if kind == CKind.STRING:
         return c("s")
+    if kind == CKind.COMPLEX:
+        return c("c")
     return c("t") if kind == CKind.TENSOR else NULL
 
 
@@ -398,6 +409,10 @@ def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValu
         value.kind = CKind.STRING
         value.payload = bits_of(copy)
         value.count = text.bytes
+    elif each.kind == Kind.COMPLEX:
+        value.kind = CKind.COMPLEX
+        words = cast("Array[int]", offset(value, 8))
+        write_words(cast("Complex", each), words)
     elif each.kind == Kind.TENSOR:
         lent = lend_tensor(context, cast("Tensor", each))
         value.payload = bits_of(lent)
@@ -444,7 +459,7 @@ def free_c_value(value: CValue) -> None:
         free(view(Address, value.payload))
     elif kind == CKind.TENSOR:
         delete_managed(view(DLManagedTensor, value.payload))
-    elif kind >= CKind.LIST:
+    elif kind == CKind.LIST or kind == CKind.TUPLE or kind == CKind.DICT:
         count = 2 * value.count if kind == CKind.DICT else value.count
         for i in range(count):
             free_c_value(item_of(value.payload, i))

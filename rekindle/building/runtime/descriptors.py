@@ -2,7 +2,7 @@
 
 ==========  ==============================================================
 ``i f b``   an int, a float, a bool: the word itself
-``s t``     a string, a tensor
+``s t c``   a string, a tensor, a complex number
 ``n``       None
 ``[X``      a list of ``X``
 ``{KX``     a dict from ``K`` to ``X``
@@ -24,6 +24,7 @@ INT = ord("i")
 FLOAT = ord("f")
 BOOL = ord("b")
 TEXT = ord("s")
+COMPLEX = ord("c")
 TENSOR = ord("t")
 NONE = ord("n")
 LIST = ord("[")

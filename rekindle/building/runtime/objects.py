@@ -23,6 +23,7 @@ class Kind(IntEnum):
     """A tuple, or an instance of a class."""
     TENSOR = 8
     STORAGE = 9
+    COMPLEX = 10
 
 
 class ErrorCode(IntEnum):
@@ -62,6 +63,11 @@ class Object(Struct):
 
 class Box(Object):
     word: int
+
+
+class Complex(Object):
+    real: float
+    imaginary: float
 
 
 class Text(Object):

@@ -23,14 +23,16 @@ from rekindle.building.lowlevel import (
     view,
 )
 from rekindle.building.runtime.c_library import aligned_alloc, memcpy, memset
+from rekindle.building.runtime.complexes import new_complex
 from rekindle.building.runtime.lists import list_of_words
 from rekindle.building.runtime.memory import Owner, release
 from rekindle.building.runtime.objects import (
-    Box,
+    Complex,
     Context,
     ErrorCode,
     Kind,
     List,
+    Object,
     Storage,
     Tensor,
     allocate,
@@ -358,6 +360,17 @@ def is_floating(dtype: int) -> bool:
 
 @native
 def check_single(context: Context, tensor: Tensor) -> bool:
+    """Return whether a tensor has one element, which is real; note an error if not."""
+    if not check_one(context, tensor):
+        return False
+    if tensor.dtype == COMPLEX64 or tensor.dtype == COMPLEX128:
+        fail(context, ErrorCode.NOT_BUILT, c("an int, a float or a bool of a complex tensor"))
+        return False
+    return True
+
+
+@native
+def check_one(context: Context, tensor: Tensor) -> bool:
     """Return whether a tensor has one element; note an error if not."""
     count = numel(tensor)
     if count != 1:
@@ -367,9 +380,6 @@ def check_single(context: Context, tensor: Tensor) -> bool:
             c("a Tensor with %lld elements cannot be converted to Scalar"),
             count,
         )
-        return False
-    if tensor.dtype == COMPLEX64 or tensor.dtype == COMPLEX128:
-        fail(context, ErrorCode.NOT_BUILT, c("native libraries have no complex numbers beside tensors"))
         return False
     return True
 
@@ -623,12 +633,35 @@ def empty_like(context: Context, dtype: int, tensor: Tensor) -> Tensor | None:
 
 
 @native
-def boxed_item(tensor: Tensor) -> Box:
+def boxed_item(tensor: Tensor) -> Object:
     """Return the only element as a boxed number."""
+    if tensor.dtype == COMPLEX64:
+        halves = cast("Array[Float32]", tensor.data)
+        return new_complex(halves[0], halves[1])
+    if tensor.dtype == COMPLEX128:
+        parts = cast("Array[float]", tensor.data)
+        return new_complex(parts[0], parts[1])
     if is_floating(tensor.dtype):
         return new_box(Kind.FLOAT, bits_of(float_at(tensor.dtype, tensor.data)))
     kind = Kind.BOOL if tensor.dtype == BOOL else Kind.INT
     return new_box(kind, int_at(tensor.dtype, tensor.data))
+
+
+@native
+def tensor_of_complex(context: Context, number: Complex, dtype: int) -> Tensor | None:
+    """Return a tensor of a complex dtype with one element and no dimensions."""
+    tensor = empty(context, dtype, 0, NULL)
+    if tensor is None:
+        return None
+    if dtype == COMPLEX64:
+        halves = cast("Array[Float32]", tensor.data)
+        halves[0] = number.real
+        halves[1] = number.imaginary
+    else:
+        parts = cast("Array[float]", tensor.data)
+        parts[0] = number.real
+        parts[1] = number.imaginary
+    return tensor
 
 
 @native

@@ -7,6 +7,7 @@ from typing import cast
 from rekindle.building.lowlevel import Array, Byte, c, float_of, native, stack, table
 from rekindle.building.runtime.c_library import snprintf
 from rekindle.building.runtime.characters import is_member, point_at, printable, width_of
+from rekindle.building.runtime.complexes import complex_equal, text_of_complex
 from rekindle.building.runtime.descriptors import (
     BOOL,
     CLOSE,
@@ -20,7 +21,7 @@ from rekindle.building.runtime.descriptors import (
 )
 from rekindle.building.runtime.lists import append, list_of
 from rekindle.building.runtime.memory import fields_of_record, release
-from rekindle.building.runtime.objects import Box, Dict, Kind, List, Object, Record, Text, object_of, word_of
+from rekindle.building.runtime.objects import Box, Complex, Dict, Kind, List, Object, Record, Text, object_of, word_of
 from rekindle.building.runtime.texts import (
     data_of,
     has_byte,
@@ -56,6 +57,8 @@ def objects_equal(a: Object | None, b: Object | None) -> bool:
         return words_equal(descriptor_of_kind(a.kind), cast("Box", a).word, cast("Box", b).word)
     if a.kind == Kind.TEXT:
         return text_equal(cast("Text", a), cast("Text", b))
+    if a.kind == Kind.COMPLEX:
+        return complex_equal(cast("Complex", a), cast("Complex", b))
     if a.kind == Kind.LIST:
         return lists_equal(cast("List", a), cast("List", b))
     if a.kind == Kind.RECORD:
@@ -143,6 +146,8 @@ def text_of_word(descriptor: Array[Byte], word: int, quoted: bool) -> Text:
             if quoted
             else text_of(data_of(cast("Text", each)), cast("Text", each).bytes)
         )
+    if each.kind == Kind.COMPLEX:
+        return text_of_complex(cast("Complex", each))
     if each.kind == Kind.LIST:
         return text_of_list(cast("List", each))
     if each.kind == Kind.DICT:
