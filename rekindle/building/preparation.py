@@ -120,6 +120,10 @@ def _specialized(
             graph.inputs[index].set_type(types.get(index, given.element))
     optimize(graph, SPECIALIZATION)
     _read_parts_of_complex_numbers(graph)
+    for node in list(graph.all_nodes()):
+        if node.kind == "prim::abs" and isinstance(node.input.type, TensorType):
+            found = graph.create("aten::abs", [node.input], types=[node.output.type], range=node.range)
+            node.replace_with(found.insert_before(node).output)
     _split_products(graph)
     _write_in_place_operators_out(graph)
     optimize(graph, _FUSION)

@@ -147,8 +147,9 @@ def same(value: Any, expected: Any) -> bool:
         case dict():
             return (
                 type(value) is dict
-                and list(value) == list(expected)
-                and all(same(value[key], expected[key]) for key in expected)
+                and len(value) == len(expected)
+                and all(map(same, value.keys(), expected.keys()))
+                and all(map(same, value.values(), expected.values()))
             )
         case torch.dtype() | torch.layout() | torch.memory_format():
             return bool(value == number_of(expected))

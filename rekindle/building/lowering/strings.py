@@ -11,16 +11,18 @@ from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.try_statements import text_of_exception
 from rekindle.building.lowering.writer import ProgramWriter
-from rekindle.building.runtime import cases, formatting, printing, text_methods, texts, values
+from rekindle.building.runtime import cases, formatting, lists, printing, text_methods, texts, values
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node, Value
+from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import (
     DEVICE,
     DTYPE,
     LAYOUT,
     MEMORY_FORMAT,
     QSCHEME_NUMBER,
+    STRING,
     AnyType,
     ClassType,
     DictType,
@@ -244,6 +246,9 @@ def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = Fals
         NotBuildable: native libraries do not write values of the type.
     """
     is_of_archive = node.kind.startswith("archive::")
+    special = None if is_of_archive else _special_text(w, given)
+    if special is not None:
+        return special
     if _is_written_otherwise(given.type):
         raise NotBuildable(f"native libraries do not write a {given.type} as text", node.range)
     descriptor = descriptor_of(given.type)
@@ -251,6 +256,19 @@ def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = Fals
         raise NotBuildable(f"native libraries do not write a {given.type} as text in the form of archives", node.range)
     place = w.parts.constants.descriptor(given.type)
     return w.call(values.text_of_word, place, w.word_of(*given), "true" if quoted else "false")
+
+
+def _special_text(w: ProgramWriter, given: Operand) -> str | None:
+    """Return the text of a dtype, a device or a ``torch.Size``; None for other types."""
+    constants = w.parts.constants
+    if given.type == DTYPE:
+        names = constants.object(["" if each is None else str(each) for each in DTYPES], ListType(STRING))
+        return w.of_word(w.call(lists.list_get, names, given.register), STRING)
+    if given.type == DEVICE:
+        return w.call(texts.text_of_device, given.register)
+    if isinstance(given.type, ListType) and given.type.python == "Size":
+        return w.call(values.text_of_size, given.register)
+    return None
 
 
 def _is_written_otherwise(type: Type) -> bool:

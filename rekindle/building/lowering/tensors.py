@@ -351,12 +351,40 @@ def full_of_boxed(w: ProgramWriter, node: Node, wanted: Value, value: Value, opt
 def arange(w: ProgramWriter, node: Node) -> None:
     *numbers, dtype, layout, device, pinned = node.inputs
     is_plain = all(is_default(each, torch.strided, torch.device("cpu"), False) for each in (layout, device, pinned))
-    if not is_plain or any(value.type != INT for value in numbers) or not is_default(dtype, torch.int64, 4):
+    wanted = _dtype(w, dtype, str(tensors.INT64))
+    if not is_plain or any(value.type != INT for value in numbers) or wanted is None or not _is_range(wanted):
         call_torch(w, node)
         return
     registers = [w.name(value) for value in numbers]
     start, end, step = {1: ["0", *registers, "1"], 2: [*registers, "1"], 3: registers}[len(registers)]
-    w.define(node.output, w.call_or_fail(tensors.range_of_ints, "%context", start, end, step))
+    w.define(node.output, w.call_or_fail(tensors.range_as, "%context", start, end, step, wanted))
+
+
+_RANGES: Final = tuple(map(str, (tensors.INT64, tensors.INT32, tensors.FLOAT, tensors.DOUBLE)))
+"""The dtypes of ranges of ints."""
+
+
+def _is_range(dtype: str) -> bool:
+    """Return whether a range may have a dtype, which is a number or a register."""
+    return dtype in _RANGES or not dtype.isdecimal()
+
+
+@emits("prim::tolist")
+def to_list(w: ProgramWriter, node: Node) -> None:
+    tensor, dimensions, kind = node.inputs
+    count, number = dimensions.to_python(), kind.to_python()
+    if not isinstance(count, int) or not isinstance(number, int) or number > 2:
+        raise NotBuildable("'tolist' of a complex tensor", node.range)
+    register = w.name(tensor)
+    w.call_or_fail(tensors.check_list, "%context", register, str(count), str(number))
+    if count == 0:
+        w.call_or_fail(tensors.check_single, "%context", register)
+        function = (tensors.item_as_int, tensors.item_as_float, tensors.item_as_bool)[number]
+        w.define(node.output, w.call(function, register))
+        return
+    descriptor = w.parts.constants.descriptor(node.output.type)
+    data = w.emit(f"inttoptr i64 {field(w, register, 2)} to ptr")
+    w.define(node.output, w.call(tensors.list_of_tensor, register, data, "0", descriptor))
 
 
 def checks_of(type: Type) -> tuple[int, int]:

@@ -401,6 +401,15 @@ def text_of_int(number: int) -> Text:
 
 
 @native
+def text_of_device(word: int) -> Text:
+    """Return the text of a device of the CPU, whose word is its index."""
+    if word == 4294967295:
+        return text_of(c("cpu"), 3)
+    buffer = cast("Array[Byte]", stack(32))
+    return text_of(buffer, snprintf(buffer, 32, c("cpu:%lld"), word))
+
+
+@native
 def text_of_bool(flag: bool) -> Text:
     return text_of(c("True"), 4) if flag else text_of(c("False"), 5)
 

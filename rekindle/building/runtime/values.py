@@ -211,6 +211,14 @@ def text_of_list(items: List) -> Text:
 
 
 @native
+def text_of_size(items: List) -> Text:
+    """Return the text of a ``torch.Size``."""
+    result = text_of(c("torch.Size("), 11)
+    result = joined(result, text_of_list(items))
+    return joined(result, text_of(c(")"), 1))
+
+
+@native
 def text_of_dict(each: Dict) -> Text:
     result = text_of(c("{"), 1)
     seen = 0
