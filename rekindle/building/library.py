@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
 from rekindle.building.lowering.parts import LibraryParts, ModuleValue
-from rekindle.building.lowering.representation import NotBuildable, descriptor_of
+from rekindle.building.lowering.representation import NotBuildable, c_descriptor_of, descriptor_of
 from rekindle.building.lowering.tensors import checks_of
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import Emitter, ProgramWriter
@@ -333,6 +334,9 @@ done:
 }}
 """
 
+_CLASS_NAME: Final = re.compile("C[^;]*;")
+"""The name of a class in a descriptor."""
+
 _RELEASE_HANDLE: Final = """
 define internal void @release_handle(ptr %handle) {{
   {body}
@@ -349,16 +353,16 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
     exported = []
     for method, graph in methods.items():
         inputs = [value for value in graph.inputs if not _is_module(value)]
-        parameters = "".join(descriptor_of(value.type) for value in inputs)
+        parameters = "".join(c_descriptor_of(value.type) for value in inputs)
         checks = [number for value in inputs for number in (*checks_of(value.type), int(may_be_copied(graph, value)))]
         returns = descriptor_of(graph.outputs[0].type) if graph.outputs else "n"
         types = [value.type for value in (*inputs, *graph.outputs)]
         if any(map(_holds_device, types)):
             raise NotBuildable(f"'{method}' takes or returns a device, which C has no form of")
-        if "t" in parameters and any(_holds_itself(slot.type) for slot in parts.attributes.known):
+        if "t" in _CLASS_NAME.sub("", parameters) and any(_holds_itself(slot.type) for slot in parts.attributes.known):
             raise NotBuildable("the state has objects of a class that may hold itself, and tensors may be kept in them")
-        if "o" in parameters + returns:
-            raise NotBuildable(f"'{method}' takes or returns an instance of a class, which C has no form of")
+        if any(_holds_itself(value.type) for value in graph.outputs):
+            raise NotBuildable(f"'{method}' returns an instance of a class that may hold itself")
         exported.append(
             _ENTRY.format(
                 name=name,

@@ -102,6 +102,42 @@ def descriptor_of(type: Type) -> str:
             raise NotBuildable(f"native libraries have no values of type {type}")
 
 
+def fields_of_class(type: ClassType) -> str:
+    """Return the descriptor of the instances of a class, which ends with the name of the class."""
+    fields = "".join(descriptor_of(each.type) for each in type.attributes.values())
+    return f"({fields})C{type.name};"
+
+
+def c_descriptor_of(type: Type, within: tuple[Type, ...] = ()) -> str:
+    """Return the descriptor that arguments from C are read by: with the alternatives of unions, and the attributes of
+    classes.
+
+    Raises:
+        NotBuildable: C has no form of such values.
+    """
+    match type:
+        case UnionType():
+            return f"|{''.join(c_descriptor_of(each, within) for each in type.contained)})"
+        case ClassType() if not type.is_module:
+            if type in within:
+                raise NotBuildable(f"an argument is a {type}, which may hold itself")
+            if type.library_methods is not None:
+                raise NotBuildable(f"an argument is a {type}, which C has no form of")
+            inner = (*within, type)
+            return f"({''.join(c_descriptor_of(each.type, inner) for each in type.attributes.values())})C{type.name};"
+        case ListType():
+            return "[" + c_descriptor_of(type.element, within)
+        case DictType():
+            return "{" + descriptor_of(type.key) + c_descriptor_of(type.value, within)
+        case TupleType():
+            return f"({''.join(c_descriptor_of(each, within) for each in type.contained)})"
+        case OptionalType():
+            inner_text = c_descriptor_of(type.element, within)
+            return inner_text if inner_text[0] in "?a" else "?" + inner_text
+        case _:
+            return descriptor_of(type)
+
+
 def register_of(type: Type) -> str:
     """Return the LLVM type of the register of a value."""
     return {"i": "i64", "f": "double", "b": "i1"}.get(descriptor_of(type), "ptr")

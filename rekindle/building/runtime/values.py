@@ -11,17 +11,37 @@ from rekindle.building.runtime.complexes import complex_equal, text_of_complex
 from rekindle.building.runtime.descriptors import (
     BOOL,
     CLOSE,
+    END,
     FLOAT,
     INT,
+    LIST,
     NONE,
+    OPEN,
     advance,
     after,
     descriptor_of_kind,
     is_plain,
+    is_vague,
+    name_of_class,
+    same_descriptor,
 )
 from rekindle.building.runtime.lists import append, list_of
 from rekindle.building.runtime.memory import fields_of_record, release
-from rekindle.building.runtime.objects import Box, Complex, Dict, Kind, List, Object, Record, Text, object_of, word_of
+from rekindle.building.runtime.objects import (
+    Box,
+    Complex,
+    Context,
+    Dict,
+    ErrorCode,
+    Kind,
+    List,
+    Object,
+    Record,
+    Text,
+    fail,
+    object_of,
+    word_of,
+)
 from rekindle.building.runtime.texts import (
     data_of,
     has_byte,
@@ -111,6 +131,53 @@ def list_count(items: List, word: int) -> int:
     for i in range(items.length):
         found += int(words_equal(items.element, items.items[i], word))
     return found
+
+
+@native
+def conforms(context: Context, each: Object, wanted: Array[Byte]) -> int:
+    """Return 1 if a container or an instance is of a type, 0 if not, and -1 and an error if that depends on elements
+    which are in boxes, or are not there. ``(`` alone is any tuple."""
+    first = wanted[0]
+    if first == OPEN:
+        if each.kind != Kind.RECORD:
+            return 0
+        record = cast("Record", each)
+        name = name_of_class(record.fields)
+        if wanted[1] == 0:
+            return int(name is None)
+        other = name_of_class(wanted)
+        if name is not None or other is not None:
+            return int(name is not None and other is not None and same_name(name, other))
+        return verdict(context, False, record.fields, wanted)
+    if first == LIST:
+        if each.kind != Kind.LIST:
+            return 0
+        items = cast("List", each)
+        return verdict(context, items.length == 0, items.element, advance(wanted, 1))
+    if each.kind != Kind.DICT:
+        return 0
+    pairs = cast("Dict", each)
+    of_keys = verdict(context, pairs.length == 0, pairs.key, advance(wanted, 1))
+    return verdict(context, pairs.length == 0, pairs.value, after(advance(wanted, 1))) if of_keys == 1 else of_keys
+
+
+@native
+def same_name(a: Array[Byte], b: Array[Byte]) -> bool:
+    """Return whether two names that end with a semicolon are the same."""
+    i = 0
+    while a[i] == b[i] and a[i] != END:
+        i += 1
+    return a[i] == b[i]
+
+
+@native
+def verdict(context: Context, is_empty: bool, have: Array[Byte], wanted: Array[Byte]) -> int:
+    if same_descriptor(have, wanted):
+        return 1
+    if is_empty or is_vague(have) or is_vague(wanted):
+        fail(context, ErrorCode.NOT_BUILT, c("whether a container is of a type depends on the elements that it has"))
+        return -1
+    return 0
 
 
 # -------------------------------------------------------------------------------------------------------------- texts
