@@ -16,6 +16,7 @@ import torch
 import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
 from rekindle.building.arguments import may_be_copied
 from rekindle.building.cpp_header import CPP_KEYWORDS, cpp_header_text
+from rekindle.building.cpu_check import check_module
 from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
@@ -28,6 +29,7 @@ from rekindle.building.native_library import MANIFEST
 from rekindle.building.preparation import PreparedMethod, prepare
 from rekindle.building.runtime import aten, entry, instances
 from rekindle.building.runtime.c_values import free_c_value
+from rekindle.building.runtime.objects import ErrorCode
 from rekindle.building.shared_library import SERIAL_THREADS, shared_library
 from rekindle.building.weights import Weights
 from rekindle.codegen.llvm.target import Target, host_target, named_target
@@ -155,9 +157,14 @@ def build(
     text = f"{head}{identity}{tail}"
     exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
     modules = [text, SERIAL_THREADS, *parts.kernels.modules.values()]
+    built_for = cpu if cpu == target.cpu else f"{cpu}, {target.cpu}"
+    lacks = f"this processor lacks '{{}}', which the library was built for (cpu: {built_for})"
+    opening = check_module(target, lacks) + _OPEN_CHECKED.format(name=name, code=int(ErrorCode.UNSUPPORTED_CPU))
     needed = (*(_TORCH if parts.uses_torch else ()), *_LIBRARIES)
     runpath = str(Path(torch.__file__).parent / "lib") if parts.uses_torch else ""
-    image = shared_library(modules, exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath)
+    image = shared_library(
+        modules, [opening], exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath
+    )
     result = Build(folder, name, tuple(graphs), tuple(sorted(parts.uses_torch)))
     signatures = [_signature(method, record, len(_own(program))) for method, record, _ in records]
     _write(result, image, weights.content(identity), parts.target, signatures)
@@ -167,7 +174,7 @@ def build(
 _RESERVED: Final = frozenset(
     {
         *("open", "close", "error", "free", "instance", "value", "kind", "code"),
-        *("int", "float", "bool", "tensor", "string", "list", "none"),
+        *("int", "float", "bool", "tensor", "string", "list", "none", "complex", "imaginary"),
     }
 )
 """Suffixes of a library's name that its header uses itself."""
@@ -282,13 +289,7 @@ define i32 @{name}_{method}(ptr %instance, ptr %arguments, i64 %count, ptr %resu
 """
 
 _OPEN: Final = """
-define i32 @{name}_open(ptr %weights, ptr %out) {{
-start:
-  %nowhere = icmp eq ptr %out, null
-  br i1 %nowhere, label %wrong, label %make
-wrong:
-  ret i32 10
-make:
+define i32 @open.library(ptr %weights, ptr %out) {{
   %instance = call ptr @new_instance(ptr {descriptors}, i64 {count})
   store ptr %instance, ptr %out
   %none = icmp eq ptr %instance, null
@@ -312,17 +313,6 @@ define void @{name}_close(ptr %instance) {{
   ret void
 }}
 
-define ptr @{name}_error(ptr %instance) {{
-  %none = icmp eq ptr %instance, null
-  br i1 %none, label %null, label %message
-null:
-  ret ptr {null_message}
-message:
-  %at = getelementptr i64, ptr %instance, i64 1
-  %text = load ptr, ptr %at
-  ret ptr %text
-}}
-
 define void @{name}_free(ptr %value) {{
   %none = icmp eq ptr %value, null
   br i1 %none, label %done, label %free
@@ -333,6 +323,44 @@ done:
   ret void
 }}
 """
+
+_OPEN_CHECKED: Final = """
+declare i32 @open.library(ptr, ptr)
+@null.message = private constant [31 x i8] c"the instance is a null pointer\\00"
+
+define i32 @{name}_open(ptr %weights, ptr %out) {{
+start:
+  %nowhere = icmp eq ptr %out, null
+  br i1 %nowhere, label %wrong, label %check
+wrong:
+  ret i32 10
+check:
+  store ptr null, ptr %out
+  %missing = call ptr @missing_feature()
+  %runs = icmp eq ptr %missing, null
+  br i1 %runs, label %open, label %refuse
+refuse:
+  ret i32 {code}
+open:
+  %result = call i32 @open.library(ptr %weights, ptr %out)
+  ret i32 %result
+}}
+
+define ptr @{name}_error(ptr %instance) {{
+  %none = icmp eq ptr %instance, null
+  br i1 %none, label %null, label %message
+null:
+  %missing = call ptr @missing_feature()
+  %runs = icmp eq ptr %missing, null
+  %text = select i1 %runs, ptr @null.message, ptr %missing
+  ret ptr %text
+message:
+  %at = getelementptr i64, ptr %instance, i64 1
+  %own = load ptr, ptr %at
+  ret ptr %own
+}}
+"""
+"""The functions that are compiled for any processor of x86-64."""
 
 _CLASS_NAME: Final = re.compile("C[^;]*;")
 """The name of a class in a descriptor."""
@@ -383,7 +411,6 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
             descriptors=descriptors,
             count=len(known),
             bytes=weights.size,
-            null_message=parts.constants.bytes(b"the instance is a null pointer"),
         )
     )
     if parts.uses_torch:

@@ -48,6 +48,8 @@ class ErrorCode(IntEnum):
     NOT_IMPLEMENTED_ERROR = 13
     INT_LIMIT = 14
     """An int of more than 64 bits, which Python has and the library has not; no ``except`` catches it."""
+    UNSUPPORTED_CPU = 15
+    """The processor lacks instructions that the library was built for."""
 
 
 IMMORTAL: Final = 1 << 62
