@@ -6,6 +6,7 @@ import cmath
 import math
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from hypothesis import example, given, settings, strategies as st
 from torch import Tensor
 
 import rekindle
+from tests.building.c_process import memory_checker, run
+from tests.building.corpus import same
 
 
 def arithmetic(a: complex, b: complex) -> list[complex]:
@@ -209,3 +212,22 @@ def test_containers_and_defaults(library_of: Callable[[Any], Any]) -> None:
     assert library([], 3) == of_containers([], complex(3))
     with pytest.raises(rekindle.LibraryError, match="an argument is of kind 4"):
         library(["1j"], 3)
+
+
+def everything(a: complex, b: complex, texts: list[str]) -> complex:
+    texts.append(f"{a} {b} {[a]}")
+    total = a * b + 1 - a.conjugate() / (b + 2)
+    for each in [a, b, total]:
+        total += cmath.sqrt(each) * cmath.exp(a) + abs(each)
+    return cmath.log(total, b) + cmath.rect(1.0, 2.0) ** a
+
+
+@pytest.mark.skipif(memory_checker() is None, reason="this machine has no valgrind")
+def test_memory(tmp_path: Path) -> None:
+    """No access outside of an object, and no leak, on paths that return and on those that raise."""
+    built = rekindle.build(rekindle.script(everything), tmp_path, cpu="x86-64-v3", freestanding=True)
+    calls: list[tuple[Any, ...]] = [(0.5 + 1j, 2j, []), (1j, -2 + 0j, ["a"]), (800 + 0j, 1j, []), (1j, 1 + 0j, [])]
+    answers = run(built, "call", calls, tmp_path, prefix=memory_checker() or ())
+    for call, answer in zip(calls, answers, strict=True):
+        expected = outcome(everything, *call)
+        assert answer.code != 0 if isinstance(expected, type) else same(answer.value, everything(*call))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
 import rekindle
+from tests.building.c_process import memory_checker, run
 from tests.building.corpus import same
 
 
@@ -185,3 +187,27 @@ def test_digits_beyond_ascii_are_refused(library_of: Callable[[Any], Any]) -> No
     for program in (int_of, float_of):
         with pytest.raises(rekindle.LibraryError, match="of a string with characters beyond ASCII"):
             library_of(program)("\u0661")
+
+
+@pytest.mark.skipif(memory_checker() is None, reason="this machine has no valgrind")
+@pytest.mark.parametrize(
+    ("program", "calls"),
+    [
+        (cases, [("A\u03a3 \u0130\u01c5 \ufb03",), ("",)]),
+        (predicates, [("a\u00df",), ("",)]),
+        (spaces, [(" a\u2028 b\r\n", 1), ("", 0)]),
+        (escapes, [("a'\u00ad\U0001f600\n", ["\x07"]), ("", [])]),
+        (searches, [("abab\u00df", "b", 1, 4), ("", "", 0, 0), ("ab", "\u00df", -3, 9)]),
+        (justified, [("-\u00df\t\n", 9, "\u00df"), ("a", 2, "ab")]),
+        (based, [(-255,)]),
+        (int_of, [(" 1_0 ",), ("x",), ("1__0",)]),
+        (float_of, [("1_0.5",), ("x",)]),
+    ],
+)
+def test_memory(program: Any, calls: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    """No access outside of an object, and no leak, on paths that return and on those that raise."""
+    built = rekindle.build(rekindle.script(program), tmp_path, cpu="x86-64-v3", freestanding=True)
+    answers = run(built, "call", calls, tmp_path, prefix=memory_checker() or ())
+    for call, answer in zip(calls, answers, strict=True):
+        expected = outcome(program, *call)
+        assert answer.code != 0 if isinstance(expected, type) else answer.value == expected
