@@ -17,6 +17,7 @@ _TEXT = """\
 #ifndef {NAME}_HPP
 #define {NAME}_HPP
 
+#include <complex>
 #include <cstddef>
 #include <initializer_list>
 #include <stdexcept>
@@ -69,6 +70,7 @@ class argument {{
     else if constexpr (std::is_floating_point_v<T>) value_ = {name}_float(number);
     else value_ = {name}_int(static_cast<int64_t>(number));
   }}
+  argument(std::complex<double> number) : value_({name}_complex(number.real(), number.imag())) {{}}
   argument(std::nullptr_t) : value_({name}_none()) {{}}
   argument(std::string_view text) : value_({name}_string(text.data(), int64_t(text.size()))) {{}}
   argument(const std::string &text) : argument(std::string_view(text)) {{}}
@@ -98,6 +100,10 @@ class value_view {{
   int64_t as_int() const {{ return checked({NAME}_INT).i; }}
   double as_float() const {{ return checked({NAME}_FLOAT).f; }}
   bool as_bool() const {{ return checked({NAME}_BOOL).i != 0; }}
+  std::complex<double> as_complex() const {{
+    const {name}_value &found = checked({NAME}_COMPLEX);
+    return {{found.f, {name}_imaginary(&found)}};
+  }}
   std::string_view as_string() const {{ return {{checked({NAME}_STRING).s, std::size_t(value_->count)}}; }}
   const DLTensor &as_tensor() const {{ return *checked({NAME}_TENSOR).t; }}
   std::vector<int64_t> shape() const {{ return {{as_tensor().shape, as_tensor().shape + as_tensor().ndim}}; }}

@@ -18,6 +18,7 @@ _TEXT = """\
 #define {NAME}_H
 
 #include <stdint.h>
+#include <string.h>
 
 #ifndef DLPACK_DLPACK_H_
 /* What the library uses of DLPack (https://github.com/dmlc/dlpack). Include dlpack.h first to have all of it. */
@@ -47,7 +48,7 @@ typedef enum {{
 
 typedef enum {{
   {NAME}_NONE, {NAME}_INT, {NAME}_FLOAT, {NAME}_BOOL, {NAME}_STRING, {NAME}_TENSOR, {NAME}_LIST, {NAME}_TUPLE,
-  {NAME}_DICT
+  {NAME}_DICT, {NAME}_COMPLEX
 }} {name}_kind;
 
 typedef struct {name}_value {{
@@ -59,7 +60,9 @@ typedef struct {name}_value {{
     DLTensor *t;
     struct {name}_value *items; /* of a dict: a key, its value, the next key, ... */
   }};
-  int64_t count; /* the bytes of a string, the items of a list or a tuple, the pairs of a dict */
+  /* The bytes of a string, the items of a list or a tuple, the pairs of a dict. Of a complex number, f is the real
+     part, and {name}_imaginary returns the other one. */
+  int64_t count;
 }} {name}_value;
 
 /* Open an instance; `weights` is the path of {name}.weights. *instance is set even if the code is not {NAME}_OK, so
@@ -73,8 +76,12 @@ void {name}_free({name}_value *value);
 {methods}
 
 static inline {name}_value {name}_int(int64_t i) {{ {name}_value v = {{{NAME}_INT, {{0}}, 1}}; v.i = i; return v; }}
-static inline {name}_value {name}_float(double f) {{ {name}_value v = {{{NAME}_FLOAT, {{0}}, 1}}; v.f = f; return v; }}
-static inline {name}_value {name}_bool(int b) {{ {name}_value v = {{{NAME}_BOOL, {{0}}, 1}}; v.i = b != 0; return v; }}
+static inline {name}_value {name}_float(double f) {{
+  {name}_value v = {{{NAME}_FLOAT, {{0}}, 1}}; v.f = f; return v;
+}}
+static inline {name}_value {name}_bool(int b) {{
+  {name}_value v = {{{NAME}_BOOL, {{0}}, 1}}; v.i = b != 0; return v;
+}}
 static inline {name}_value {name}_tensor(DLTensor *t) {{
   {name}_value v = {{{NAME}_TENSOR, {{0}}, 1}}; v.t = t; return v;
 }}
@@ -83,6 +90,12 @@ static inline {name}_value {name}_string(const char *s, int64_t bytes) {{
 }}
 static inline {name}_value {name}_list({name}_value *items, int64_t count) {{
   {name}_value v = {{{NAME}_LIST, {{0}}, 0}}; v.items = items; v.count = count; return v;
+}}
+static inline {name}_value {name}_complex(double real, double imaginary) {{
+  {name}_value v = {{{NAME}_COMPLEX, {{0}}, 0}}; v.f = real; memcpy(&v.count, &imaginary, 8); return v;
+}}
+static inline double {name}_imaginary(const {name}_value *v) {{
+  double imaginary; memcpy(&imaginary, &v->count, 8); return imaginary;
 }}
 static inline {name}_value {name}_none(void) {{ {name}_value v = {{{NAME}_NONE, {{0}}, 0}}; return v; }}
 

@@ -17,6 +17,13 @@ SETTLED: Final = "rekindle::settled_future"
 """Return a Future whose value is the input."""
 
 
+REAL_PART: Final = "rekindle::real_part"
+"""Return the real part of a complex number."""
+
+IMAGINARY_PART: Final = "rekindle::imaginary_part"
+"""Return the imaginary part of a complex number."""
+
+
 def _copy_into(self: Tensor, src: Tensor) -> Tensor:
     return self.copy_(src)
 
@@ -27,5 +34,15 @@ def _settled(value: Any) -> Future[Any]:
     return future
 
 
+def _real_part(value: complex) -> float:
+    return value.real
+
+
+def _imaginary_part(value: complex) -> float:
+    return value.imag
+
+
+REGISTRY.register(Operator(parse_schema(f"{REAL_PART}(complex value) -> float"), _real_part))
+REGISTRY.register(Operator(parse_schema(f"{IMAGINARY_PART}(complex value) -> float"), _imaginary_part))
 REGISTRY.register(Operator(parse_schema(f"{COPY_INTO}(Tensor(a!) self, Tensor src) -> Tensor(a!)"), _copy_into))
 REGISTRY.register(Operator(parse_schema(f"{SETTLED}(t value) -> Future(t)"), _settled, may_alias_inputs=True))

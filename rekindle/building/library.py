@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,12 @@ import torch
 import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
 from rekindle.building.arguments import may_be_copied
 from rekindle.building.cpp_header import CPP_KEYWORDS, cpp_header_text
+from rekindle.building.cpu_check import check_module
 from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
 from rekindle.building.lowering.parts import LibraryParts, ModuleValue
-from rekindle.building.lowering.representation import NotBuildable, descriptor_of
+from rekindle.building.lowering.representation import NotBuildable, c_descriptor_of, descriptor_of
 from rekindle.building.lowering.tensors import checks_of
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import Emitter, ProgramWriter
@@ -27,6 +29,7 @@ from rekindle.building.native_library import MANIFEST
 from rekindle.building.preparation import PreparedMethod, prepare
 from rekindle.building.runtime import aten, entry, instances
 from rekindle.building.runtime.c_values import free_c_value
+from rekindle.building.runtime.objects import ErrorCode
 from rekindle.building.shared_library import SERIAL_THREADS, shared_library
 from rekindle.building.weights import Weights
 from rekindle.codegen.llvm.target import Target, host_target, named_target
@@ -154,9 +157,14 @@ def build(
     text = f"{head}{identity}{tail}"
     exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
     modules = [text, SERIAL_THREADS, *parts.kernels.modules.values()]
+    built_for = cpu if cpu == target.cpu else f"{cpu}, {target.cpu}"
+    lacks = f"this processor lacks '{{}}', which the library was built for (cpu: {built_for})"
+    opening = check_module(target, lacks) + _OPEN_CHECKED.format(name=name, code=int(ErrorCode.UNSUPPORTED_CPU))
     needed = (*(_TORCH if parts.uses_torch else ()), *_LIBRARIES)
     runpath = str(Path(torch.__file__).parent / "lib") if parts.uses_torch else ""
-    image = shared_library(modules, exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath)
+    image = shared_library(
+        modules, [opening], exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath
+    )
     result = Build(folder, name, tuple(graphs), tuple(sorted(parts.uses_torch)))
     signatures = [_signature(method, record, len(_own(program))) for method, record, _ in records]
     _write(result, image, weights.content(identity), parts.target, signatures)
@@ -166,7 +174,7 @@ def build(
 _RESERVED: Final = frozenset(
     {
         *("open", "close", "error", "free", "instance", "value", "kind", "code"),
-        *("int", "float", "bool", "tensor", "string", "list", "none"),
+        *("int", "float", "bool", "tensor", "string", "list", "none", "complex", "imaginary"),
     }
 )
 """Suffixes of a library's name that its header uses itself."""
@@ -281,13 +289,7 @@ define i32 @{name}_{method}(ptr %instance, ptr %arguments, i64 %count, ptr %resu
 """
 
 _OPEN: Final = """
-define i32 @{name}_open(ptr %weights, ptr %out) {{
-start:
-  %nowhere = icmp eq ptr %out, null
-  br i1 %nowhere, label %wrong, label %make
-wrong:
-  ret i32 10
-make:
+define i32 @open.library(ptr %weights, ptr %out) {{
   %instance = call ptr @new_instance(ptr {descriptors}, i64 {count})
   store ptr %instance, ptr %out
   %none = icmp eq ptr %instance, null
@@ -311,17 +313,6 @@ define void @{name}_close(ptr %instance) {{
   ret void
 }}
 
-define ptr @{name}_error(ptr %instance) {{
-  %none = icmp eq ptr %instance, null
-  br i1 %none, label %null, label %message
-null:
-  ret ptr {null_message}
-message:
-  %at = getelementptr i64, ptr %instance, i64 1
-  %text = load ptr, ptr %at
-  ret ptr %text
-}}
-
 define void @{name}_free(ptr %value) {{
   %none = icmp eq ptr %value, null
   br i1 %none, label %done, label %free
@@ -332,6 +323,47 @@ done:
   ret void
 }}
 """
+
+_OPEN_CHECKED: Final = """
+declare i32 @open.library(ptr, ptr)
+@null.message = private constant [31 x i8] c"the instance is a null pointer\\00"
+
+define i32 @{name}_open(ptr %weights, ptr %out) {{
+start:
+  %nowhere = icmp eq ptr %out, null
+  br i1 %nowhere, label %wrong, label %check
+wrong:
+  ret i32 10
+check:
+  store ptr null, ptr %out
+  %missing = call ptr @missing_feature()
+  %runs = icmp eq ptr %missing, null
+  br i1 %runs, label %open, label %refuse
+refuse:
+  ret i32 {code}
+open:
+  %result = call i32 @open.library(ptr %weights, ptr %out)
+  ret i32 %result
+}}
+
+define ptr @{name}_error(ptr %instance) {{
+  %none = icmp eq ptr %instance, null
+  br i1 %none, label %null, label %message
+null:
+  %missing = call ptr @missing_feature()
+  %runs = icmp eq ptr %missing, null
+  %text = select i1 %runs, ptr @null.message, ptr %missing
+  ret ptr %text
+message:
+  %at = getelementptr i64, ptr %instance, i64 1
+  %own = load ptr, ptr %at
+  ret ptr %own
+}}
+"""
+"""The functions that are compiled for any processor of x86-64."""
+
+_CLASS_NAME: Final = re.compile("C[^;]*;")
+"""The name of a class in a descriptor."""
 
 _RELEASE_HANDLE: Final = """
 define internal void @release_handle(ptr %handle) {{
@@ -349,16 +381,16 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
     exported = []
     for method, graph in methods.items():
         inputs = [value for value in graph.inputs if not _is_module(value)]
-        parameters = "".join(descriptor_of(value.type) for value in inputs)
+        parameters = "".join(c_descriptor_of(value.type) for value in inputs)
         checks = [number for value in inputs for number in (*checks_of(value.type), int(may_be_copied(graph, value)))]
         returns = descriptor_of(graph.outputs[0].type) if graph.outputs else "n"
         types = [value.type for value in (*inputs, *graph.outputs)]
         if any(map(_holds_device, types)):
             raise NotBuildable(f"'{method}' takes or returns a device, which C has no form of")
-        if "t" in parameters and any(_holds_itself(slot.type) for slot in parts.attributes.known):
+        if "t" in _CLASS_NAME.sub("", parameters) and any(_holds_itself(slot.type) for slot in parts.attributes.known):
             raise NotBuildable("the state has objects of a class that may hold itself, and tensors may be kept in them")
-        if "o" in parameters + returns:
-            raise NotBuildable(f"'{method}' takes or returns an instance of a class, which C has no form of")
+        if any(_holds_itself(value.type) for value in graph.outputs):
+            raise NotBuildable(f"'{method}' returns an instance of a class that may hold itself")
         exported.append(
             _ENTRY.format(
                 name=name,
@@ -379,7 +411,6 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
             descriptors=descriptors,
             count=len(known),
             bytes=weights.size,
-            null_message=parts.constants.bytes(b"the instance is a null pointer"),
         )
     )
     if parts.uses_torch:

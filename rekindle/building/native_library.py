@@ -56,10 +56,15 @@ class _Payload(ctypes.Union):
     _fields_ = [("i", ctypes.c_int64), ("f", ctypes.c_double), ("address", ctypes.c_void_p)]
 
 
+class _Count(ctypes.Union):
+    _fields_ = [("count", ctypes.c_int64), ("imaginary", ctypes.c_double)]
+
+
 class Value(ctypes.Structure):
     """A value of the C API."""
 
-    _fields_ = [("kind", ctypes.c_int64), ("payload", _Payload), ("count", ctypes.c_int64)]
+    _anonymous_ = ("counts",)
+    _fields_ = [("kind", ctypes.c_int64), ("payload", _Payload), ("counts", _Count)]
 
 
 class _DLTensor(ctypes.Structure):
@@ -197,6 +202,8 @@ def _to_c(value: Any, kept: list[Any]) -> Value:
             found.kind, found.payload.i, found.count = CKind.INT, value, 1
         case float():
             found.kind, found.payload.f, found.count = CKind.FLOAT, value, 1
+        case complex():
+            found.kind, found.payload.f, found.imaginary = CKind.COMPLEX, value.real, value.imag
         case str():
             data = ctypes.create_string_buffer(value.encode("utf-8", "surrogatepass"))
             kept.append(data)
@@ -248,6 +255,8 @@ def _to_python(value: Value) -> Any:
             return value.payload.i
         case CKind.FLOAT:
             return value.payload.f
+        case CKind.COMPLEX:
+            return complex(value.payload.f, value.imaginary)
         case CKind.BOOL:
             return bool(value.payload.i)
         case CKind.STRING:

@@ -20,7 +20,7 @@ from rekindle.building.arguments import may_be_copied
 from rekindle.building.dynamic_sizes import with_other_sizes
 from rekindle.building.group_layouts import GroupInputs, RecordedRuns
 from rekindle.building.group_recipes import recipes_for_calls, recipes_for_types
-from rekindle.building.internal_operators import COPY_INTO, SETTLED
+from rekindle.building.internal_operators import COPY_INTO, IMAGINARY_PART, REAL_PART, SETTLED
 from rekindle.building.lowering.representation import NotBuildable
 from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.fusible import is_product
@@ -28,7 +28,7 @@ from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.ir.scalar_types import NUMBERED_CLASSES, number_of
-from rekindle.ir.types import NONE, TENSOR, InterfaceType, OptionalType, TensorType
+from rekindle.ir.types import COMPLEX, FLOAT, NONE, TENSOR, InterfaceType, OptionalType, TensorType
 from rekindle.passes import DeadCodeElimination, PartialEvaluation
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.functional_variants import functional_operator
@@ -119,6 +119,11 @@ def _specialized(
         elif isinstance(given, OptionalType):
             graph.inputs[index].set_type(types.get(index, given.element))
     optimize(graph, SPECIALIZATION)
+    _read_parts_of_complex_numbers(graph)
+    for node in list(graph.all_nodes()):
+        if node.kind == "prim::abs" and isinstance(node.input.type, TensorType):
+            found = graph.create("aten::abs", [node.input], types=[node.output.type], range=node.range)
+            node.replace_with(found.insert_before(node).output)
     _split_products(graph)
     _write_in_place_operators_out(graph)
     optimize(graph, _FUSION)
@@ -266,6 +271,20 @@ def _write_in_place_operators_out(graph: Graph) -> None:
                 graph.create(COPY_INTO, [target, made.output], types=[node.output.type], range=node.range)
             )
         node.replace_with(copied.output)
+
+
+def _read_parts_of_complex_numbers(graph: Graph) -> None:
+    """Read a part of a complex number without a tensor: ``Float(real(tensor(z)))``, which is ``z.real`` in TorchScript,
+    is one operator."""
+    for node in list(graph.all_nodes()):
+        if node.kind != "aten::Float" or node.input.node.kind not in ("aten::real", "aten::imag"):
+            continue
+        made = node.input.node.input.node
+        if made.kind != "aten::tensor" or made.inputs[0].type != COMPLEX:
+            continue
+        kind = REAL_PART if node.input.node.kind == "aten::real" else IMAGINARY_PART
+        part = graph.create(kind, [made.inputs[0]], types=[FLOAT], range=node.range).insert_before(node)
+        node.replace_with(part.output)
 
 
 _PRODUCTS: Final = {"aten::addmm": "aten::mm", "aten::baddbmm": "aten::bmm", "aten::addmv": "aten::mv"}

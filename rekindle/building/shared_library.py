@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rekindle.building.cpu_check import BASELINE
 from rekindle.building.elf import link
 from rekindle.codegen.llvm.engine import PREOPTIMIZED
 from rekindle.codegen.llvm.library import LOCK, CodegenError, llvm
@@ -69,8 +70,17 @@ def _few_passes() -> Any:
 
 
 def shared_library(
-    modules: Sequence[str], exports: Sequence[str], target: Target, *, soname: str, needed: Sequence[str], runpath: str
+    modules: Sequence[str],
+    portable: Sequence[str],
+    exports: Sequence[str],
+    target: Target,
+    *,
+    soname: str,
+    needed: Sequence[str],
+    runpath: str,
 ) -> bytes:
-    """Return a shared library of LLVM modules that exports the functions ``exports``."""
+    """Return a shared library of LLVM modules that exports the functions ``exports``; the ``portable`` modules run on
+    any x86-64 processor."""
     images = [object_of(each, target) for each in modules]
+    images += [object_of(each, BASELINE) for each in portable]
     return link(images, exports, needed=needed, soname=soname, runpath=runpath)

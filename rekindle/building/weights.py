@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from rekindle.building.lowering.representation import NotBuildable
-from rekindle.building.runtime.instances import HEADER_BYTES, MAGIC
+from rekindle.building.runtime.instances import FIRST_FACTOR, GOLDEN, HEADER_BYTES, MAGIC, SECOND_FACTOR
 
 _FORMAT: Final = 1
 
@@ -62,4 +62,16 @@ def checksum(data: bytes) -> int:
     if not data:
         return 0
     words = torch.frombuffer(bytearray(data), dtype=torch.int64)
-    return int((words * (2 * torch.arange(len(words)) + 1)).sum())
+    total = 0
+    for start in range(0, len(words), _SLICE):
+        part = words[start : start + _SLICE]
+        part = part + torch.arange(start + 1, start + len(part) + 1) * GOLDEN
+        part = (part ^ ((part >> 30) & (2**34 - 1))) * FIRST_FACTOR
+        part = (part ^ ((part >> 27) & (2**37 - 1))) * SECOND_FACTOR
+        total += int((part ^ ((part >> 31) & (2**33 - 1))).sum())
+    total %= 2**64
+    return total - 2**64 if total >= 2**63 else total
+
+
+_SLICE: Final = 1 << 16
+"""Number of words that are mixed at once, which fit in the cache."""

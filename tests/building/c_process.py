@@ -106,6 +106,7 @@ def write(file: Any, value: Any) -> None:
         (bool, CKind.BOOL),
         (int, CKind.INT),
         (float, CKind.FLOAT),
+        (complex, CKind.COMPLEX),
         (str, CKind.STRING),
         (torch.Tensor, CKind.TENSOR),
         (list, CKind.LIST),
@@ -117,6 +118,9 @@ def write(file: Any, value: Any) -> None:
         raise TypeError(f"a {type(value).__name__} has no form in C")
     data = value.encode() if isinstance(value, str) else b""
     _put(file, kind)
+    if kind is CKind.COMPLEX:
+        file.write(struct.pack("<2d", value.imag, value.real))
+        return
     _put(file, len(data) if kind is CKind.STRING else len(value) if kind >= CKind.LIST else 1)
     if kind is CKind.STRING:
         file.write(data)
@@ -150,12 +154,14 @@ def read(file: Any) -> Any:
             data = bytearray(file.read(result.numel() * result.element_size()))
             result = torch.frombuffer(data, dtype=result.dtype).reshape(shape)
         return result
-    if kind >= CKind.LIST:
+    if kind in (CKind.LIST, CKind.TUPLE, CKind.DICT):
         items = [read(file) for _ in range(count * (2 if kind is CKind.DICT else 1))]
         if kind is CKind.DICT:
             return dict(zip(items[::2], items[1::2], strict=True))
         return tuple(items) if kind is CKind.TUPLE else items
     word = file.read(8)
+    if kind is CKind.COMPLEX:
+        return complex(struct.unpack("<d", word)[0], struct.unpack("<d", struct.pack("<q", count))[0])
     if kind is CKind.FLOAT:
         return struct.unpack("<d", word)[0]
     number = struct.unpack("<q", word)[0]

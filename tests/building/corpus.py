@@ -17,6 +17,7 @@ from rekindle.building.lowering.constants import member_number
 from rekindle.building.lowering.control import error_code
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.scalar_types import number_of
+from rekindle.ir.types import ClassType, DictType, ListType, OptionalType, TupleType, Type
 from tests.building.c_process import Answer, run
 from tests.differential import subjects
 
@@ -51,6 +52,8 @@ class Case(NamedTuple):
     calls: list[tuple[Any, ...]]
     expected: list[Any]
     """The result of each call, or the exception that it raises."""
+    given: list[tuple[Any, ...]]
+    """The arguments of the calls as C has them."""
 
 
 def case_of(name: str) -> Case:
@@ -59,15 +62,32 @@ def case_of(name: str) -> Case:
     program, reference = subject.compiled(), subject.compiled()
     is_module = isinstance(program, torch.nn.Module)
     record = (program.forward if is_module else program)._record
-    calls = [_bound(record.schema.arguments[int(is_module) :], *sample) for sample in subject.samples]
+    parameters, result = record.schema.arguments[int(is_module) :], record.schema.returns[0].type
+    calls = [_bound(parameters, *sample) for sample in subject.samples]
     expected: list[Any] = []
     for call in calls:
         with torch.no_grad():
             try:
-                expected.append(reference(*copy.deepcopy(call)))
+                expected.append(in_c(reference(*copy.deepcopy(call)), result))
             except Exception as error:
                 expected.append(error)
-    return Case(program, calls, expected)
+    given = [tuple(in_c(each, p.type) for each, p in zip(call, parameters, strict=True)) for call in calls]
+    return Case(program, calls, expected, given)
+
+
+def in_c(value: Any, type: Type) -> Any:
+    """Return a value with tuples of attributes in place of instances of classes, as C has them."""
+    if isinstance(type, OptionalType):
+        return None if value is None else in_c(value, type.element)
+    if isinstance(type, ClassType) and not type.is_module and value is not None:
+        return tuple(in_c(getattr(value, name), each.type) for name, each in type.attributes.items())
+    if isinstance(type, ListType) and isinstance(value, list):
+        return [in_c(each, type.element) for each in value]
+    if isinstance(type, DictType) and isinstance(value, dict):
+        return {key: in_c(each, type.value) for key, each in value.items()}
+    if isinstance(type, TupleType) and isinstance(value, tuple) and not type.name:
+        return tuple(in_c(each, part) for each, part in zip(value, type.contained, strict=True))
+    return value
 
 
 def _bound(parameters: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -86,7 +106,7 @@ def attempt(name: str) -> Outcome:
         except rekindle.NotBuildable as error:
             return Outcome("not built", error.reason)
         try:
-            answers = run(built, built.methods[0], case.calls, Path(folder))
+            answers = run(built, built.methods[0], case.given, Path(folder))
         except subprocess.CalledProcessError as error:
             return Outcome("differs", f"the process ended with {error.returncode}: {error.stderr.strip()}")
         except TypeError as error:
@@ -136,6 +156,8 @@ def same(value: Any, expected: Any) -> bool:
                 or (value != value and expected != expected)
                 or abs(value - expected) <= 1e-6 * abs(expected)
             )
+        case complex():
+            return type(value) is complex and same(value.real, expected.real) and same(value.imag, expected.imag)
         case set() | frozenset():
             return type(value) is dict and set(value) == expected and all(each is True for each in value.values())
         case torch.Size() | list() | deque():  # a tuple whose length is not known is a list, too
@@ -145,8 +167,9 @@ def same(value: Any, expected: Any) -> bool:
         case dict():
             return (
                 type(value) is dict
-                and list(value) == list(expected)
-                and all(same(value[key], expected[key]) for key in expected)
+                and len(value) == len(expected)
+                and all(map(same, value.keys(), expected.keys()))
+                and all(map(same, value.values(), expected.values()))
             )
         case torch.dtype() | torch.layout() | torch.memory_format():
             return bool(value == number_of(expected))

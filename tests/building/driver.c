@@ -14,7 +14,7 @@
 
 typedef struct { void *data; int32_t type, id, ndim; uint8_t code, bits; uint16_t lanes; int64_t *shape, *strides; uint64_t offset; } tensor;
 typedef struct value { int64_t kind; union { int64_t i; double f; char *s; tensor *t; struct value *items; }; int64_t count; } value;
-enum { NONE, INT, FLOAT, BOOL, STRING, TENSOR, LIST, TUPLE, DICT };
+enum { NONE, INT, FLOAT, BOOL, STRING, TENSOR, LIST, TUPLE, DICT, COMPLEX };
 
 static FILE *in, *out;
 
@@ -36,7 +36,7 @@ static void read_value(value *v) {
     t->data = malloc(count * (t->bits / 8) + 1);
     if (count && fread(t->data, t->bits / 8, count, in) != (size_t)count) exit(3);
     v->t = t;
-  } else if (v->kind >= LIST) {
+  } else if (v->kind >= LIST && v->kind <= DICT) {
     int64_t items = v->kind == DICT ? 2 * v->count : v->count;
     v->items = calloc(items + 1, sizeof *v);
     for (int64_t i = 0; i < items; i++) read_value(v->items + i);
@@ -46,7 +46,7 @@ static void read_value(value *v) {
 static void drop_value(value *v) {
   if (v->kind == STRING) free(v->s);
   else if (v->kind == TENSOR) free(v->t->data), free(v->t->shape), free(v->t);
-  else if (v->kind >= LIST) {
+  else if (v->kind >= LIST && v->kind <= DICT) {
     int64_t items = v->kind == DICT ? 2 * v->count : v->count;
     for (int64_t i = 0; i < items; i++) drop_value(v->items + i);
     free(v->items);
@@ -66,7 +66,7 @@ static void write_value(const value *v) {
     put(v->t->code | v->t->bits << 8), put(v->t->ndim);
     for (int i = 0; i < v->t->ndim; i++) put(v->t->shape[i]);
     write_elements(v->t, 0, (char *)v->t->data + v->t->offset);
-  } else if (v->kind >= LIST) {
+  } else if (v->kind >= LIST && v->kind <= DICT) {
     int64_t items = v->kind == DICT ? 2 * v->count : v->count;
     for (int64_t i = 0; i < items; i++) write_value(v->items + i);
   } else put(v->i);

@@ -4,6 +4,7 @@ import ctypes
 import os
 import random
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 from typing import Dict, List, Tuple
@@ -226,6 +227,16 @@ def test_damaged_weights_of_every_kind(tmp_path):
     damaged += [whole + b"\0", whole * 2, bytes(len(whole))]
     for place in generator.sample(used, 60):
         damaged.append(whole[:place] + bytes([whole[place] ^ (1 << generator.randrange(8))]) + whole[place + 1 :])
+    # Changes that cancel each other in a sum: two signs, two words that change places, a step to each side.
+    signs = bytearray(whole)
+    signs[64 + 7] ^= 128
+    signs[64 + 15] ^= 128
+    steps = list(struct.unpack_from("<2q", whole, 64))
+    damaged += [
+        bytes(signs),
+        whole[:64] + whole[72:80] + whole[64:72] + whole[80:],
+        whole[:64] + struct.pack("<2q", steps[0] + 3, steps[1] - 1) + whole[80:],
+    ]
     for content in damaged:
         path.write_bytes(content)
         instance = ctypes.c_void_p()

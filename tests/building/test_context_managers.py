@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import rekindle
 
@@ -122,3 +122,70 @@ def test_managers_that_depend_on_the_error_are_refused(manager: Any, reason: str
     with pytest.raises(rekindle.NotBuildable) as error:
         rekindle.build(rekindle.script(program), tmp_path, [(1,)])
     assert str(error.value).splitlines()[0] == reason
+
+
+def with_autocast(x: Tensor) -> Tensor:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.mm(x, x)
+
+
+def with_autocast_of_other_devices(x: Tensor) -> Tensor:
+    with torch.autocast("cuda"), torch.autocast("cpu", enabled=False):
+        return torch.mm(x, x)
+
+
+def with_profile(x: Tensor) -> Tensor:
+    with torch.autograd.profiler.record_function("product"):
+        return torch.mm(x, x)
+
+
+def test_autocast_of_the_cpu_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(rekindle.NotBuildable, match=r"^native libraries do not convert tensors within"):
+        rekindle.build(rekindle.script(with_autocast), tmp_path, [(torch.ones(2, 2),)])
+
+
+def with_gradients(x: Tensor) -> Tensor:
+    with torch.set_grad_enabled(x.size(0) > 2), torch.no_grad(), torch.enable_grad():
+        return torch.mm(x, x)
+
+
+@pytest.mark.filterwarnings("ignore:CUDA is not available")
+@pytest.mark.parametrize("program", [with_autocast_of_other_devices, with_profile, with_gradients])
+def test_managers_without_effect_on_the_cpu(program: Any, tmp_path: Path) -> None:
+    x = torch.rand(2, 2)
+    rekindle.build(rekindle.script(program), tmp_path, [(x,)])
+    torch.testing.assert_close(rekindle.NativeLibrary(tmp_path)(x), program(x))
+
+
+def enables_gradients(x: Tensor) -> bool:
+    with torch.enable_grad():
+        y = x * 2
+    return y.requires_grad
+
+
+def reads_the_mode(x: Tensor, flag: bool) -> bool:
+    with torch.set_grad_enabled(flag):
+        return torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize(("program", "args"), [(enables_gradients, ()), (reads_the_mode, (True,))])
+def test_dependence_on_gradients_that_the_program_enables_is_refused(
+    program: Any, args: tuple[Any, ...], tmp_path: Path
+) -> None:
+    with pytest.raises(rekindle.NotBuildable, match="enables gradients and depends on whether they are recorded"):
+        rekindle.build(rekindle.script(program), tmp_path, [(torch.ones(2), *args)])
+
+
+class AsksItsParameters(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.bias = nn.Parameter(torch.ones(2), requires_grad=False)
+
+    def forward(self, x: Tensor) -> tuple[bool, bool, bool]:
+        return self.weight.requires_grad, self.bias.requires_grad, (x * self.weight).requires_grad
+
+
+def test_parameters_require_gradients_as_in_the_module(tmp_path: Path) -> None:
+    rekindle.build(rekindle.script(AsksItsParameters()), tmp_path, [(torch.ones(2),)])
+    assert rekindle.NativeLibrary(tmp_path)(torch.ones(2)) == (True, False, False)

@@ -65,6 +65,10 @@ class Everything(nn.Module):
             total += sum(row)
         return total if flag else -total
 
+    @rekindle.export
+    def turned(self, z: complex) -> tuple[complex, float]:
+        return z * 1j, abs(z)
+
 
 MAIN = r"""
 #include <cassert>
@@ -95,6 +99,8 @@ int main(int, char **argv) {
   assert(defaults[4].as_string() == "\u00e9\n");
   defaults = net.forward(x, words, 1.0, nullptr);
   assert(defaults[1].size() == 4);
+  const net::value turned = net.turned(std::complex<double>(3.0, 4.0));
+  assert(turned[0].as_complex() == std::complex<double>(-4.0, 3.0) && turned[1].as_float() == 5.0);
   assert(net.new_(std::vector<std::vector<int>>{{1, 2}, {}, {3}}, false).as_int() == -6);
   try {
     net.forward(x, std::vector<std::string>());
@@ -117,7 +123,7 @@ int main(int, char **argv) {
 def test_values_of_every_kind_in_cpp(tmp_path: Path) -> None:
     module = rekindle.script(Everything())
     example = (torch.ones(3, 1, dtype=torch.float64), ["a"], 0.5, 1, "b")
-    examples = {"forward": [example, (*example[:3], None, "b")], "new": [([[1]], True)]}
+    examples = {"forward": [example, (*example[:3], None, "b")], "new": [([[1]], True)], "turned": [(1j,)]}
     rekindle.build(module, tmp_path, examples, freestanding=True, cpu="x86-64-v3")
     (tmp_path / "main.cpp").write_text(MAIN)
     flags = ("-std=c++17", "-Wall", "-Wextra", "-Werror", "-g", "-Wl,-rpath,$ORIGIN")

@@ -528,14 +528,15 @@ def test_two_threads_at_one_instance(tmp_path):
 
 def test_what_cannot_be_built(tmp_path):
     @rekindle.script
-    def complex_numbers(x: float) -> float:
-        return abs(complex(x, 1.0))
+    def random_seed(x: float) -> float:
+        torch.manual_seed(3)
+        return x
 
     with pytest.raises(
-        rekindle.NotBuildable, match=r"^native libraries have no operator 'aten::Complex' of these types"
+        rekindle.NotBuildable, match=r"^native libraries have no operator 'aten::manual_seed' of these types"
     ) as raised:
-        rekindle.build(complex_numbers, tmp_path)
-    assert "abs(complex(x, 1.0))" in str(raised.value)
+        rekindle.build(random_seed, tmp_path)
+    assert "torch.manual_seed(3)" in str(raised.value)
     assert not list(tmp_path.iterdir())
 
 
@@ -575,6 +576,10 @@ def formatted(i: int, x: float, s: str) -> List[str]:
         f"{s}|{s!r}|{s:>8}|{s:^8}|{s:<8}|{s:.2}|{s:*>6.3}",
         "{1}-{0}-{1}".format(i, s),
         "%d %5d %-5d| %05d %+d %s %.2f %8.3e %g %x %%" % (i, i, i, i, i, s, x, x, x, i),
+        f"{i:#x}|{i:#X}|{i:#o}|{i:#b}|{i:#012x}|{i:<#12x}|{i:#d}|{i:X}|{i:e}|{i:.1f}",
+        f"{x:12}|{x:<12}|{x:+}|{x:08}|{x!r:>12}|{x!s:8}|{i!s:5}|{i!r:^9}|{s:05}|{s!r:.3}",
+        f"{i > 0:5}|{i > 0:d}|{i > 0!s:>7}|{i > 0:<5}|{i > 0}",
+        "%r|%-8r|%6s|%-6s|%.1s|%c|%3c|%X|%s" % (s, s, s, s, s, "z", 98, i, x),
     ]
 
 

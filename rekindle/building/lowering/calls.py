@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from rekindle.analysis.constants import is_constant
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.parts import ModuleValue
 from rekindle.building.lowering.representation import NotBuildable
@@ -74,18 +75,33 @@ def _module_parameters(parameters: Sequence[Value], modules: Sequence[ModuleValu
 
 # ----------------------------------------------------------------------------------------------------- with statements
 
-_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
-"""Context managers of PyTorch that have no effect: a library records no gradients."""
+_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "record_function")
+"""Context managers of PyTorch that have no effect: a library records no gradients and no profile."""
 
 
-def _has_no_effect(manager: Value) -> bool:
-    return str(manager.type).rpartition(".")[2] in _MODES
+def _has_no_effect(w: ProgramWriter, manager: Value, node: Node) -> bool:
+    """Return whether a context manager of PyTorch has no effect in a library.
+
+    Raises:
+        NotBuildable: it has one that libraries do not have.
+    """
+    name = str(manager.type)
+    if not name.startswith("__torch__.torch."):
+        return False
+    kind = name.rpartition(".")[2]
+    if kind == "autocast":
+        if _attribute(manager, "_enabled", True) and _attribute(manager, "device", "cpu") == "cpu":
+            raise NotBuildable("native libraries do not convert tensors within 'torch.autocast'", node.range)
+        return True
+    if kind in ("enable_grad", "set_grad_enabled"):
+        w.parts.gradient_modes.changes_it(node)
+    return kind in _MODES
 
 
 @emits("prim::Enter")
 def enter_context(w: ProgramWriter, node: Node) -> None:
     """Emit a call of ``__enter__``. An error up to the matching ``prim::Exit`` calls ``__exit__``."""
-    if _has_no_effect(node.input):
+    if _has_no_effect(w, node.input, node):
         w.define(node.output, "null")
         return
     if not _is_left_in_its_block(node):
@@ -98,6 +114,18 @@ def enter_context(w: ProgramWriter, node: Node) -> None:
     manager = w.word_of(w.name(node.input), node.input.type)
     _define_result(w, node.output, enter, _call(w, _function_of(w, enter, [None]), [manager]))
     w.call_on_errors(_function_of(w, leave, [None] * len(leave.graph.inputs)), [manager, *_NO_ERROR])
+
+
+def _attribute(manager: Value, name: str, otherwise: object) -> object:
+    """Return the constant that an attribute of a new object is set to; ``otherwise`` if it is not one constant."""
+    writes = [
+        use.user
+        for use in manager.uses
+        if use.user.kind == "prim::SetAttr" and use.user.get_string("name") == name and use.offset == 0
+    ]
+    if len(writes) != 1 or not is_constant(writes[0].inputs[1]):
+        return otherwise
+    return writes[0].inputs[1].to_python()
 
 
 def _is_left_in_its_block(enter: Node) -> bool:
@@ -113,7 +141,7 @@ def _is_left_in_its_block(enter: Node) -> bool:
 
 @emits("prim::Exit")
 def leave_context(w: ProgramWriter, node: Node) -> None:
-    if _has_no_effect(node.input):
+    if _has_no_effect(w, node.input, node):
         w.define(node.output, "null")
         return
     leave = _method_of(node, "__exit__")

@@ -76,6 +76,12 @@ class Constants:
             bits = struct.unpack("<q", struct.pack("<d", value))[0] if isinstance(value, float) else int_word(value)
             text = f"{{ i64, i64, i64 }} {{ i64 {IMMORTAL}, i64 {int(kind)}, i64 {bits} }}"
             return self._define("box", ("box", kind, bits), text, written=True)
+        if isinstance(value, complex):
+            parts = ", ".join(
+                f"i64 {each}" for each in struct.unpack("<2q", struct.pack("<2d", value.real, value.imag))
+            )
+            text = f"{{ i64, i64, i64, i64 }} {{ i64 {IMMORTAL}, i64 {int(Kind.COMPLEX)}, {parts} }}"
+            return self._define("complex", ("complex", text), text, written=True)
         if isinstance(value, str):
             return self.string(value)
         if isinstance(type, OptionalType):

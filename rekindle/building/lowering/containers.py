@@ -15,7 +15,7 @@ from rekindle.building.lowlevel.compiler import field_index
 from rekindle.building.runtime import dicts, lists, sorting, texts, values
 from rekindle.building.runtime.objects import ErrorCode, List
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import INT, DictType, ListType, TupleType, Type
+from rekindle.ir.types import FLOAT, INT, DictType, EnumType, ListType, TupleType, Type
 
 
 def element_of(value: Value) -> Type:
@@ -62,6 +62,7 @@ def length_of(w: ProgramWriter, register: str) -> str:
     return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 2')}")
 
 
+@emits("python::len")
 @emits("aten::len.t", "aten::len.Dict_str", "aten::len.Dict_int", "aten::len.Dict_float", "aten::len.Dict_bool")
 def length(w: ProgramWriter, node: Node) -> None:
     w.define(node.output, length_of(w, w.name(node.input)))
@@ -158,6 +159,15 @@ def repeat_right(w: ProgramWriter, node: Node) -> None:
     too_many = w.emit(f"icmp sgt i64 {count}, {MAX_REPEATS}")
     w.fail_if(too_many, ErrorCode.MEMORY_ERROR, "a list is repeated too often")
     w.define(node.output, w.call(lists.list_repeat, items, count))
+
+
+@emits("aten::mul_.t")
+def repeat_in_place(w: ProgramWriter, node: Node) -> None:
+    items, count = (w.name(value) for value in node.inputs)
+    too_many = w.emit(f"icmp sgt i64 {count}, {MAX_REPEATS}")
+    w.fail_if(too_many, ErrorCode.MEMORY_ERROR, "a list is repeated too often")
+    w.call(lists.list_repeat_in_place, items, count)
+    same(w, node)
 
 
 @emits("aten::add_.t")
@@ -283,7 +293,7 @@ def word_is_flag(node: Node) -> bool:
 @emits(*(f"aten::{name}.{kind}" for name in ("sort", "sorted") for kind in (*_NUMBERS, "str")), "aten::sorted.any")
 def sort(w: ProgramWriter, node: Node) -> None:
     items = node.inputs[0]
-    if descriptor_of(element_of(items)) not in ("i", "f", "b", "s"):
+    if not _is_ordered(element_of(items)):
         raise NotBuildable(f"'{node.kind}' of a {items.type}", node.range)
     flag = w.name(node.inputs[1]) if len(node.inputs) > 1 else "false"
     w.fail_if(w.call(sorting.has_nan, w.name(items)), ErrorCode.NOT_BUILT, "a list that holds NaN is sorted")
@@ -293,6 +303,13 @@ def sort(w: ProgramWriter, node: Node) -> None:
     made = w.call(lists.list_copy, w.name(items))
     w.call(sorting.list_sort, made, flag)
     w.define(node.output, made)
+
+
+def _is_ordered(type: Type) -> bool:
+    """Return whether lists of values of a type are sorted: numbers, strings, and tuples of ints and strings."""
+    if isinstance(type, TupleType):
+        return all(_is_ordered(each) and each != FLOAT for each in type.contained)
+    return descriptor_of(type) in ("i", "f", "b", "s") and not isinstance(type, EnumType)
 
 
 @emits("aten::list")
@@ -308,11 +325,20 @@ _KEYS: Final = ("str", "int", "float", "bool")
 
 
 def _dicts(*names: str) -> tuple[str, ...]:
-    return tuple(f"{name}{key}" for name in names for key in _KEYS)
+    """Return the operators of dicts: those of TorchScript, and that for keys of other types."""
+    others = [f"python::{_operator(name)}{'.default' if 'default_' in name else ''}" for name in names]
+    return (*(f"{name}{key}" for name in names for key in _KEYS), *others)
+
+
+def _operator(kind: str) -> str:
+    """Return the name of an operator without its namespace and its overload."""
+    return kind.partition("::")[2].partition(".")[0]
 
 
 def dict_type(value: Value) -> DictType:
     assert isinstance(value.type, DictType)
+    if descriptor_of(value.type.key) not in ("i", "f", "b", "s"):
+        raise NotBuildable(f"native libraries have no dicts with keys of type {value.type.key}")
     return value.type
 
 
@@ -328,6 +354,9 @@ def construct_dict(w: ProgramWriter, node: Node) -> None:
 def _entry(w: ProgramWriter, node: Node) -> str:
     """Return the number of the entry of a key; -1 if there is none."""
     given, key = node.inputs[:2]
+    wanted = dict_type(given).key
+    if descriptor_of(key.type) != descriptor_of(wanted):
+        raise NotBuildable(f"a {key.type} is looked up among keys of type {wanted}", node.range)
     return w.call(dicts.dict_find, w.name(given), w.word_of(w.name(key), key.type))
 
 
@@ -384,7 +413,7 @@ def get_or_default(w: ProgramWriter, node: Node) -> None:
     w.start_block(missing)
     if len(node.inputs) > 2:
         default = w.owned_as(node.inputs[2], node.output.type)
-        if node.kind == "aten::setdefault":
+        if _operator(node.kind) == "setdefault":
             word = w.owned_word(node.inputs[2], value_type)
             w.call(dicts.dict_set, w.name(given), w.owned_word(key, dict_type(given).key), word)
     else:
@@ -392,7 +421,7 @@ def get_or_default(w: ProgramWriter, node: Node) -> None:
     ends = [(default, w.block)]
     w.line(f"br label %{joined}")
     w.start_block(found)
-    take = dicts.dict_remove if node.kind == "aten::pop" else dicts.dict_get
+    take = dicts.dict_remove if _operator(node.kind) == "pop" else dicts.dict_get
     word = w.call(take, w.name(given), entry)
     ends.append((w.converted(w.of_word(word, value_type), value_type, node.output.type), w.block))
     w.line(f"br label %{joined}")
@@ -403,12 +432,21 @@ def get_or_default(w: ProgramWriter, node: Node) -> None:
 @emits(*_dicts("aten::keys."), *_dicts("aten::values."), *_dicts("aten::copy.Dict_"), *_dicts("aten::dict.Dict_"))
 def read_dict(w: ProgramWriter, node: Node) -> None:
     functions = {
-        "aten::keys": dicts.dict_keys,
-        "aten::values": dicts.dict_values,
-        "aten::copy": dicts.dict_copy,
-        "aten::dict": dicts.dict_copy,
+        "keys": dicts.dict_keys,
+        "values": dicts.dict_values,
+        "copy": dicts.dict_copy,
+        "dict": dicts.dict_copy,
     }
-    w.define(node.output, w.call(functions[node.kind], w.name(node.input)))
+    w.define(node.output, w.call(functions[_operator(node.kind)], w.name(node.input)))
+
+
+@emits(*(f"aten::popitem.{key}" for key in _KEYS))
+def pop_item(w: ProgramWriter, node: Node) -> None:
+    given = w.name(node.input)
+    entry = w.call(dicts.last_entry, given)
+    w.fail_if(w.emit(f"icmp slt i64 {entry}, 0"), ErrorCode.KEY_ERROR, "popitem(): dictionary is empty")
+    fields = w.parts.constants.descriptor(node.output.type)
+    w.define(node.output, w.call(dicts.pop_entry, given, entry, fields))
 
 
 @emits(*_dicts("aten::items."))

@@ -7,19 +7,32 @@ from typing import Final
 from rekindle.analysis.constants import is_constant
 from rekindle.building.internal_operators import SETTLED
 from rekindle.building.lowering.emitters import emits
-from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
+from rekindle.building.lowering.representation import NotBuildable, descriptor_of, fields_of_class, is_object
 from rekindle.building.lowering.writer import ProgramWriter, empty_register
 from rekindle.building.lowlevel.compiler import field_index
+from rekindle.building.runtime import values
 from rekindle.building.runtime.dicts import new_record
 from rekindle.building.runtime.memory import fields_of_record
 from rekindle.building.runtime.objects import Context, ErrorCode, Kind, fail, retain
 from rekindle.building.runtime.texts import data_of, fail_by_text
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import (
+    ANY_LIST,
+    ANY_TUPLE,
     BOOL,
+    COMPLEX,
+    DEVICE,
+    DTYPE,
     FLOAT,
     INT,
+    LAYOUT,
+    MEMORY_FORMAT,
+    NUMBER,
+    QSCHEME_NUMBER,
     STRING,
+    TENSOR,
+    ClassType,
+    DictType,
     EnumType,
     ListType,
     NoneType,
@@ -27,6 +40,7 @@ from rekindle.ir.types import (
     TensorType,
     TupleType,
     Type,
+    UnionType,
 )
 from rekindle.ops.python.exceptions import exception_class
 
@@ -164,6 +178,7 @@ _KINDS: Final[tuple[tuple[Type, Kind], ...]] = (
     (FLOAT, Kind.FLOAT),
     (BOOL, Kind.BOOL),
     (STRING, Kind.TEXT),
+    (COMPLEX, Kind.COMPLEX),
 )
 
 
@@ -186,30 +201,53 @@ def is_instance(w: ProgramWriter, node: Node) -> None:
     kind = kind_of(w, register)
     found = "false"
     for each in wanted:
-        number = _kind_number(each, value.type, node)
-        for each_kind in () if number is None else (number, Kind.BOOL) if number is Kind.INT else (number,):
-            found = w.emit(f"or i1 {found}, {w.emit(f'icmp eq i64 {kind}, {int(each_kind)}')}")  # a bool is an int
+        for test in _tests(w, each, value, kind):
+            found = w.emit(f"or i1 {found}, {test}")
     w.line(f"store i1 {found}, ptr {result}")
     w.line(f"br label %{after}")
     w.start_block(after)
     w.define(node.output, w.emit(f"load i1, ptr {result}"))
 
 
-def _kind_number(type: Type, given: Type, node: Node) -> Kind | None:
-    """Return the kind that objects of ``type`` have, and other types of the value have not."""
-    if isinstance(type, OptionalType):
-        return _kind_number(type.element, given, node)
+def _tests(w: ProgramWriter, type: Type, value: Value, kind: str) -> list[str]:
+    """Return conditions of which one holds if an object is of a type."""
     if isinstance(type, NoneType):
-        return None
-    for known, kind in _KINDS:
-        if type == known:
-            return kind
-    if isinstance(type, TensorType):
-        return Kind.TENSOR
-    lists = [each for each in given.contained if isinstance(each, ListType)]
-    if isinstance(type, ListType) and len(lists) == 1:
-        return Kind.LIST
-    raise NotBuildable(f"native libraries cannot test whether a value is a {type}", node.range)
+        return []
+    if isinstance(type, OptionalType):
+        return _tests(w, type.element, value, kind)
+    if isinstance(type, UnionType):
+        return [test for each in type.contained for test in _tests(w, each, value, kind)]
+    if type == NUMBER:
+        return [w.emit(f"icmp eq i64 {kind}, {int(each)}") for each in (Kind.INT, Kind.FLOAT, Kind.COMPLEX)]
+    for known, number in (*_KINDS, (TENSOR, Kind.TENSOR)):
+        if type == known or (isinstance(type, TensorType) and known == TENSOR):
+            kinds = (number, Kind.BOOL) if number is Kind.INT else (number,)  # a bool is an int
+            return [w.emit(f"icmp eq i64 {kind}, {int(each)}") for each in kinds]
+    if type == ANY_LIST:
+        return [w.emit(f"icmp eq i64 {kind}, {int(Kind.LIST)}")]
+    if type == ANY_TUPLE:
+        descriptor = "("
+    elif isinstance(type, ListType | DictType | TupleType) and not _is_special(type):
+        descriptor = descriptor_of(type)
+    elif isinstance(type, ClassType) and not type.is_module:
+        descriptor = fields_of_class(type)
+    else:
+        raise NotBuildable(f"native libraries cannot test whether a value is a {type}", value.node.range)
+    place = w.parts.constants.bytes(descriptor.encode())
+    number_found = w.call(values.conforms, "%context", w.name(value), place)
+    w.unwind_if(w.emit(f"icmp slt i64 {number_found}, 0"))
+    return [w.emit(f"icmp ne i64 {number_found}, 0")]
+
+
+def _is_special(type: Type) -> bool:
+    """Return whether values of a type have the form of another type: sets, named tuples, members of enums, dtypes."""
+    if isinstance(type, ListType | DictType) and type.python:
+        return True
+    if isinstance(type, EnumType) or type in (DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER):
+        return True
+    if isinstance(type, TupleType) and type.name:
+        return True
+    return any(map(_is_special, type.contained))
 
 
 # -------------------------------------------------------------------------------------------------------------- tuples

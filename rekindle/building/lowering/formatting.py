@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from rekindle.analysis.constants import is_constant
@@ -19,11 +19,12 @@ from rekindle.building.lowering.strings import Operand, operand_of, text_of
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import formatting, texts, values
 from rekindle.building.runtime.memory import fields_of_record, release
+from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node
-from rekindle.ir.types import TupleType
+from rekindle.ir.types import FLOAT, INT, TupleType, UnionType
 
 _SPECIFICATION: Final = re.compile(
-    r"(?:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[+\- ])?(?P<zero>0)?(?P<width>\d+)?(?P<comma>,)?"
+    r"(?:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[+\- ])?(?P<prefix>#)?(?P<zero>0)?(?P<width>\d+)?(?P<comma>,)?"
     r"(?:\.(?P<precision>\d+))?(?P<type>[a-zA-Z%])?"
 )
 _PERCENT: Final = re.compile(r"%(?P<flags>[-+ 0]*)(?P<width>\d+)?(?:\.(?P<precision>\d+))?(?P<type>[a-zA-Z%])")
@@ -31,7 +32,8 @@ _PERCENT: Final = re.compile(r"%(?P<flags>[-+ 0]*)(?P<width>\d+)?(?:\.(?P<precis
 
 @dataclass(slots=True, frozen=True)
 class FieldFormat:
-    """How a value is written: ``kind`` is a letter of Python's, or empty; a ``precision`` of -1 is none."""
+    """How a value is written: ``kind`` is a letter of Python's, or empty; a ``precision`` of -1 is none; ``align`` is
+    ``0`` for zeros before a width."""
 
     kind: str = ""
     fill: str = " "
@@ -41,6 +43,10 @@ class FieldFormat:
     comma: bool = False
     precision: int = -1
     quoted: bool = False
+    prefixed: bool = False
+    """Whether an int has the prefix of its base."""
+    is_text: bool = False
+    """Whether the value is converted to a string first, by ``!s`` or ``!r``."""
 
 
 def parse_specification(text: str, conversion: str | None = None) -> FieldFormat | None:
@@ -54,12 +60,14 @@ def parse_specification(text: str, conversion: str | None = None) -> FieldFormat
     return FieldFormat(
         found["type"] or "",
         found["fill"] or ("0" if zero else " "),
-        found["align"] or ("=" if zero else ""),
+        found["align"] or ("0" if zero else ""),
         found["sign"] or "-",
         int(found["width"] or 0),
         found["comma"] is not None,
-        int(found["precision"] or -1) if found["precision"] is not None else -1,
+        int(found["precision"]) if found["precision"] is not None else -1,
         conversion == "r",
+        found["prefix"] is not None,
+        conversion in ("s", "r"),
     )
 
 
@@ -93,18 +101,21 @@ def _pieces_of_percent(node: Node, form: str, given: Sequence[Operand]) -> Itera
         if kind == "%":
             yield "%"
             continue
-        if kind not in "sdifeEgGx" or number == len(given):
+        if kind not in "sdifeEgGxXrc" or number == len(given):
             raise NotBuildable(f"'%' with the field '{found[0]}'", node.range)
-        zero = "0" in flags and "-" not in flags and kind != "s"
+        is_text = kind in "src"
+        zero = "0" in flags and "-" not in flags and not is_text
         yield (
             given[number],
             FieldFormat(
-                "d" if kind == "i" else kind,
+                "d" if kind == "i" else "s" if kind == "r" else kind,
                 "0" if zero else " ",
                 "<" if "-" in flags else "=" if zero else ">",
-                "+" if "+" in flags else " " if " " in flags else "-",
+                "-" if is_text else "+" if "+" in flags else " " if " " in flags else "-",
                 int(found["width"] or 0),
                 precision=-1 if found["precision"] is None else int(found["precision"]),
+                quoted=kind == "r",
+                is_text=kind in "sr",
             ),
         )
         number += 1
@@ -166,25 +177,31 @@ def _operands(w: ProgramWriter, node: Node) -> list[Operand]:
 def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -> str:
     """Return the text of a value, with a reference of its own."""
     letter = descriptor_of(value.type)[0]
-    if how == FieldFormat(quoted=how.quoted):
+    if how == FieldFormat(quoted=how.quoted, is_text=how.is_text):
         return text_of(w, value, node, quoted=how.quoted)
-    if letter == "s" and how.align == "=":
-        how = replace(how, align="<")
-    if letter in ("i", "b") and how.kind in ("", "d", "x", "X", "o", "b") and how.precision < 0:
+    if how.is_text or (letter == "s" and how.kind in ("", "s")):
+        return _formatted_text(w, node, value, how)
+    if how.kind == "c" and node.kind == "aten::percentFormat" and how.precision < 0:
+        return _padded(w, _character(w, node, value), how, ">", "false")
+    if letter in ("i", "b") and how.kind in _BASES and how.precision < 0:
+        base, upper = _BASES[how.kind], "true" if how.kind == "X" else "false"
         word = w.word_of(*value)
-        if letter == "b" and how.kind == "":
-            raise NotBuildable("a bool with a format specification", node.range)
-        base = {"x": 16, "X": 16, "o": 8, "b": 2}.get(how.kind, 10)
-        upper = "true" if how.kind == "X" else "false"
+        if how.prefixed and base != 10:
+            if how.comma:
+                raise NotBuildable("a prefix and commas in one format specification", node.range)
+            return _padded(w, w.call(formatting.prefixed_digits, word, str(base), upper), how, ">", "true", "2")
         comma = "true" if how.comma else "false"
-        text = w.call(formatting.digits_of_int, word, str(base), upper, comma)
-        return _padded(w, text, how, ">", "true")
+        return _padded(w, w.call(formatting.digits_of_int, word, str(base), upper, comma), how, ">", "true")
+    is_real = letter == "f" or (isinstance(value.type, UnionType) and set(value.type.contained) == {FLOAT, INT})
+    if is_real and how.kind == "" and how.precision < 0 and not how.comma and not how.prefixed:
+        return _padded(w, text_of(w, value, node), how, ">", "true")
     if (
-        letter in ("i", "f")
+        letter in ("i", "f", "b")
         and how.kind in ("f", "F", "e", "E", "g", "G", "%")
         and not (how.comma and how.kind not in "fF")
+        and not how.prefixed
     ):
-        number = value.register if letter == "f" else w.emit(f"sitofp i64 {value.register} to double")
+        number = w.converted(value.register, value.type, FLOAT) if letter == "f" else _as_float(w, value)
         form = constants_of(how.kind)
         precision = 6 if how.precision < 0 else how.precision
         if precision > 60:
@@ -194,15 +211,36 @@ def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -
         place = w.parts.constants.bytes(form.encode())
         text = w.call(formatting.text_of_real, place, str(precision), number, factor, comma)
         return _padded(w, text, how, ">", "true")
-    if how.kind in ("", "s") and letter == "s" and how.sign == "-" and not how.comma:
-        if how.kind == "s" or not how.quoted:
-            text = text_of(w, value, node, quoted=how.quoted)
-            if how.precision >= 0:
-                text = w.call(formatting.cut, text, str(how.precision))
-            return _padded(w, text, how, "<", "false")
-    if how.kind == "s" and how.precision < 0 and node.kind == "aten::percentFormat":
-        return _padded(w, text_of(w, value, node, quoted=how.quoted), how, ">", "false")
     raise NotBuildable(f"a {value.type} with a format specification of kind '{how.kind}'", node.range)
+
+
+_BASES: Final = {"": 10, "d": 10, "x": 16, "X": 16, "o": 8, "b": 2}
+
+
+def _as_float(w: ProgramWriter, value: Operand) -> str:
+    return w.emit(f"sitofp i64 {w.word_of(*value)} to double")
+
+
+def _formatted_text(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -> str:
+    """Return a value as a string, cut and padded."""
+    if how.kind not in ("", "s") or how.sign != "-" or how.comma or how.prefixed or how.align == "=":
+        raise NotBuildable("a string with the format specification of a number", node.range)
+    text = text_of(w, value, node, quoted=how.quoted)
+    if how.precision >= 0:
+        text = w.call(formatting.cut, text, str(how.precision))
+    return _padded(w, text, how, "<", "false")
+
+
+def _character(w: ProgramWriter, node: Node, value: Operand) -> str:
+    """Return the character of ``%c``."""
+    letter = descriptor_of(value.type)
+    if letter == "i":
+        return w.call_or_fail(texts.text_chr, "%context", value.register)
+    if letter != "s":
+        raise NotBuildable(f"'%c' of a {value.type}", node.range)
+    count = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {value.register}, i64 3')}")
+    w.fail_if(w.emit(f"icmp ne i64 {count}, 1"), ErrorCode.TYPE_ERROR, "%c requires int or char")
+    return text_of(w, value, node)
 
 
 def constants_of(kind: str) -> str:
@@ -210,11 +248,15 @@ def constants_of(kind: str) -> str:
     return f"%.*{'f' if kind == '%' else kind}"
 
 
-def _padded(w: ProgramWriter, text: str, how: FieldFormat, default: str, is_number: str) -> str:
+def _padded(w: ProgramWriter, text: str, how: FieldFormat, default: str, is_number: str, prefix: str = "0") -> str:
+    """Return a text with a sign and padding; ``prefix`` is the number of characters between sign and digits."""
     sign = str(ord(how.sign))
     if is_number == "true" and how.sign != "-":
         text = w.call(formatting.with_sign, text, sign)
     if how.width == 0:
         return text
-    align = str(ord(how.align or default))
-    return w.call(formatting.padded, text, str(how.width), w.parts.constants.string(how.fill), align)
+    chosen = how.align or default
+    if chosen == "0":
+        chosen = "=" if is_number == "true" else "<"
+    align = str(ord(chosen))
+    return w.call(formatting.padded, text, str(how.width), w.parts.constants.string(how.fill), align, prefix)

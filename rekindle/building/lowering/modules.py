@@ -12,7 +12,7 @@ import torch
 
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.parts import MISSING, ModuleValue
-from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
+from rekindle.building.lowering.representation import NotBuildable, fields_of_class, is_object
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.lowlevel.compiler import field_index
 from rekindle.building.runtime.dicts import new_record
@@ -105,5 +105,4 @@ def create_object(w: ProgramWriter, node: Node) -> None:
 
 def fields_text(w: ProgramWriter, type: ClassType) -> str:
     """Return the address of the descriptor of the fields of a class."""
-    fields = "".join(descriptor_of(each.type) for each in type.attributes.values())
-    return w.parts.constants.bytes(f"({fields})".encode())
+    return w.parts.constants.bytes(fields_of_class(type).encode())

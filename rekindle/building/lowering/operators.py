@@ -2,6 +2,7 @@
 
 from rekindle.building.lowering import (
     calls as calls,
+    complexes as complexes,
     containers as containers,
     control as control,
     enums as enums,

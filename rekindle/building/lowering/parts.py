@@ -9,6 +9,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.building.lowering.constants import Constants
+from rekindle.building.lowering.representation import NotBuildable
 from rekindle.building.lowlevel.compiler import LowLevelModule
 from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.emission.kernels import kernel_module
@@ -16,7 +17,7 @@ from rekindle.codegen.emission.matmul import product_module, product_name
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loop_ir.nodes import Kernel, MatmulNest
 from rekindle.codegen.loop_ir.printer import kernel_text
-from rekindle.ir.graph import Graph
+from rekindle.ir.graph import Graph, Node
 from rekindle.ir.types import Type
 
 MISSING: Final = object()
@@ -87,6 +88,30 @@ class KernelLibrary:
 
 
 @dataclass(slots=True)
+class GradientModes:
+    """Whether a program enables gradients, and whether it depends on that, which a library does not know."""
+
+    enabled: bool = False
+    read: bool = False
+
+    def changes_it(self, node: Node) -> None:
+        self.enabled = True
+        self._check(node)
+
+    def depends_on_it(self, node: Node) -> None:
+        self.read = True
+        self._check(node)
+
+    def _check(self, node: Node) -> None:
+        if self.enabled and self.read:
+            raise NotBuildable(
+                "the program enables gradients and depends on whether they are recorded, and native libraries record "
+                "none",
+                node.range,
+            )
+
+
+@dataclass(slots=True)
 class LibraryParts:
     """The parts of a library that is being written for ``target``."""
 
@@ -103,3 +128,4 @@ class LibraryParts:
     """The names of called functions, by the function and the modules that it is called with."""
     uses_torch: set[str] = field(default_factory=set)
     """The operators that are left to PyTorch."""
+    gradient_modes: GradientModes = field(default_factory=GradientModes)

@@ -13,6 +13,7 @@ from rekindle.errors import RekindleError, SourceRange
 from rekindle.ir.types import (
     ANY,
     BOOL,
+    COMPLEX,
     DEVICE,
     DTYPE,
     FLOAT,
@@ -64,7 +65,7 @@ _PLAIN: Final[dict[Type, str]] = {
     QSCHEME_NUMBER: "i",
     DEVICE: "i",
 }
-_OTHERS: Final[dict[Type, str]] = {STRING: "s", NONE: "n", NUMBER: "a", ANY: "a"}
+_OTHERS: Final[dict[Type, str]] = {STRING: "s", NONE: "n", NUMBER: "a", ANY: "a", COMPLEX: "c"}
 
 
 @cache
@@ -99,6 +100,42 @@ def descriptor_of(type: Type) -> str:
             return "o"
         case _:
             raise NotBuildable(f"native libraries have no values of type {type}")
+
+
+def fields_of_class(type: ClassType) -> str:
+    """Return the descriptor of the instances of a class, which ends with the name of the class."""
+    fields = "".join(descriptor_of(each.type) for each in type.attributes.values())
+    return f"({fields})C{type.name};"
+
+
+def c_descriptor_of(type: Type, within: tuple[Type, ...] = ()) -> str:
+    """Return the descriptor that arguments from C are read by: with the alternatives of unions, and the attributes of
+    classes.
+
+    Raises:
+        NotBuildable: C has no form of such values.
+    """
+    match type:
+        case UnionType():
+            return f"|{''.join(c_descriptor_of(each, within) for each in type.contained)})"
+        case ClassType() if not type.is_module:
+            if type in within:
+                raise NotBuildable(f"an argument is a {type}, which may hold itself")
+            if type.library_methods is not None:
+                raise NotBuildable(f"an argument is a {type}, which C has no form of")
+            inner = (*within, type)
+            return f"({''.join(c_descriptor_of(each.type, inner) for each in type.attributes.values())})C{type.name};"
+        case ListType():
+            return "[" + c_descriptor_of(type.element, within)
+        case DictType():
+            return "{" + descriptor_of(type.key) + c_descriptor_of(type.value, within)
+        case TupleType():
+            return f"({''.join(c_descriptor_of(each, within) for each in type.contained)})"
+        case OptionalType():
+            inner_text = c_descriptor_of(type.element, within)
+            return inner_text if inner_text[0] in "?a" else "?" + inner_text
+        case _:
+            return descriptor_of(type)
 
 
 def register_of(type: Type) -> str:

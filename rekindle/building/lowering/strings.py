@@ -6,53 +6,57 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from rekindle.analysis.constants import is_constant
-from rekindle.building.lowering.containers import bounds
+from rekindle.building.lowering.containers import MAX_REPEATS, bounds
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.try_statements import text_of_exception
 from rekindle.building.lowering.writer import ProgramWriter
-from rekindle.building.runtime import printing, texts, values
+from rekindle.building.runtime import cases, formatting, lists, printing, text_methods, texts, values
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node, Value
+from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import (
     DEVICE,
     DTYPE,
     LAYOUT,
     MEMORY_FORMAT,
     QSCHEME_NUMBER,
+    STRING,
+    AnyType,
+    ClassType,
     DictType,
     EnumType,
     ListType,
+    TensorType,
     TupleType,
     Type,
 )
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "aten::add.str": texts.text_concat,
-    "aten::mul.str_int": texts.text_repeat,
     "aten::__contains__.str": texts.text_contains,
-    "aten::startswith": texts.text_startswith,
-    "aten::endswith": texts.text_endswith,
     "aten::join": texts.text_join,
     "aten::eq.str": texts.text_equal,
-    "aten::count": texts.text_count,
 }
 
 
 @emits(*(name for name in _FUNCTIONS if name != "aten::__contains__.str"))
 def call(w: ProgramWriter, node: Node) -> None:
     name = node.kind if node.schema is None else node.schema.qualified_name
-    count = len(_parameters(_FUNCTIONS[name]))
-    given = [w.name(value) for value in node.inputs[:count]]
-    for value, default in zip(node.inputs[count:], (0, -1), strict=False):
-        if not is_constant(value) or value.to_python() != default:
-            raise NotBuildable(f"'{node.kind}' with bounds", node.range)
-    w.define(node.output, w.call(_FUNCTIONS[name], *given))
+    w.define(node.output, w.call(_FUNCTIONS[name], *(w.name(value) for value in node.inputs)))
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(function.__annotations__)[:-1]
+@emits("aten::mul.str_int")
+def repeat(w: ProgramWriter, node: Node) -> None:
+    text, count = (w.name(value) for value in node.inputs)
+    check_width(w, count, "a string is repeated too often")
+    w.define(node.output, w.call(texts.text_repeat, text, count))
+
+
+def check_width(w: ProgramWriter, width: str, message: str) -> None:
+    """Raise an error where a string would have more characters than any memory holds."""
+    w.fail_if(w.emit(f"icmp sgt i64 {width}, {MAX_REPEATS}"), ErrorCode.MEMORY_ERROR, message)
 
 
 @emits("aten::ne.str")
@@ -88,73 +92,122 @@ def slice_text(w: ProgramWriter, node: Node) -> None:
     w.define(node.output, w.call_or_fail(texts.text_slice, "%context", w.name(text), low, high, w.name(step)))
 
 
-@emits("aten::find", "aten::rfind")
-def find(w: ProgramWriter, node: Node) -> None:
-    function = texts.text_find if node.kind == "aten::find" else texts.text_rfind
+_SEARCHES: Final[dict[str, Callable[..., Any]]] = {
+    "find": texts.text_find,
+    "rfind": texts.text_rfind,
+    "index": texts.text_find,
+    "rindex": texts.text_rfind,
+    "count": texts.text_count,
+    "startswith": texts.text_startswith,
+    "endswith": texts.text_endswith,
+}
+
+
+@emits("aten::index.str", *(f"aten::{name}" for name in _SEARCHES if name != "index"))
+def search(w: ProgramWriter, node: Node) -> None:
+    """Emit a search between bounds."""
+    name = node.kind.partition("::")[2]
     text, wanted, start, end = node.inputs
     # TorchScript writes -1 for the end of the text.
     whole = w.emit(f"icmp eq i64 {w.name(end)}, -1")
     last = w.emit(f"select i1 {whole}, i64 {2**63 - 1}, i64 {w.name(end)}")
-    w.define(node.output, w.call(function, w.name(text), w.name(wanted), w.name(start), last))
+    found = w.call(_SEARCHES[name], w.name(text), w.name(wanted), w.name(start), last)
+    if name in ("index", "rindex"):
+        w.fail_if(w.emit(f"icmp slt i64 {found}, 0"), ErrorCode.VALUE_ERROR, "substring not found")
+    w.define(node.output, found)
 
 
 @emits("aten::split.str")
 def split(w: ProgramWriter, node: Node) -> None:
     text, separator, most = node.inputs
     if is_constant(separator) and separator.to_python() is None:
-        if not is_constant(most) or most.to_python() != -1:
-            raise NotBuildable("'split' at spaces with a limit", node.range)
-        ascii_only(w, w.name(text), node)
-        w.define(node.output, w.call(texts.text_split_spaces, w.name(text)))
+        w.define(node.output, w.call(texts.text_split_spaces, w.name(text), w.name(most)))
         return
+    if descriptor_of(separator.type) != "s":
+        raise NotBuildable("'split' at a separator that may be None at run time", node.range)
     w.define(node.output, w.call_or_fail(texts.text_split, "%context", w.name(text), w.name(separator), w.name(most)))
 
 
-def ascii_only(w: ProgramWriter, text: str, node: Node) -> None:
-    """Raise an error where a text has other characters than those of ASCII."""
-    found = w.call(texts.is_ascii, text)
-    message = f"'{node.kind.partition('::')[2]}' of a string with characters beyond ASCII"
-    w.fail_if(w.emit(f"xor i1 {found}, true"), ErrorCode.NOT_BUILT, message)
+@emits("aten::rsplit")
+def split_from_the_right(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, w.call_or_fail(text_methods.text_rsplit, "%context", *map(w.name, node.inputs)))
+
+
+@emits("aten::splitlines")
+def split_lines(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, w.call(text_methods.text_splitlines, *map(w.name, node.inputs)))
+
+
+@emits("aten::partition", "aten::rpartition")
+def partition(w: ProgramWriter, node: Node) -> None:
+    last = "true" if node.kind == "aten::rpartition" else "false"
+    text, separator = map(w.name, node.inputs)
+    parts = w.alloca("[3 x i64]")
+    w.call_or_fail(text_methods.text_partition, "%context", text, separator, parts, last)
+    for index, value in enumerate(node.outputs):
+        word = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {parts}, i64 {index}')}")
+        w.define(value, w.of_word(word, value.type))
+
+
+@emits("aten::ljust", "aten::rjust", "aten::center")
+def justify(w: ProgramWriter, node: Node) -> None:
+    text, width, fill = map(w.name, node.inputs)
+    check_width(w, width, "a string is padded to too many characters")
+    align = {"aten::ljust": "<", "aten::rjust": ">", "aten::center": "^"}[node.kind]
+    found = w.call_or_fail(text_methods.text_justify, "%context", text, width, fill, str(ord(align)))
+    w.define(node.output, found)
+
+
+@emits("aten::zfill", "aten::expandtabs")
+def fill_with_zeros(w: ProgramWriter, node: Node) -> None:
+    text, width = map(w.name, node.inputs)
+    check_width(w, width, "a string is padded to too many characters")
+    function = text_methods.text_zfill if node.kind == "aten::zfill" else text_methods.text_expandtabs
+    w.define(node.output, w.call(function, text, width))
+
+
+_WHITE: Final = " \n\t\f\v"
+"""The default of the schemas for ``strip``, which is read as all spaces."""
 
 
 @emits("aten::strip", "aten::lstrip", "aten::rstrip")
 def strip(w: ProgramWriter, node: Node) -> None:
     text, characters = (w.name(value) for value in node.inputs)
-    ascii_only(w, characters, node)
+    is_default = w.call(texts.text_equal, characters, w.parts.constants.string(_WHITE))
+    chosen = w.emit(f"select i1 {is_default}, ptr null, ptr {characters}")
     left, right = node.kind != "aten::rstrip", node.kind != "aten::lstrip"
     flags = ["true" if each else "false" for each in (left, right)]
-    w.define(node.output, w.call(texts.text_strip, text, characters, *flags))
+    w.define(node.output, w.call(texts.text_strip, text, chosen, *flags))
 
 
-@emits("aten::lower", "aten::upper")
+@emits(*(f"aten::{each.name.lower()}" for each in cases.Case if each is not cases.Case.CASEFOLD), "python::casefold")
 def change_case(w: ProgramWriter, node: Node) -> None:
-    ascii_only(w, w.name(node.input), node)
-    flag = "true" if node.kind == "aten::upper" else "false"
-    w.define(node.output, w.call(texts.text_with_case, w.name(node.input), flag))
+    how = cases.Case[node.kind.partition("::")[2].upper()]
+    w.define(node.output, w.call(cases.text_with_case, w.name(node.input), str(int(how))))
 
 
-_CLASSES: Final = {"isdigit": 1, "isalpha": 2, "isalnum": 3, "isupper": 4, "islower": 5, "isspace": 6}
-
-
-@emits(*(f"aten::{name}" for name in _CLASSES))
+@emits(*(f"aten::{each.name.lower()}" for each in cases.Predicate))
 def test_characters(w: ProgramWriter, node: Node) -> None:
-    ascii_only(w, w.name(node.input), node)
-    number = _CLASSES[node.kind.partition("::")[2]]
-    w.define(node.output, w.call(texts.text_is_of, w.name(node.input), str(number)))
+    wanted = cases.Predicate[node.kind.partition("::")[2].upper()]
+    text = w.name(node.input)
+    if wanted is cases.Predicate.ISIDENTIFIER:
+        w.define(node.output, w.call(cases.text_is_identifier, text))
+        return
+    is_of_case = wanted in (cases.Predicate.ISUPPER, cases.Predicate.ISLOWER, cases.Predicate.ISTITLE)
+    function = cases.text_is_cased if is_of_case else cases.text_is_of
+    w.define(node.output, w.call(function, text, str(int(wanted))))
 
 
 @emits("aten::replace")
 def replace(w: ProgramWriter, node: Node) -> None:
-    text, old, new, most = node.inputs
-    if not is_constant(most) or most.to_python() != -1:
-        raise NotBuildable("'replace' with a limit", node.range)
-    empty = w.emit(f"icmp eq i64 {w.emit(f'load i64, ptr {_bytes(w, old)}')}, 0")
-    w.fail_if(empty, ErrorCode.NOT_BUILT, "'replace' of the empty string")
-    w.define(node.output, w.call(texts.text_replace, w.name(text), w.name(old), w.name(new)))
+    w.define(node.output, w.call(texts.text_replace, *map(w.name, node.inputs)))
 
 
-def _bytes(w: ProgramWriter, value: Value) -> str:
-    return w.emit(f"getelementptr i64, ptr {w.name(value)}, i64 2")
+@emits("aten::hex", "aten::oct", "aten::bin")
+def digits(w: ProgramWriter, node: Node) -> None:
+    """Emit the digits of an int in a base, with the prefix of the base."""
+    base = {"aten::hex": 16, "aten::oct": 8, "aten::bin": 2}[node.kind]
+    w.define(node.output, w.call(formatting.prefixed_digits, w.name(node.input), str(base), "false"))
 
 
 @emits("aten::ord")
@@ -192,17 +245,37 @@ def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = Fals
     Raises:
         NotBuildable: native libraries do not write values of the type.
     """
-    descriptor = descriptor_of(given.type)
-    if any(letter in descriptor for letter in "tao") or _is_written_otherwise(given.type):
+    is_of_archive = node.kind.startswith("archive::")
+    special = None if is_of_archive else _special_text(w, given)
+    if special is not None:
+        return special
+    if _is_written_otherwise(given.type):
         raise NotBuildable(f"native libraries do not write a {given.type} as text", node.range)
-    if node.kind.startswith("archive::") and descriptor != "s" and any(letter in descriptor for letter in "fs"):
+    descriptor = descriptor_of(given.type)
+    if is_of_archive and descriptor != "s" and any(letter in descriptor for letter in "fsac"):
         raise NotBuildable(f"native libraries do not write a {given.type} as text in the form of archives", node.range)
     place = w.parts.constants.descriptor(given.type)
     return w.call(values.text_of_word, place, w.word_of(*given), "true" if quoted else "false")
 
 
+def _special_text(w: ProgramWriter, given: Operand) -> str | None:
+    """Return the text of a dtype, a device or a ``torch.Size``; None for other types."""
+    constants = w.parts.constants
+    if given.type == DTYPE:
+        names = constants.object(["" if each is None else str(each) for each in DTYPES], ListType(STRING))
+        return w.of_word(w.call(lists.list_get, names, given.register), STRING)
+    if given.type == DEVICE:
+        return w.call(texts.text_of_device, given.register)
+    if isinstance(given.type, ListType) and given.type.python == "Size":
+        return w.call(values.text_of_size, given.register)
+    return None
+
+
 def _is_written_otherwise(type: Type) -> bool:
-    """Return whether Python formats a value otherwise than its descriptor specifies: a dtype is not an int."""
+    """Return whether Python formats a value otherwise than its descriptor specifies: a dtype is not an int. A value in
+    a box is written by what it is."""
+    if isinstance(type, TensorType | AnyType | ClassType):
+        return True
     if isinstance(type, EnumType) or (isinstance(type, ListType | DictType) and type.python):
         return True
     if type in (DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER) or (isinstance(type, TupleType) and type.name):

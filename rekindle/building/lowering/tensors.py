@@ -11,15 +11,18 @@ from rekindle.analysis.constants import is_constant
 from rekindle.building.internal_operators import COPY_INTO
 from rekindle.building.lowering.constants import int_word, scalar_type
 from rekindle.building.lowering.containers import bounds
+from rekindle.building.lowering.control import kind_of, word_in_box
 from rekindle.building.lowering.emitters import emits, qualified_name
+from rekindle.building.lowering.numbers import is_number
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import tensors, views
 from rekindle.building.runtime.memory import release
+from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.building.runtime.views import parts_of_chunk
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import INT, ListType, TensorType, Type
+from rekindle.ir.types import COMPLEX, INT, ListType, TensorType, Type
 
 _RANK, _DTYPE = 5, 4
 """The fields of a tensor."""
@@ -62,17 +65,47 @@ def is_floating_point(w: ProgramWriter, node: Node) -> None:
     w.define(node.output, w.call(tensors.is_floating, field(w, w.name(node.input), _DTYPE)))
 
 
+@emits("prim::requires_grad", "aten::is_grad_enabled")
+def requires_grad(w: ProgramWriter, node: Node) -> None:
+    """Emit False: libraries record no gradients, and their tensors require none, but for the parameters of modules."""
+    if not all(_keeps_the_mode(use.user) for use in node.output.uses):
+        w.parts.gradient_modes.depends_on_it(node)
+    made = node.inputs[0].node if node.inputs else node
+    found = False
+    if made.kind == "prim::GetAttr" and made.input in w.modules:
+        parameter = getattr(w.modules[made.input].module, made.get_string("name"), None)
+        found = isinstance(parameter, torch.Tensor) and parameter.requires_grad
+    w.define(node.output, "true" if found else "false")
+
+
+def _keeps_the_mode(node: Node) -> bool:
+    """Return whether a node notes the mode in a context manager of PyTorch, which restores it."""
+    return node.kind == "prim::SetAttr" and str(node.inputs[0].type).startswith("__torch__.torch.autograd.grad_mode.")
+
+
+@emits("aten::set_grad_enabled")
+def set_grad_enabled(w: ProgramWriter, node: Node) -> None:
+    """Emit nothing: libraries record no gradients."""
+    w.parts.gradient_modes.changes_it(node)
+
+
 @emits(
-    "prim::requires_grad",
     "prim::is_nested",
-    "aten::is_grad_enabled",
     "prim::is_cuda",
     "prim::is_meta",
     "aten::is_autocast_enabled",
 )
 def never(w: ProgramWriter, node: Node) -> None:
-    """Emit False: libraries record no gradients, and their tensors are dense tensors on the CPU."""
+    """Emit False: tensors of libraries are dense tensors on the CPU, and libraries have no autocast."""
     w.define(node.output, "false")
+
+
+@emits("aten::get_autocast_dtype")
+def autocast_dtype(w: ProgramWriter, node: Node) -> None:
+    """Emit the dtype that autocast converts to when the library is built."""
+    if not is_constant(node.input):
+        raise NotBuildable("the dtype of 'torch.autocast' for a device that is known only at run time", node.range)
+    w.define(node.output, str(scalar_type(torch.get_autocast_dtype(str(node.input.to_python())))))
 
 
 # --------------------------------------------------------------------------------------------------------------- views
@@ -202,8 +235,9 @@ def element(w: ProgramWriter, node: Node) -> None:
 @emits("aten::item")
 def item(w: ProgramWriter, node: Node) -> None:
     register = w.name(node.input)
-    w.call_or_fail(tensors.check_single, "%context", register)
-    if is_object(node.output.type):
+    is_boxed = is_object(node.output.type)
+    w.call_or_fail(tensors.check_one if is_boxed else tensors.check_single, "%context", register)
+    if is_boxed:
         w.define(node.output, w.call(tensors.boxed_item, register))
         return
     function = {"i": tensors.item_as_int, "f": tensors.item_as_float, "b": tensors.item_as_bool}
@@ -211,11 +245,15 @@ def item(w: ProgramWriter, node: Node) -> None:
 
 
 @emits(
-    "prim::NumToTensor.Scalar", "prim::NumToTensor.bool", "aten::tensor.int", "aten::tensor.float", "aten::tensor.bool"
+    *("prim::NumToTensor.Scalar", "prim::NumToTensor.bool", "aten::tensor.int", "aten::tensor.float"),
+    *("aten::tensor.bool", "aten::tensor.complex"),
 )
 def tensor_of_number(w: ProgramWriter, node: Node) -> None:
     value, *options = node.inputs
     letter = descriptor_of(value.type)
+    if letter == "c":
+        tensor_of_complex(w, node)
+        return
     # NumToTensor makes doubles, torch.tensor the default dtype.
     of_float = torch.get_default_dtype() if options else torch.float64
     default = {"i": torch.int64, "f": of_float, "b": torch.bool}.get(letter)
@@ -228,6 +266,18 @@ def tensor_of_number(w: ProgramWriter, node: Node) -> None:
         return
     made = w.call_or_fail(tensors.empty, "%context", dtype, "0", "null")
     w.define(node.output, _filled(w, made, letter == "f", w.word_of(w.name(value), value.type)))
+
+
+def tensor_of_complex(w: ProgramWriter, node: Node) -> None:
+    value, *options = node.inputs
+    of_default = torch.complex128 if torch.get_default_dtype() is torch.float64 else torch.complex64
+    default = str(scalar_type(of_default if options else torch.complex128))
+    dtype = _dtype(w, options[0], default) if options else default
+    is_plain = all(is_default(each, torch.device("cpu"), False) for each in options[1:])
+    known = [str(scalar_type(each)) for each in (torch.complex64, torch.complex128)]
+    if dtype not in known or not is_plain:
+        raise NotBuildable("'torch.tensor' of a complex number with these options", node.range)
+    w.define(node.output, w.call_or_fail(tensors.tensor_of_complex, "%context", w.name(value), dtype))
 
 
 # --------------------------------------------------------------------------------------------------------- new tensors
@@ -263,6 +313,9 @@ def new_tensor(w: ProgramWriter, node: Node) -> None:
     default = str(scalar_type(torch.get_default_dtype()))
     if node.kind == "aten::full":
         value, *options = options
+        if is_number(value.type) and is_object(value.type):
+            full_of_boxed(w, node, wanted, value, options)
+            return
         if descriptor_of(value.type) not in ("i", "f", "b"):
             call_torch(w, node)
             return
@@ -278,16 +331,60 @@ def new_tensor(w: ProgramWriter, node: Node) -> None:
     w.define(node.output, _filled(w, made, is_float, word))
 
 
+def full_of_boxed(w: ProgramWriter, node: Node, wanted: Value, value: Value, options: list[Value]) -> None:
+    """Emit ``torch.full`` of a number whose type is known only at run time."""
+    box = w.name(value)
+    kind = kind_of(w, box)
+    is_complex = w.emit(f"icmp sgt i64 {kind}, {int(Kind.BOOL)}")
+    w.fail_if(is_complex, ErrorCode.NOT_BUILT, "'torch.full' of a complex number that is known only at run time")
+    is_float = w.emit(f"icmp eq i64 {kind}, {int(Kind.FLOAT)}")
+    is_int = w.emit(f"icmp eq i64 {kind}, {int(Kind.INT)}")
+    of_others = w.emit(f"select i1 {is_int}, i64 {tensors.INT64}, i64 {tensors.BOOL}")
+    default = w.emit(f"select i1 {is_float}, i64 {scalar_type(torch.get_default_dtype())}, i64 {of_others}")
+    made = _new(w, node, wanted, options, default)
+    if made is None:
+        raise NotBuildable("'torch.full' of a boxed number with these options", node.range)
+    w.define(node.output, w.call_or_fail(tensors.fill_word, "%context", made, is_float, word_in_box(w, box)))
+
+
 @emits("aten::arange", "aten::arange.start", "aten::arange.start_step")
 def arange(w: ProgramWriter, node: Node) -> None:
     *numbers, dtype, layout, device, pinned = node.inputs
     is_plain = all(is_default(each, torch.strided, torch.device("cpu"), False) for each in (layout, device, pinned))
-    if not is_plain or any(value.type != INT for value in numbers) or not is_default(dtype, torch.int64, 4):
+    wanted = _dtype(w, dtype, str(tensors.INT64))
+    if not is_plain or any(value.type != INT for value in numbers) or wanted is None or not _is_range(wanted):
         call_torch(w, node)
         return
     registers = [w.name(value) for value in numbers]
     start, end, step = {1: ["0", *registers, "1"], 2: [*registers, "1"], 3: registers}[len(registers)]
-    w.define(node.output, w.call_or_fail(tensors.range_of_ints, "%context", start, end, step))
+    w.define(node.output, w.call_or_fail(tensors.range_as, "%context", start, end, step, wanted))
+
+
+_RANGES: Final = tuple(map(str, (tensors.INT64, tensors.INT32, tensors.FLOAT, tensors.DOUBLE)))
+"""The dtypes of ranges of ints."""
+
+
+def _is_range(dtype: str) -> bool:
+    """Return whether a range may have a dtype, which is a number or a register."""
+    return dtype in _RANGES or not dtype.isdecimal()
+
+
+@emits("prim::tolist")
+def to_list(w: ProgramWriter, node: Node) -> None:
+    tensor, dimensions, kind = node.inputs
+    count, number = dimensions.to_python(), kind.to_python()
+    if not isinstance(count, int) or not isinstance(number, int) or number > 2:
+        raise NotBuildable("'tolist' of a complex tensor", node.range)
+    register = w.name(tensor)
+    w.call_or_fail(tensors.check_list, "%context", register, str(count), str(number))
+    if count == 0:
+        w.call_or_fail(tensors.check_single, "%context", register)
+        function = (tensors.item_as_int, tensors.item_as_float, tensors.item_as_bool)[number]
+        w.define(node.output, w.call(function, register))
+        return
+    descriptor = w.parts.constants.descriptor(node.output.type)
+    data = w.emit(f"inttoptr i64 {field(w, register, 2)} to ptr")
+    w.define(node.output, w.call(tensors.list_of_tensor, register, data, "0", descriptor))
 
 
 def checks_of(type: Type) -> tuple[int, int]:
@@ -317,7 +414,7 @@ def copy_into(w: ProgramWriter, node: Node) -> None:
 @emits("aten::tensor")
 def tensor_of_list(w: ProgramWriter, node: Node) -> None:
     given, dtype, device, requires_grad = node.inputs
-    if not is_object(given.type):
+    if not is_object(given.type) or given.type == COMPLEX:
         tensor_of_number(w, node)
         return
     depth, element = 0, given.type

@@ -32,6 +32,7 @@ from rekindle.ir.types import (
     OptionalType,
     TensorType,
     Type,
+    UnionType,
 )
 
 _RESIZING: Final = (
@@ -76,12 +77,15 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
         raise NotBuildable(f"'{schema.name}' with an argument 'out', whose sizes may change", node.range)
     if schema.name.partition("::")[2] in _RESIZING:
         raise NotBuildable(f"'{schema.name}' changes the sizes of a tensor in place", node.range)
+    if schema.name in _SUMS and schema.overload in ("Tensor", "Scalar"):
+        _sum(w, node)
+        return
     schema = _with_tensors_for_numbers(schema)
     words = w.alloca(f"[{max(len(schema.arguments), len(schema.returns), 1)} x i64]")
     given: list[str] = []
     made: list[str] = []
     for index, (argument, value) in enumerate(zip(schema.arguments, node.inputs, strict=True)):
-        if isinstance(argument.type, TensorType) and descriptor_of(value.type) in _KINDS:
+        if isinstance(argument.type, TensorType) and _is_number(value.type):
             made.append(_number_as_tensor(w, node, value))
             word = w.call(aten.tensor_argument, "%context", w.emit(f"load ptr, ptr {made[-1]}"))
         else:
@@ -99,6 +103,35 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     for index, (result, value) in enumerate(zip(schema.returns, node.outputs, strict=True)):
         word = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {words}, i64 {index}')}")
         _result(w, node, result.type, value, word, known, len(given))
+
+
+_SUMS: Final = ("aten::add", "aten::sub", "aten::rsub")
+
+
+def _sum(w: ProgramWriter, node: Node) -> None:
+    """Emit a sum or a difference of tensors: PyTorch has a C function for them, which takes ``alpha`` as a float."""
+    first, second, alpha = node.inputs
+    if alpha.type not in (INT, FLOAT):
+        raise NotBuildable(f"'{node.kind}' with a factor that is not an int or a float", node.range)
+    made: list[str] = []
+    registers = []
+    for value in (first, second):
+        if _is_number(value.type):
+            made.append(_number_as_tensor(w, node, value))
+            registers.append(w.emit(f"load ptr, ptr {made[-1]}"))
+        elif descriptor_of(value.type) == "t":
+            registers.append(w.name(value))
+        else:
+            raise NotBuildable(f"'{node.kind}' of a {value.type}", node.range)
+    factor = w.converted(w.name(alpha), alpha.type, FLOAT)
+    if node.kind != "aten::add":
+        factor = w.emit(f"fneg double {factor}")
+    if node.kind == "aten::rsub":
+        registers.reverse()
+    w.parts.uses_torch.add("aten::add.Tensor")
+    w.define(node.output, w.call_or_fail(aten.add_tensors, "%context", *registers, factor, str(ABI_VERSION)))
+    for slot in made:
+        w.call(release, w.take(slot))
 
 
 def _with_tensors_for_numbers(schema: FunctionSchema) -> FunctionSchema:
@@ -121,22 +154,27 @@ def _with_tensors_for_numbers(schema: FunctionSchema) -> FunctionSchema:
     return schema
 
 
-_KINDS: Final = {"i": Kind.INT, "f": Kind.FLOAT, "b": Kind.BOOL}
+_KINDS: Final = {"i": Kind.INT, "f": Kind.FLOAT, "b": Kind.BOOL, "c": Kind.COMPLEX}
+
+
+def _is_number(type: Type) -> bool:
+    """Return whether a value is a number, perhaps of a type that is known only at run time."""
+    if isinstance(type, UnionType):
+        return all(map(_is_number, type.contained))
+    return type == NUMBER or descriptor_of(type) in _KINDS
 
 
 def _number_as_tensor(w: ProgramWriter, node: Node, value: Value) -> str:
     """Return the slot of a new tensor for a number that is an operand next to the first tensor of a node."""
     like = next(each for each in node.inputs if isinstance(each.type, TensorType))
-    letter = descriptor_of(value.type)
+    letter, register = descriptor_of(value.type), w.name(value)
     slot = w.owned_slot()
-    made = w.call_or_fail(
-        aten.number_as_tensor,
-        "%context",
-        w.name(like),
-        str(int(_KINDS[letter])),
-        w.word_of(w.name(value), value.type),
-        str(scalar_type(torch.get_default_dtype())),
-    )
+    default = str(scalar_type(torch.get_default_dtype()))
+    if letter in ("a", "c"):
+        made = w.call_or_fail(aten.boxed_number_as_tensor, "%context", w.name(like), register, default)
+    else:
+        kind, word = str(int(_KINDS[letter])), w.word_of(register, value.type)
+        made = w.call_or_fail(aten.number_as_tensor, "%context", w.name(like), kind, word, default)
     w.line(f"store ptr {made}, ptr {slot}")
     return slot
 

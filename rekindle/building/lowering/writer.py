@@ -17,6 +17,7 @@ from rekindle.building.lowering.parts import LibraryParts, ModuleValue
 from rekindle.building.lowering.representation import EMPTY, NotBuildable, descriptor_of, is_object, register_of
 from rekindle.building.lowlevel.compiler import field_index, parameter_types
 from rekindle.building.runtime import exceptions
+from rekindle.building.runtime.complexes import new_complex
 from rekindle.building.runtime.memory import release, release_all
 from rekindle.building.runtime.objects import Context, ErrorCode, Kind, fail, new_box, retain
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
@@ -119,6 +120,9 @@ class ProgramWriter(RegionWriter):
         """Convert a value to a wider type: a number is boxed if the wanted type may hold other values. An object
         keeps its reference, a new box has one of its own."""
         have, want = descriptor_of(given), descriptor_of(wanted)
+        if have[0] in "ifb" and want == "c":
+            number = register if have == "f" else self.emit(f"sitofp i64 {self.word_of(register, given)} to double")
+            return self.call(new_complex, number, "0.0")
         if have[0] in "ifb" and want[0] not in "ifb":
             kind = {"i": Kind.INT, "f": Kind.FLOAT, "b": Kind.BOOL}[have[0]]
             return self.call(new_box, str(int(kind)), self.word_of(register, given))

@@ -14,6 +14,7 @@ a :class:`Struct`   ``ptr`` to fields of one 64-bit word each, those of the base
                     :class:`Byte`, :class:`Int8`, :class:`Int16`, :class:`Int32`, :class:`Float32`
 ``Address``         ``ptr``
 ``c("text")``         ``ptr`` to a constant that ends with a zero byte
+``table(function)``   ``ptr`` to a constant with the bytes that the function returns
 ``None``            ``null``
 ==================  =====================================================================================
 
@@ -41,5 +42,6 @@ from rekindle.building.lowlevel.types import (
     offset as offset,
     size_of as size_of,
     stack as stack,
+    table as table,
     view as view,
 )

@@ -122,10 +122,15 @@ class LowLevelModule:
     declarations: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     """The names of constant strings."""
+    tables: dict[str, bytes] = field(default_factory=dict)
+    """Constant tables by their names."""
 
     def add(self, function: Callable[..., Any]) -> None:
-        """Translate ``function`` and everything that it calls."""
+        """Translate ``function`` and everything that it calls; a C function is declared."""
         name = function.__name__
+        if hasattr(function, "__extern__"):
+            self.add_extern(function)
+            return
         if name in self.definitions:
             return
         self.definitions[name] = ""
@@ -146,6 +151,9 @@ class LowLevelModule:
     def __str__(self) -> str:
         constants = [
             f"{name} = private unnamed_addr constant {c_string(text.encode())}" for text, name in self.texts.items()
+        ]
+        constants += [
+            f"{name} = private unnamed_addr constant {c_string(data)}, align 8" for name, data in self.tables.items()
         ]
         declarations = [self.declarations[name] for name in sorted(self.declarations)]
         return "\n".join([*constants, *declarations, "", *self.definitions.values()])
@@ -644,6 +652,13 @@ class _FunctionCompiler:
 
     def _built_in_c(self, node: ast.Call) -> Operand:
         return Operand(self.module.constant(ast.literal_eval(node.args[0])), Array[Byte])
+
+    def _built_in_table(self, node: ast.Call) -> Operand:
+        make = self._resolve(node.args[0])
+        name = f"@runtime.table.{make.__name__}"
+        if name not in self.module.tables:
+            self.module.tables[name] = make()
+        return Operand(name, Array[Int32])
 
     def _built_in_ord(self, node: ast.Call) -> Operand:
         return Operand(str(ord(ast.literal_eval(node.args[0]))), int)

@@ -111,6 +111,11 @@ def c(text: str) -> Array[Byte]:
     not_python()
 
 
+def table(make: Callable[[], bytes]) -> Array[Int32]:
+    """Return the address of a constant of 32-bit words, which Python computes when the function is compiled."""
+    not_python()
+
+
 def exchange(array: Array[int], index: int, value: int) -> int:
     """Write an element atomically, and return its previous value."""
     not_python()

@@ -17,6 +17,7 @@ from rekindle.building.runtime.memory import Owner, release
 from rekindle.building.runtime.objects import (
     MESSAGE_BYTES,
     Box,
+    Complex,
     Context,
     ErrorCode,
     Kind,
@@ -37,6 +38,7 @@ from rekindle.building.runtime.tensors import (
     DOUBLE,
     FLOAT,
     INT64,
+    element_bytes,
     empty,
     fill_word,
     is_floating,
@@ -44,12 +46,18 @@ from rekindle.building.runtime.tensors import (
     new_view,
     sizes_of,
     strides_of,
+    tensor_of_complex,
 )
 from rekindle.building.runtime.texts import data_of
 
 
 @extern
 def torch_call_dispatcher(name: Array[Byte], overload: Array[Byte], words: Array[int], version: int) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_cpu_add_Tensor(a: Address, b: Address, alpha: float, out: Address) -> Int32:
     not_python()
 
 
@@ -354,3 +362,41 @@ def number_as_tensor(context: Context, like: Tensor, kind: int, word: int, defau
     elif kind == Kind.INT and dtype == BOOL:
         dtype = INT64
     return fill_word(context, empty(context, dtype, 0, NULL), kind == Kind.FLOAT, word)
+
+
+@native
+def add_tensors(context: Context, a: Tensor, b: Tensor, factor: float, version: int) -> Tensor | None:
+    """Return ``a + factor * b``. PyTorch takes no float as the factor of ints."""
+    if not is_floating(a.dtype) and not is_floating(b.dtype) and element_bytes(a.dtype) < 16:
+        if a.dtype != COMPLEX64 and b.dtype != COMPLEX64 and b.dtype != COMPLEX128:
+            fail(context, ErrorCode.NOT_BUILT, c("a sum of tensors of ints outside of a kernel"))
+            return None
+    first = handle_of(context, a)
+    second = handle_of(context, b)
+    if first is None or second is None:
+        return None
+    out = cast("Array[int]", stack(8))
+    if aoti_torch_cpu_add_Tensor(first, second, factor, out) != 0:
+        note_error(context)
+        return None
+    return tensor_result(context, out[0], out, 0, version)
+
+
+@native
+def boxed_number_as_tensor(context: Context, like: Tensor, number: Object, default_dtype: int) -> Tensor | None:
+    """Return a number of a type that is known only at run time as :func:`number_as_tensor` does."""
+    if number.kind == Kind.COMPLEX:
+        return complex_as_tensor(context, like, cast("Complex", number), default_dtype)
+    return number_as_tensor(context, like, number.kind, cast("Box", number).word, default_dtype)
+
+
+@native
+def complex_as_tensor(context: Context, like: Tensor, number: Complex, default_dtype: int) -> Tensor | None:
+    dtype = like.dtype
+    if dtype != COMPLEX64 and dtype != COMPLEX128:
+        if is_floating(dtype) and dtype != FLOAT and dtype != DOUBLE:
+            fail(context, ErrorCode.NOT_BUILT, c("an operator of PyTorch with half floats and a number"))
+            return None
+        wide = dtype if is_floating(dtype) else default_dtype
+        dtype = COMPLEX128 if wide == DOUBLE else COMPLEX64
+    return tensor_of_complex(context, number, dtype)

@@ -15,16 +15,31 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, cast
 
-from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, c, native, offset, view
+from rekindle.building.lowlevel import (
+    NULL,
+    Address,
+    Array,
+    Byte,
+    Struct,
+    bits_of,
+    c,
+    float_of,
+    native,
+    offset,
+    table,
+    view,
+)
 from rekindle.building.runtime import descriptors, tensors
 from rekindle.building.runtime.c_library import calloc, free, malloc, memcpy
-from rekindle.building.runtime.descriptors import CLOSE, advance, after, descriptor_of_kind, is_plain
+from rekindle.building.runtime.complexes import complex_of_words, new_complex, write_words
+from rekindle.building.runtime.descriptors import CLOSE, advance, after, as_element, descriptor_of_kind, is_plain
 from rekindle.building.runtime.dicts import dict_of, dict_set, new_record
 from rekindle.building.runtime.instances import Instance
 from rekindle.building.runtime.lists import append, list_of, release_word
 from rekindle.building.runtime.memory import Owner, fields_of_record, release
 from rekindle.building.runtime.objects import (
     Box,
+    Complex,
     Context,
     Dict,
     ErrorCode,
@@ -68,6 +83,8 @@ class CKind(IntEnum):
     TUPLE = 7
     DICT = 8
     """Its items are a key, its value, the next key and so on; ``count`` counts pairs."""
+    COMPLEX = 9
+    """The payload and ``count`` are the bits of its parts, which are floats."""
 
 
 MAX_ITEMS: Final = 1 << 40
@@ -248,12 +265,25 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
             return 0
         word = word_from_c(context, advance(descriptor, 1), value)
         return boxed(advance(descriptor, 1), word)
+    if first == descriptors.UNION:
+        alternative = advance(descriptor, 1)
+        while alternative[0] != CLOSE:
+            if fits(alternative, value):
+                return boxed(alternative, word_from_c(context, alternative, value))
+            alternative = after(alternative)
+        if kind == CKind.BOOL and has_alternative(descriptor, descriptors.INT):  # a bool is an int
+            return word_of(new_box(Kind.BOOL, int(value.payload != 0)))
+        if (kind == CKind.INT or kind == CKind.BOOL) and has_alternative(descriptor, descriptors.FLOAT):
+            number = value.payload if kind == CKind.INT else int(value.payload != 0)
+            return word_of(new_box(Kind.FLOAT, bits_of(float(number))))
+        return wrong_kind(context, value, 0)
     if first == descriptors.ANY:
         if kind == CKind.NONE:
             return 0
         known = descriptor_of_c(kind)
         if known is not None:
             return boxed(known, word_from_c(context, known, value))
+        return container_from_c(context, value)
     if first == descriptors.INT and kind == CKind.INT:
         return value.payload
     if first == descriptors.FLOAT and kind == CKind.FLOAT:
@@ -270,6 +300,11 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
             fail(context, ErrorCode.ARGUMENT_ERROR, c("a string is not UTF-8"))
             return 0
         return word_of(text_of(cast("Array[Byte]", view(Address, value.payload)), value.count))
+    if first == descriptors.COMPLEX and kind == CKind.COMPLEX:
+        return word_of(complex_of_words(value.payload, value.count))
+    if first == descriptors.COMPLEX and (kind == CKind.FLOAT or kind == CKind.INT):
+        real = float(value.payload) if kind == CKind.INT else float_of(value.payload)
+        return word_of(new_complex(real, 0.0))
     if first == descriptors.TENSOR and kind == CKind.TENSOR:
         return bits_of(borrow_tensor(context, view(DLTensor, value.payload)))
     if first == descriptors.NONE and kind == CKind.NONE:
@@ -292,6 +327,123 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
 
 
 @native
+def has_alternative(descriptor: Array[Byte], wanted: int) -> bool:
+    """Return whether a type is one of those of a union."""
+    alternative = advance(descriptor, 1)
+    while alternative[0] != CLOSE:
+        if alternative[0] == wanted:
+            return True
+        alternative = after(alternative)
+    return False
+
+
+@native
+def has_items(value: CValue) -> bool:
+    """Return whether the items of a container can be read."""
+    return value.count >= 0 and value.count <= MAX_ITEMS and (value.count == 0 or value.payload != 0)
+
+
+@native
+def fits(descriptor: Array[Byte], value: CValue) -> bool:
+    """Return whether an argument is of a type, without a conversion."""
+    first = descriptor[0]
+    kind = value.kind
+    if first == descriptors.ANY:
+        return True
+    if first == descriptors.OPTIONAL:
+        return kind == CKind.NONE or fits(advance(descriptor, 1), value)
+    if first == descriptors.NONE:
+        return kind == CKind.NONE
+    if first == descriptors.UNION:
+        alternative = advance(descriptor, 1)
+        while alternative[0] != CLOSE:
+            if fits(alternative, value):
+                return True
+            alternative = after(alternative)
+        return False
+    known = descriptor_of_c(kind)
+    if known is not None:
+        return known[0] == first
+    if not has_items(value):
+        return False
+    if first == descriptors.LIST and kind == CKind.LIST:
+        return all_fit(advance(descriptor, 1), value, 0, 1, value.count)
+    if first == descriptors.DICT and kind == CKind.DICT:
+        keys = advance(descriptor, 1)
+        return all_fit(keys, value, 0, 2, value.count) and all_fit(after(keys), value, 1, 2, value.count)
+    if first != descriptors.OPEN or kind != CKind.TUPLE or field_count(descriptor) != value.count:
+        return False
+    part = advance(descriptor, 1)
+    for i in range(value.count):
+        if not fits(part, item_of(value.payload, i)):
+            return False
+        part = after(part)
+    return True
+
+
+@native
+def all_fit(descriptor: Array[Byte], value: CValue, first: int, step: int, count: int) -> bool:
+    for i in range(count):
+        if not fits(descriptor, item_of(value.payload, first + step * i)):
+            return False
+    return True
+
+
+@native
+def common_kind(value: CValue, first: int, step: int, count: int) -> Array[Byte]:
+    """Return the descriptor of items that are all of one type other than a container; that of anything else."""
+    if count > 0:
+        known = descriptor_of_c(item_of(value.payload, first).kind)
+        if known is not None and all_fit(known, value, first, step, count):
+            return known
+    return c("a")
+
+
+@native
+def container_from_c(context: Context, value: CValue) -> int:
+    """Return a container of whatever an argument holds."""
+    kind = value.kind
+    if not has_items(value) or kind < CKind.LIST or kind > CKind.DICT:
+        return wrong_kind(context, value, 0)
+    if kind == CKind.LIST:
+        return word_of(list_from_c(context, common_kind(value, 0, 1, value.count), value))
+    if kind == CKind.DICT:
+        key = c("s") if value.count == 0 else common_kind(value, 0, 2, value.count)
+        if key[0] != descriptors.TEXT and not is_plain(key):
+            return wrong_kind(context, value, 0)
+        return word_of(pairs_from_c(context, key, common_kind(value, 1, 2, value.count), value))
+    if value.count > 3:
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("a tuple of more than three parts, for a parameter of any type"))
+        return 0
+    index = 0
+    for i in range(3):
+        letter = 0
+        if i < value.count:
+            known = descriptor_of_c(item_of(value.payload, i).kind)
+            letter = letter_index(known) if known is not None else 7
+        index = 8 * index + letter
+    return record_from_c(context, advance(table(small_tuples), 6 * index), value)
+
+
+LETTERS: Final = "\0ifbstca"
+
+
+def small_tuples() -> bytes:
+    """Return the descriptors of tuples of up to three parts, six bytes each."""
+    texts = [f"({a}{b}{c})".replace("\0", "") for a in LETTERS for b in LETTERS for c in LETTERS]
+    return b"".join(each.encode().ljust(6, b"\0") for each in texts)
+
+
+@native
+def letter_index(descriptor: Array[Byte]) -> int:
+    letters = c("_ifbstca")
+    found = 1
+    while letters[found] != descriptor[0]:
+        found += 1
+    return found
+
+
+@native
 def descriptor_of_c(kind: int) -> Array[Byte] | None:
     """Return the type that the kind of a value determines; None for containers."""
     if kind == CKind.INT:
@@ -302,6 +454,8 @@ def descriptor_of_c(kind: int) -> Array[Byte] | None:
         return c("b")
     if kind == CKind.STRING:
         return c("s")
+    if kind == CKind.COMPLEX:
+        return c("c")
     return c("t") if kind == CKind.TENSOR else NULL
 
 
@@ -320,7 +474,7 @@ def boxed(descriptor: Array[Byte], word: int) -> int:
 
 @native
 def list_from_c(context: Context, element: Array[Byte], value: CValue) -> List:
-    items = list_of(element, value.count)
+    items = list_of(as_element(element), value.count)
     for i in range(value.count):
         append(items, word_from_c(context, element, item_of(value.payload, i)))
         if context.code != 0:
@@ -330,13 +484,18 @@ def list_from_c(context: Context, element: Array[Byte], value: CValue) -> List:
 
 @native
 def dict_from_c(context: Context, key: Array[Byte], value: CValue) -> Dict:
-    found = dict_of(key, after(key))
+    return pairs_from_c(context, key, after(key), value)
+
+
+@native
+def pairs_from_c(context: Context, key: Array[Byte], element: Array[Byte], value: CValue) -> Dict:
+    found = dict_of(key, as_element(element))
     for i in range(value.count):
         first = word_from_c(context, key, item_of(value.payload, 2 * i))
         if context.code != 0:
             release_word(key, first)
             break
-        second = word_from_c(context, after(key), item_of(value.payload, 2 * i + 1))
+        second = word_from_c(context, element, item_of(value.payload, 2 * i + 1))
         dict_set(found, first, second)
         if context.code != 0:
             break
@@ -398,6 +557,10 @@ def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValu
         value.kind = CKind.STRING
         value.payload = bits_of(copy)
         value.count = text.bytes
+    elif each.kind == Kind.COMPLEX:
+        value.kind = CKind.COMPLEX
+        words = cast("Array[int]", offset(value, 8))
+        write_words(cast("Complex", each), words)
     elif each.kind == Kind.TENSOR:
         lent = lend_tensor(context, cast("Tensor", each))
         value.payload = bits_of(lent)
@@ -444,7 +607,7 @@ def free_c_value(value: CValue) -> None:
         free(view(Address, value.payload))
     elif kind == CKind.TENSOR:
         delete_managed(view(DLManagedTensor, value.payload))
-    elif kind >= CKind.LIST:
+    elif kind == CKind.LIST or kind == CKind.TUPLE or kind == CKind.DICT:
         count = 2 * value.count if kind == CKind.DICT else value.count
         for i in range(count):
             free_c_value(item_of(value.payload, i))

@@ -2,7 +2,7 @@
 
 ==========  ==============================================================
 ``i f b``   an int, a float, a bool: the word itself
-``s t``     a string, a tensor
+``s t c``   a string, a tensor, a complex number
 ``n``       None
 ``[X``      a list of ``X``
 ``{KX``     a dict from ``K`` to ``X``
@@ -10,6 +10,8 @@
 ``?X``      an ``X`` or None; a number is boxed
 ``a``       anything; a number is boxed
 ``o``       an instance of a class
+``(X…)CN;`` an instance of a class of the name ``N`` with these fields
+``|X…)``    one of several types, in the arguments of a method: an ``a`` elsewhere
 ==========  ==============================================================
 """
 
@@ -17,18 +19,23 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import Array, Byte, c, native, offset
+from rekindle.building.lowlevel import NULL, Array, Byte, bits_of, c, native, offset
 from rekindle.building.runtime.objects import Kind
 
 INT = ord("i")
 FLOAT = ord("f")
 BOOL = ord("b")
 TEXT = ord("s")
+COMPLEX = ord("c")
 TENSOR = ord("t")
 NONE = ord("n")
 LIST = ord("[")
 DICT = ord("{")
 OPEN = ord("(")
+UNION = ord("|")
+INSTANCE = ord("C")
+END = ord(";")
+OBJECT = ord("o")
 CLOSE = ord(")")
 OPTIONAL = ord("?")
 ANY = ord("a")
@@ -55,11 +62,74 @@ def after(descriptor: Array[Byte]) -> Array[Byte]:
         return after(rest)
     if first == DICT:
         return after(after(rest))
-    if first == OPEN:
+    if first == OPEN or first == UNION:
         while rest[0] != CLOSE:
             rest = after(rest)
-        return advance(rest, 1)
+        rest = advance(rest, 1)
+        if first == OPEN and rest[0] == INSTANCE:
+            while rest[0] != END:
+                rest = advance(rest, 1)
+            rest = advance(rest, 1)
     return rest
+
+
+@native
+def name_of_class(descriptor: Array[Byte]) -> Array[Byte] | None:
+    """Return the name in the descriptor of an instance, up to the semicolon; null for that of a tuple."""
+    rest = advance(descriptor, 1)
+    while rest[0] != CLOSE:
+        rest = after(rest)
+    rest = advance(rest, 1)
+    return advance(rest, 1) if rest[0] == INSTANCE else NULL
+
+
+@native
+def as_element(descriptor: Array[Byte]) -> Array[Byte]:
+    """Return the descriptor of elements of a container of the program for one of an argument."""
+    if descriptor[0] == UNION or (descriptor[0] == OPTIONAL and descriptor[1] == UNION):
+        return c("a")
+    if descriptor[0] == OPTIONAL and descriptor[1] == OPEN and name_of_class(advance(descriptor, 1)) is not None:
+        return c("?o")
+    if descriptor[0] == OPEN and name_of_class(descriptor) is not None:
+        return c("o")
+    return descriptor
+
+
+@native
+def same_descriptor(a: Array[Byte], b: Array[Byte]) -> bool:
+    """Return whether two descriptors are of the same type."""
+    first = as_element(a)
+    second = as_element(b)
+    if first[0] != second[0]:
+        return False
+    if first[0] == LIST or first[0] == OPTIONAL:
+        return same_descriptor(advance(first, 1), advance(second, 1))
+    if first[0] == DICT:
+        value = after(advance(first, 1))
+        other = after(advance(second, 1))
+        return same_descriptor(advance(first, 1), advance(second, 1)) and same_descriptor(value, other)
+    if first[0] != OPEN:
+        return True
+    left = advance(first, 1)
+    right = advance(second, 1)
+    while left[0] != CLOSE and right[0] != CLOSE:
+        if not same_descriptor(left, right):
+            return False
+        left = after(left)
+        right = after(right)
+    return left[0] == right[0]
+
+
+@native
+def is_vague(descriptor: Array[Byte]) -> bool:
+    """Return whether values of one type may be of another one, too: of an optional type, or in a box."""
+    end = bits_of(after(descriptor))
+    at = descriptor
+    while bits_of(at) != end:
+        if at[0] == ANY or at[0] == OPTIONAL or at[0] == UNION:
+            return True
+        at = advance(at, 1)
+    return False
 
 
 @native

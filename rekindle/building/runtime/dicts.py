@@ -137,6 +137,26 @@ def dict_remove(each: Dict, entry: int) -> int:
 
 
 @native
+def last_entry(each: Dict) -> int:
+    """Return the number of the last entry; -1 if there is none."""
+    found = each.used - 1
+    while found >= 0 and each.entries[3 * found] == 0:
+        found -= 1
+    return found
+
+
+@native
+def pop_entry(each: Dict, entry: int, fields: Array[Byte]) -> Record:
+    """Remove an entry, and return its key and its value as a tuple."""
+    pair = new_record(fields, 2)
+    key = each.entries[3 * entry + 1]
+    retain_word(each.key, key)
+    fields_of_record(pair)[0] = key
+    fields_of_record(pair)[1] = dict_remove(each, entry)
+    return pair
+
+
+@native
 def dict_clear(each: Dict) -> None:
     for i in range(each.used):
         if each.entries[3 * i] != 0:

@@ -39,6 +39,24 @@ def digits_of_int(number: int, base: int, upper: bool, comma: bool) -> Text:
 
 
 @native
+def prefixed_digits(number: int, base: int, upper: bool) -> Text:
+    """Return an int in a base with the prefix of that after the sign: ``-0xff``."""
+    digits = digits_of_int(number, base, upper, False)
+    letter = ord("x") if base == 16 else ord("o") if base == 8 else ord("b")
+    if upper:
+        letter = ord("X")
+    result = new_text(digits.bytes + 2, digits.characters + 2)
+    data = data_of(result)
+    head = int(number < 0)
+    data[0] = ord("-")
+    data[head] = ord("0")
+    data[head + 1] = letter
+    memcpy(offset(data, head + 2), offset(data_of(digits), head), digits.bytes - head)
+    release(digits)
+    return result
+
+
+@native
 def text_of_real(form: Array[Byte], precision: int, number: float, percent: bool, comma: bool) -> Text:
     """Return a float as ``snprintf`` writes it; with commas between thousands, or a percent sign."""
     buffer = cast("Array[Byte]", stack(512))
@@ -94,8 +112,9 @@ def cut(text: Text, characters: int) -> Text:
 
 
 @native
-def padded(text: Text, width: int, fill: Text, align: int) -> Text:
-    """Fill a text up to a width, and release it. ``align`` is ``<``, ``>``, ``^``, or ``=`` for after the sign."""
+def padded(text: Text, width: int, fill: Text, align: int, prefix: int) -> Text:
+    """Fill a text up to a width, and release it. ``align`` is ``<``, ``>``, ``^``, or ``=`` for after the sign and a
+    ``prefix`` of so many characters."""
     missing = width - text.characters
     if missing <= 0:
         return text
@@ -108,6 +127,8 @@ def padded(text: Text, width: int, fill: Text, align: int) -> Text:
     first = data_of(text)[0]
     if align == ord("=") and (first == ord("-") or first == ord("+") or first == ord(" ")):
         head = 1
+    if align == ord("="):
+        head += prefix
     result = new_text(text.bytes + missing * fill.bytes, width)
     data = data_of(result)
     memcpy(data, data_of(text), head)

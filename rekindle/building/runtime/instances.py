@@ -125,12 +125,22 @@ def close_instance(instance: Instance | None) -> None:
     free(instance)
 
 
+GOLDEN: Final = 0x9E3779B97F4A7C15 - 2**64
+FIRST_FACTOR: Final = 0xBF58476D1CE4E5B9 - 2**64
+SECOND_FACTOR: Final = 0x94D049BB133111EB - 2**64
+"""The constants of splitmix64, as signed words."""
+
+
 @native
 def checksum(words: Array[int], count: int) -> int:
-    """Return a checksum of 64-bit words that knows their order: their sum, each multiplied with an odd number."""
+    """Return a hash of 64-bit words: the sum of their mixes, each with its place (splitmix64; Steele, Lea and Flood,
+    OOPSLA 2014). The order of the sum is free, so that words are mixed several at once."""
     found = 0
     for i in range(count):
-        found += words[i] * (2 * i + 1)
+        word = words[i] + (i + 1) * GOLDEN
+        word = (word ^ ((word >> 30) & 17179869183)) * FIRST_FACTOR
+        word = (word ^ ((word >> 27) & 137438953471)) * SECOND_FACTOR
+        found += word ^ ((word >> 31) & 8589934591)
     return found
 
 

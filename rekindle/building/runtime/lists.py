@@ -155,6 +155,16 @@ def list_repeat(items: List, times: int) -> List:
 
 
 @native
+def list_repeat_in_place(items: List, times: int) -> None:
+    length = items.length
+    if times <= 0:
+        list_clear(items)
+    for _i in range(1, times):
+        for j in range(length):
+            append(items, list_get(items, j))
+
+
+@native
 def list_reverse(items: List) -> None:
     low = 0
     high = items.length - 1

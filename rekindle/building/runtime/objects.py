@@ -23,6 +23,7 @@ class Kind(IntEnum):
     """A tuple, or an instance of a class."""
     TENSOR = 8
     STORAGE = 9
+    COMPLEX = 10
 
 
 class ErrorCode(IntEnum):
@@ -47,6 +48,8 @@ class ErrorCode(IntEnum):
     NOT_IMPLEMENTED_ERROR = 13
     INT_LIMIT = 14
     """An int of more than 64 bits, which Python has and the library has not; no ``except`` catches it."""
+    UNSUPPORTED_CPU = 15
+    """The processor lacks instructions that the library was built for."""
 
 
 IMMORTAL: Final = 1 << 62
@@ -62,6 +65,11 @@ class Object(Struct):
 
 class Box(Object):
     word: int
+
+
+class Complex(Object):
+    real: float
+    imaginary: float
 
 
 class Text(Object):

@@ -6,9 +6,11 @@ from typing import cast
 
 from rekindle.building.lowlevel import Array, Byte, bits_of, float_of, native
 from rekindle.building.runtime.c_library import free, memcpy
-from rekindle.building.runtime.descriptors import FLOAT, TEXT
-from rekindle.building.runtime.objects import List, Text, allocate, object_of
+from rekindle.building.runtime.descriptors import CLOSE, FLOAT, OPEN, TEXT, advance, after
+from rekindle.building.runtime.memory import fields_of_record
+from rekindle.building.runtime.objects import List, Record, Text, allocate, object_of
 from rekindle.building.runtime.texts import text_compare
+from rekindle.building.runtime.values import words_equal
 
 
 @native
@@ -16,9 +18,26 @@ def is_less(descriptor: Array[Byte], a: int, b: int) -> bool:
     """Return whether a number or a string is before another one."""
     if descriptor[0] == FLOAT:
         return float_of(a) < float_of(b)
+    if descriptor[0] == OPEN:
+        return is_record_less(cast("Record", object_of(a)), cast("Record", object_of(b)))
     if descriptor[0] == TEXT:
         return text_compare(cast("Text", object_of(a)), cast("Text", object_of(b))) < 0
     return a < b
+
+
+@native
+def is_record_less(a: Record, b: Record) -> bool:
+    """Compare tuples of the same type by the first parts that differ."""
+    descriptor = advance(a.fields, 1)
+    i = 0
+    while descriptor[0] != CLOSE:
+        first = fields_of_record(a)[i]
+        second = fields_of_record(b)[i]
+        if not words_equal(descriptor, first, second):
+            return is_less(descriptor, first, second)
+        descriptor = after(descriptor)
+        i += 1
+    return False
 
 
 @native

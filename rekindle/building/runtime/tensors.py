@@ -23,14 +23,16 @@ from rekindle.building.lowlevel import (
     view,
 )
 from rekindle.building.runtime.c_library import aligned_alloc, memcpy, memset
-from rekindle.building.runtime.lists import list_of_words
+from rekindle.building.runtime.complexes import new_complex
+from rekindle.building.runtime.lists import append, list_of, list_of_words
 from rekindle.building.runtime.memory import Owner, release
 from rekindle.building.runtime.objects import (
-    Box,
+    Complex,
     Context,
     ErrorCode,
     Kind,
     List,
+    Object,
     Storage,
     Tensor,
     allocate,
@@ -38,6 +40,7 @@ from rekindle.building.runtime.objects import (
     fail_number,
     new_box,
     retain,
+    word_of,
 )
 
 UINT8, INT8, INT16, INT32, INT64, HALF, FLOAT, DOUBLE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -358,6 +361,17 @@ def is_floating(dtype: int) -> bool:
 
 @native
 def check_single(context: Context, tensor: Tensor) -> bool:
+    """Return whether a tensor has one element, which is real; note an error if not."""
+    if not check_one(context, tensor):
+        return False
+    if tensor.dtype == COMPLEX64 or tensor.dtype == COMPLEX128:
+        fail(context, ErrorCode.NOT_BUILT, c("an int, a float or a bool of a complex tensor"))
+        return False
+    return True
+
+
+@native
+def check_one(context: Context, tensor: Tensor) -> bool:
     """Return whether a tensor has one element; note an error if not."""
     count = numel(tensor)
     if count != 1:
@@ -367,9 +381,6 @@ def check_single(context: Context, tensor: Tensor) -> bool:
             c("a Tensor with %lld elements cannot be converted to Scalar"),
             count,
         )
-        return False
-    if tensor.dtype == COMPLEX64 or tensor.dtype == COMPLEX128:
-        fail(context, ErrorCode.NOT_BUILT, c("native libraries have no complex numbers beside tensors"))
         return False
     return True
 
@@ -541,6 +552,71 @@ def range_of_ints(context: Context, start: int, end: int, step: int) -> Tensor |
 
 
 @native
+def range_as(context: Context, start: int, end: int, step: int, dtype: int) -> Tensor | None:
+    """``arange`` of ints in a dtype that holds them exactly."""
+    if dtype != INT64 and dtype != INT32 and dtype != FLOAT and dtype != DOUBLE:
+        fail(context, ErrorCode.NOT_BUILT, c("a range of ints in a dtype other than int64, int32, float32 and float64"))
+        return None
+    ints = range_of_ints(context, start, end, step)
+    if ints is None or dtype == INT64:
+        return ints
+    count = sizes_of(ints)[0]
+    data = cast("Array[int]", ints.data)
+    limit = 16777216 if dtype == FLOAT else 2147483647 if dtype == INT32 else 9007199254740992
+    result = empty(context, dtype, 1, sizes_of(ints))
+    for i in range(count):
+        if data[i] > limit or data[i] < -limit:
+            release(ints)
+            release(result)
+            fail(context, ErrorCode.NOT_BUILT, c("a range of ints that its dtype does not hold exactly"))
+            return None
+        if result is not None and dtype == INT32:
+            cast("Array[Int32]", result.data)[i] = data[i]
+        elif result is not None:
+            write_float(result, i, float(data[i]))
+    release(ints)
+    return result
+
+
+@native
+def check_list(context: Context, tensor: Tensor, rank: int, kind: int) -> bool:
+    """Return whether a tensor is a list of ``rank`` dimensions of ints, floats or bools (0, 1, 2)."""
+    if tensor.rank != rank:
+        fail_number(
+            context,
+            ErrorCode.RUNTIME_ERROR,
+            c("tolist() is annotated to give another number of nested lists than %lld"),
+            tensor.rank,
+        )
+        return False
+    dtype = tensor.dtype
+    found = 1 if is_floating(dtype) else 2 if dtype == BOOL else 3 if dtype == COMPLEX64 or dtype == COMPLEX128 else 0
+    if numel(tensor) > 0 and found != kind:
+        fail(context, ErrorCode.RUNTIME_ERROR, c("tolist() is annotated to give elements of another type"))
+        return False
+    return True
+
+
+@native
+def list_of_tensor(tensor: Tensor, data: Address, dim: int, descriptor: Array[Byte]) -> List:
+    """Return the elements from an address on, along the dimensions from ``dim`` on."""
+    element = cast("Array[Byte]", offset(descriptor, 1))
+    size = sizes_of(tensor)[dim]
+    result = list_of(element, size)
+    for i in range(size):
+        place = offset(data, i * strides_of(tensor)[dim] * element_bytes(tensor.dtype))
+        word = 0
+        if dim + 1 < tensor.rank:
+            word = word_of(list_of_tensor(tensor, place, dim + 1, element))
+        elif is_floating(tensor.dtype):
+            word = bits_of(float_at(tensor.dtype, place))
+        else:
+            word = int_at(tensor.dtype, place)
+        append(result, word)
+    return result
+
+
+@native
 def list_of_sizes(tensor: Tensor) -> List:
     return list_of_words(c("i"), sizes_of(tensor), tensor.rank)
 
@@ -623,12 +699,35 @@ def empty_like(context: Context, dtype: int, tensor: Tensor) -> Tensor | None:
 
 
 @native
-def boxed_item(tensor: Tensor) -> Box:
+def boxed_item(tensor: Tensor) -> Object:
     """Return the only element as a boxed number."""
+    if tensor.dtype == COMPLEX64:
+        halves = cast("Array[Float32]", tensor.data)
+        return new_complex(halves[0], halves[1])
+    if tensor.dtype == COMPLEX128:
+        parts = cast("Array[float]", tensor.data)
+        return new_complex(parts[0], parts[1])
     if is_floating(tensor.dtype):
         return new_box(Kind.FLOAT, bits_of(float_at(tensor.dtype, tensor.data)))
     kind = Kind.BOOL if tensor.dtype == BOOL else Kind.INT
     return new_box(kind, int_at(tensor.dtype, tensor.data))
+
+
+@native
+def tensor_of_complex(context: Context, number: Complex, dtype: int) -> Tensor | None:
+    """Return a tensor of a complex dtype with one element and no dimensions."""
+    tensor = empty(context, dtype, 0, NULL)
+    if tensor is None:
+        return None
+    if dtype == COMPLEX64:
+        halves = cast("Array[Float32]", tensor.data)
+        halves[0] = number.real
+        halves[1] = number.imaginary
+    else:
+        parts = cast("Array[float]", tensor.data)
+        parts[0] = number.real
+        parts[1] = number.imaginary
+    return tensor
 
 
 @native

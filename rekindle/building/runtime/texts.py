@@ -9,6 +9,14 @@ from typing import cast
 
 from rekindle.building.lowlevel import NULL, Array, Byte, bits_of, c, native, offset, size_of, stack
 from rekindle.building.runtime.c_library import memcmp, memcpy, snprintf, strlen, strtod
+from rekindle.building.runtime.characters import (
+    is_space_point,
+    point_at,
+    start_before,
+    width_of,
+    width_of_point,
+    write_point,
+)
 from rekindle.building.runtime.lists import append, bound, list_of
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import Context, ErrorCode, Kind, List, Text, allocate, fail, object_of, word_of
@@ -168,12 +176,13 @@ def text_contains(text: Text, wanted: Text) -> bool:
 
 @native
 def text_find(text: Text, wanted: Text, start: int, end: int) -> int:
-    low = clamped(start, text.characters)
-    high = clamped(end, text.characters)
+    """Return the first place of a text between bounds; -1 if there is none."""
+    high = byte_offset(text, clamped(end, text.characters))
+    low = byte_offset(text, clamped(start, text.characters))
     if start > text.characters:
         return -1
-    found = bytes_from(text, wanted, byte_offset(text, low))
-    if found < 0 or found + wanted.bytes > byte_offset(text, high):
+    found = bytes_from(text, wanted, low)
+    if found < 0 or found + wanted.bytes > high:
         return -1
     return characters_before(text, found)
 
@@ -192,71 +201,96 @@ def text_rfind(text: Text, wanted: Text, start: int, end: int) -> int:
 
 
 @native
-def text_startswith(text: Text, prefix: Text) -> bool:
-    return prefix.bytes <= text.bytes and memcmp(data_of(text), data_of(prefix), prefix.bytes) == 0
+def has_at(text: Text, wanted: Text, start: int, end: int, at_end: bool) -> bool:
+    """``startswith`` and ``endswith``: whether a text is at an end of the part between bounds."""
+    if start > text.characters:
+        return False
+    low = byte_offset(text, clamped(start, text.characters))
+    high = byte_offset(text, clamped(end, text.characters))
+    at = high - wanted.bytes if at_end else low
+    if high - low < wanted.bytes:
+        return False
+    return memcmp(offset(data_of(text), at), data_of(wanted), wanted.bytes) == 0
 
 
 @native
-def text_endswith(text: Text, suffix: Text) -> bool:
-    at = text.bytes - suffix.bytes
-    return at >= 0 and memcmp(offset(data_of(text), at), data_of(suffix), suffix.bytes) == 0
+def text_startswith(text: Text, prefix: Text, start: int, end: int) -> bool:
+    return has_at(text, prefix, start, end, False)
 
 
 @native
-def text_count(text: Text, wanted: Text) -> int:
+def text_endswith(text: Text, suffix: Text, start: int, end: int) -> bool:
+    return has_at(text, suffix, start, end, True)
+
+
+@native
+def text_count(text: Text, wanted: Text, start: int, end: int) -> int:
+    """Return how often a text is between bounds."""
+    first = clamped(start, text.characters)
+    last = clamped(end, text.characters)
+    if start > text.characters or last < first:
+        return 0
     if wanted.bytes == 0:
-        return text.characters + 1
+        return last - first + 1
+    high = byte_offset(text, last)
     found = 0
-    at = bytes_from(text, wanted, 0)
-    while at >= 0:
+    at = bytes_from(text, wanted, byte_offset(text, first))
+    while at >= 0 and at + wanted.bytes <= high:
         found += 1
         at = bytes_from(text, wanted, at + wanted.bytes)
     return found
 
 
 @native
-def text_replace(text: Text, old: Text, new: Text) -> Text | None:
-    """``old`` is not empty."""
-    times = text_count(text, old)
+def text_replace(text: Text, old: Text, new: Text, most: int) -> Text:
+    """Replace a text ``most`` times; everywhere if that is negative."""
+    times = text_count(text, old, 0, text.characters)
+    if most >= 0:
+        times = min(times, most)
     result = new_text(
         text.bytes + times * (new.bytes - old.bytes), text.characters + times * (new.characters - old.characters)
     )
     data = data_of(result)
     at = 0
     to = 0
-    while True:
+    for i in range(times):
         found = bytes_from(text, old, at)
-        stop = text.bytes if found < 0 else found
-        memcpy(offset(data, to), offset(data_of(text), at), stop - at)
-        to += stop - at
-        if found < 0:
-            return result
+        if old.bytes == 0:
+            found = byte_offset(text, i)
+        memcpy(offset(data, to), offset(data_of(text), at), found - at)
+        to += found - at
         memcpy(offset(data, to), data_of(new), new.bytes)
         to += new.bytes
         at = found + old.bytes
+    memcpy(offset(data, to), offset(data_of(text), at), text.bytes - at)
+    return result
 
 
 @native
 def is_space(byte: int) -> bool:
-    """Return whether Python's ``isspace`` holds for a character of ASCII."""
-    return byte == 32 or (byte >= 9 and byte <= 13) or (byte >= 28 and byte <= 31)
+    """Return whether Python skips a character of ASCII around a number."""
+    return byte == 32 or (byte >= 9 and byte <= 13)
 
 
 @native
-def text_split_spaces(text: Text) -> List:
-    """``split()``, of ASCII spaces."""
+def text_split_spaces(text: Text, most: int) -> List:
+    """``split()`` at runs of spaces, ``most`` times; everywhere if that is negative."""
     result = list_of(c("s"), 4)
     data = data_of(text)
     at = 0
     while True:
-        while at < text.bytes and is_space(data[at]):
-            at += 1
+        while at < text.bytes and is_space_point(point_at(data, at)):
+            at += width_of(data[at])
         if at == text.bytes:
             return result
         first = at
-        while at < text.bytes and not is_space(data[at]):
-            at += 1
+        if most == 0:
+            append(result, word_of(part(text, first, text.bytes)))
+            return result
+        while at < text.bytes and not is_space_point(point_at(data, at)):
+            at += width_of(data[at])
         append(result, word_of(part(text, first, at)))
+        most -= 1
 
 
 @native
@@ -307,15 +341,32 @@ def has_byte(text: Text, byte: int) -> bool:
 
 
 @native
-def text_strip(text: Text, characters: Text, left: bool, right: bool) -> Text:
-    """Strip ``characters`` of ASCII."""
+def has_point(text: Text, point: int) -> bool:
+    """Return whether a text has a character."""
+    data = data_of(text)
+    at = 0
+    while at < text.bytes:
+        if point_at(data, at) == point:
+            return True
+        at += width_of(data[at])
+    return False
+
+
+@native
+def is_stripped(characters: Text | None, point: int) -> bool:
+    return is_space_point(point) if characters is None else has_point(characters, point)
+
+
+@native
+def text_strip(text: Text, characters: Text | None, left: bool, right: bool) -> Text:
+    """Strip characters; spaces, if they are null."""
     data = data_of(text)
     first = 0
     last = text.bytes
-    while left and first < last and has_byte(characters, data[first]):
-        first += 1
-    while right and first < last and has_byte(characters, data[last - 1]):
-        last -= 1
+    while left and first < last and is_stripped(characters, point_at(data, first)):
+        first += width_of(data[first])
+    while right and first < last and is_stripped(characters, point_at(data, start_before(data, last))):
+        last = start_before(data, last)
     return part(text, first, last)
 
 
@@ -330,15 +381,7 @@ def text_ord(context: Context, text: Text) -> int:
     if text.characters != 1:
         fail(context, ErrorCode.TYPE_ERROR, c("ord() expected a character, but the string has another length"))
         return -1
-    data = data_of(text)
-    first = data[0]
-    if first < 128:
-        return first
-    if first < 224:
-        return ((first & 31) << 6) | (data[1] & 63)
-    if first < 240:
-        return ((first & 15) << 12) | ((data[1] & 63) << 6) | (data[2] & 63)
-    return ((first & 7) << 18) | ((data[1] & 63) << 12) | ((data[2] & 63) << 6) | (data[3] & 63)
+    return point_at(data_of(text), 0)
 
 
 @native
@@ -346,25 +389,8 @@ def text_chr(context: Context, point: int) -> Text | None:
     if point < 0 or point > 1114111:
         fail(context, ErrorCode.VALUE_ERROR, c("chr() arg not in range(0x110000)"))
         return None
-    bytes = 1
-    if point >= 128:
-        bytes = 2
-    if point >= 2048:
-        bytes = 3
-    if point >= 65536:
-        bytes = 4
-    text = new_text(bytes, 1)
-    data = data_of(text)
-    rest = point
-    i = bytes - 1
-    while i > 0:
-        data[i] = 128 | (rest & 63)
-        rest = rest >> 6
-        i -= 1
-    if bytes == 1:
-        data[0] = point
-    else:
-        data[0] = ((65280 >> bytes) & 255) | rest
+    text = new_text(width_of_point(point), 1)
+    write_point(data_of(text), 0, point)
     return text
 
 
@@ -372,6 +398,15 @@ def text_chr(context: Context, point: int) -> Text | None:
 def text_of_int(number: int) -> Text:
     buffer = cast("Array[Byte]", stack(32))
     return text_of(buffer, snprintf(buffer, 32, c("%lld"), number))
+
+
+@native
+def text_of_device(word: int) -> Text:
+    """Return the text of a device of the CPU, whose word is its index."""
+    if word == 4294967295:
+        return text_of(c("cpu"), 3)
+    buffer = cast("Array[Byte]", stack(32))
+    return text_of(buffer, snprintf(buffer, 32, c("cpu:%lld"), word))
 
 
 @native
@@ -459,95 +494,95 @@ def exponent_in(text: Array[Byte], length: int) -> int:
 
 
 @native
-def text_with_case(text: Text, upper: bool) -> Text:
-    """Return ``upper`` or ``lower`` of a text of ASCII."""
-    result = part(text, 0, text.bytes)
-    data = data_of(result)
-    for i in range(text.bytes):
-        if upper and ord("a") <= data[i] and data[i] <= ord("z"):
-            data[i] = data[i] - 32
-        elif not upper and ord("A") <= data[i] and data[i] <= ord("Z"):
-            data[i] = data[i] + 32
+def without_underscores(text: Text) -> Text | None:
+    """Return a text of ASCII without spaces around it, and without single underscores between digits; None if there are
+    others."""
+    data = data_of(text)
+    first = 0
+    last = text.bytes
+    while first < last and is_space(data[first]):
+        first += 1
+    while last > first and is_space(data[last - 1]):
+        last -= 1
+    result = new_text(last - first, last - first)
+    to = data_of(result)
+    count = 0
+    for i in range(first, last):
+        if data[i] != ord("_"):
+            to[count] = data[i]
+            count += 1
+        elif i == first or i == last - 1 or not is_digit(data[i - 1]) or not is_digit(data[i + 1]):
+            release(result)
+            return None
+    to[count] = 0
+    result.bytes = count
+    result.characters = count
     return result
 
 
 @native
-def text_is_of(text: Text, wanted: int) -> bool:
-    """Test the characters of a text of ASCII.
-
-    ``wanted`` is 1 for ``isdigit``, 2 ``isalpha``, 3 ``isalnum``, 4 ``isupper``, 5 ``islower``, 6 ``isspace``."""
-    data = data_of(text)
-    cased = False
-    for i in range(text.bytes):
-        byte = data[i]
-        digit = ord("0") <= byte and byte <= ord("9")
-        upper = ord("A") <= byte and byte <= ord("Z")
-        lower = ord("a") <= byte and byte <= ord("z")
-        if wanted == 1 and not digit:
-            return False
-        if wanted == 2 and not (upper or lower):
-            return False
-        if wanted == 3 and not (upper or lower or digit):
-            return False
-        if (wanted == 4 and lower) or (wanted == 5 and upper):
-            return False
-        if wanted == 6 and not is_space(byte):
-            return False
-        cased = cased or upper or lower
-    return cased if wanted == 4 or wanted == 5 else text.bytes > 0
+def is_digit(byte: int) -> bool:
+    return ord("0") <= byte and byte <= ord("9")
 
 
 @native
 def parse_int(context: Context, text: Text, out: Array[int]) -> bool:
     """Write the int that a text in decimal is; return whether it is one of 64 bits."""
-    data = data_of(text)
-    at = 0
-    last = text.bytes
-    while at < last and is_space(data[at]):
-        at += 1
-    while last > at and is_space(data[last - 1]):
-        last -= 1
-    negative = at < last and data[at] == ord("-")
-    if negative or (at < last and data[at] == ord("+")):
-        at += 1
-    found = 0
-    good = at < last
-    while at < last and good:
-        digit = data[at] - ord("0")
-        good = digit >= 0 and digit <= 9 and found <= 922337203685477579
-        found = found * 10 + digit
-        at += 1
-    if not good and (has_byte(text, ord("_")) or text.bytes > 18):
-        fail(context, ErrorCode.NOT_BUILT, c("int() of a string with underscores, or of more than 64 bits"))
+    if not is_ascii(text):
+        fail(context, ErrorCode.NOT_BUILT, c("int() of a string with characters beyond ASCII"))
         return False
+    plain = without_underscores(text)
+    good = False
+    fits = True
+    found = 0
+    negative = False
+    if plain is not None:
+        data = data_of(plain)
+        at = 0
+        negative = plain.bytes > 0 and data[0] == ord("-")
+        if negative or (plain.bytes > 0 and data[0] == ord("+")):
+            at = 1
+        good = at < plain.bytes
+        while at < plain.bytes and good:
+            digit = data[at] - ord("0")
+            good = is_digit(data[at])
+            # Below zero, where there is one int more.
+            fits = fits and (found > -922337203685477580 or (found == -922337203685477580 and digit <= 8))
+            found = found * 10 - digit
+            at += 1
+        fits = fits and (negative or found != -9223372036854775807 - 1)
+        release(plain)
     if not good:
         fail(context, ErrorCode.VALUE_ERROR, c("invalid literal for int() with base 10"))
         return False
-    out[0] = -found if negative else found
+    if not fits:
+        fail(context, ErrorCode.INT_LIMIT, c("int() of a string with more than 64 bits"))
+        return False
+    out[0] = found if negative else -found
     return True
 
 
 @native
 def parse_float(context: Context, text: Text, out: Array[int]) -> bool:
     """Write the bits of the float that a text is; return whether it is one."""
-    first = 0
-    last = text.bytes
-    data = data_of(text)
-    while first < last and is_space(data[first]):
-        first += 1
-    while last > first and is_space(data[last - 1]):
-        last -= 1
-    good = last > first
-    for i in range(first, last):
-        byte = data[i]
-        # strtod reads hexadecimal floats, and Python does not.
-        good = good and byte != ord("x") and byte != ord("X") and byte != ord("(") and byte != ord("_")
-    if has_byte(text, ord("_")) or not is_ascii(text):
-        fail(context, ErrorCode.NOT_BUILT, c("float() of a string with underscores, or with characters beyond ASCII"))
+    if not is_ascii(text):
+        fail(context, ErrorCode.NOT_BUILT, c("float() of a string with characters beyond ASCII"))
         return False
-    end = cast("Array[int]", stack(8))
-    number = strtod(cast("Array[Byte]", offset(data, first)), end)
-    if not good or end[0] != bits_of(offset(data, last)):
+    plain = without_underscores(text)
+    good = False
+    number = 0.0
+    if plain is not None:
+        data = data_of(plain)
+        good = plain.bytes > 0
+        for i in range(plain.bytes):
+            byte = data[i]
+            # strtod reads hexadecimal floats, and Python does not.
+            good = good and byte != ord("x") and byte != ord("X") and byte != ord("(") and byte != 0
+        end = cast("Array[int]", stack(8))
+        number = strtod(data, end)
+        good = good and end[0] == bits_of(offset(data, plain.bytes))
+        release(plain)
+    if not good:
         fail(context, ErrorCode.VALUE_ERROR, c("could not convert string to float"))
         return False
     out[0] = bits_of(number)

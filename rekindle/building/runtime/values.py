@@ -4,22 +4,44 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import Array, Byte, c, float_of, native, stack
+from rekindle.building.lowlevel import Array, Byte, c, float_of, native, stack, table
 from rekindle.building.runtime.c_library import snprintf
+from rekindle.building.runtime.characters import is_member, point_at, printable, width_of
+from rekindle.building.runtime.complexes import complex_equal, text_of_complex
 from rekindle.building.runtime.descriptors import (
     BOOL,
     CLOSE,
+    END,
     FLOAT,
     INT,
+    LIST,
     NONE,
+    OPEN,
     advance,
     after,
     descriptor_of_kind,
     is_plain,
+    is_vague,
+    name_of_class,
+    same_descriptor,
 )
 from rekindle.building.runtime.lists import append, list_of
 from rekindle.building.runtime.memory import fields_of_record, release
-from rekindle.building.runtime.objects import Box, Dict, Kind, List, Object, Record, Text, object_of, word_of
+from rekindle.building.runtime.objects import (
+    Box,
+    Complex,
+    Context,
+    Dict,
+    ErrorCode,
+    Kind,
+    List,
+    Object,
+    Record,
+    Text,
+    fail,
+    object_of,
+    word_of,
+)
 from rekindle.building.runtime.texts import (
     data_of,
     has_byte,
@@ -55,6 +77,8 @@ def objects_equal(a: Object | None, b: Object | None) -> bool:
         return words_equal(descriptor_of_kind(a.kind), cast("Box", a).word, cast("Box", b).word)
     if a.kind == Kind.TEXT:
         return text_equal(cast("Text", a), cast("Text", b))
+    if a.kind == Kind.COMPLEX:
+        return complex_equal(cast("Complex", a), cast("Complex", b))
     if a.kind == Kind.LIST:
         return lists_equal(cast("List", a), cast("List", b))
     if a.kind == Kind.RECORD:
@@ -109,6 +133,53 @@ def list_count(items: List, word: int) -> int:
     return found
 
 
+@native
+def conforms(context: Context, each: Object, wanted: Array[Byte]) -> int:
+    """Return 1 if a container or an instance is of a type, 0 if not, and -1 and an error if that depends on elements
+    which are in boxes, or are not there. ``(`` alone is any tuple."""
+    first = wanted[0]
+    if first == OPEN:
+        if each.kind != Kind.RECORD:
+            return 0
+        record = cast("Record", each)
+        name = name_of_class(record.fields)
+        if wanted[1] == 0:
+            return int(name is None)
+        other = name_of_class(wanted)
+        if name is not None or other is not None:
+            return int(name is not None and other is not None and same_name(name, other))
+        return verdict(context, False, record.fields, wanted)
+    if first == LIST:
+        if each.kind != Kind.LIST:
+            return 0
+        items = cast("List", each)
+        return verdict(context, items.length == 0, items.element, advance(wanted, 1))
+    if each.kind != Kind.DICT:
+        return 0
+    pairs = cast("Dict", each)
+    of_keys = verdict(context, pairs.length == 0, pairs.key, advance(wanted, 1))
+    return verdict(context, pairs.length == 0, pairs.value, after(advance(wanted, 1))) if of_keys == 1 else of_keys
+
+
+@native
+def same_name(a: Array[Byte], b: Array[Byte]) -> bool:
+    """Return whether two names that end with a semicolon are the same."""
+    i = 0
+    while a[i] == b[i] and a[i] != END:
+        i += 1
+    return a[i] == b[i]
+
+
+@native
+def verdict(context: Context, is_empty: bool, have: Array[Byte], wanted: Array[Byte]) -> int:
+    if same_descriptor(have, wanted):
+        return 1
+    if is_empty or is_vague(have) or is_vague(wanted):
+        fail(context, ErrorCode.NOT_BUILT, c("whether a container is of a type depends on the elements that it has"))
+        return -1
+    return 0
+
+
 # -------------------------------------------------------------------------------------------------------------- texts
 
 
@@ -142,6 +213,8 @@ def text_of_word(descriptor: Array[Byte], word: int, quoted: bool) -> Text:
             if quoted
             else text_of(data_of(cast("Text", each)), cast("Text", each).bytes)
         )
+    if each.kind == Kind.COMPLEX:
+        return text_of_complex(cast("Complex", each))
     if each.kind == Kind.LIST:
         return text_of_list(cast("List", each))
     if each.kind == Kind.DICT:
@@ -152,32 +225,39 @@ def text_of_word(descriptor: Array[Byte], word: int, quoted: bool) -> Text:
 
 
 @native
-def escaped_byte(byte: int) -> Text:
-    buffer = cast("Array[Byte]", stack(8))
-    return text_of(buffer, snprintf(buffer, 8, c("\\x%02x"), byte))
+def escaped_point(point: int) -> Text:
+    buffer = cast("Array[Byte]", stack(16))
+    if point < 256:
+        return text_of(buffer, snprintf(buffer, 16, c("\\x%02llx"), point))
+    if point < 65536:
+        return text_of(buffer, snprintf(buffer, 16, c("\\u%04llx"), point))
+    return text_of(buffer, snprintf(buffer, 16, c("\\U%08llx"), point))
 
 
 @native
 def quoted_text(text: Text) -> Text:
-    """Return a string in quotes, with the escapes that Python writes for ASCII."""
+    """Return a string in quotes, with the escapes that Python writes."""
     quote = text_of(c('"'), 1) if has_byte(text, ord("'")) and not has_byte(text, ord('"')) else text_of(c("'"), 1)
     mark = data_of(quote)[0]
     data = data_of(text)
     pieces = list_of(c("s"), text.bytes)
-    for i in range(text.bytes):
-        byte = data[i]
-        if byte == ord("\\") or byte == mark:
+    at = 0
+    while at < text.bytes:
+        point = point_at(data, at)
+        width = width_of(data[at])
+        if point == ord("\\") or point == mark:
             append(pieces, word_of(text_of(c("\\"), 1)))
-        if byte == 10:
+        if point == 10:
             append(pieces, word_of(text_of(c("\\n"), 2)))
-        elif byte == 9:
+        elif point == 9:
             append(pieces, word_of(text_of(c("\\t"), 2)))
-        elif byte == 13:
+        elif point == 13:
             append(pieces, word_of(text_of(c("\\r"), 2)))
-        elif byte < 32 or byte == 127:
-            append(pieces, word_of(escaped_byte(byte)))
+        elif is_member(table(printable), point):
+            append(pieces, word_of(text_of(advance(data, at), width)))
         else:
-            append(pieces, word_of(text_of(advance(data, i), 1)))
+            append(pieces, word_of(escaped_point(point)))
+        at += width
     empty = text_of(c(""), 0)
     body = text_join(empty, pieces)
     release(pieces)
@@ -195,6 +275,14 @@ def text_of_list(items: List) -> Text:
             result = joined(result, text_of(c(", "), 2))
         result = joined(result, text_of_word(items.element, items.items[i], True))
     return joined(result, text_of(c("]"), 1))
+
+
+@native
+def text_of_size(items: List) -> Text:
+    """Return the text of a ``torch.Size``."""
+    result = text_of(c("torch.Size("), 11)
+    result = joined(result, text_of_list(items))
+    return joined(result, text_of(c(")"), 1))
 
 
 @native
