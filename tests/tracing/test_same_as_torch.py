@@ -58,7 +58,7 @@ def test_list_names_programs() -> None:
 def test_page_counts_them() -> None:
     page = " ".join((Path(__file__).parents[2] / "docs" / "tracing.md").read_text(encoding="utf-8").split())
     assert f"them for {len(PROGRAMS)} programs and modules" in page
-    assert f"{len(PROGRAMS) - len(KNOWN_DIFFERENCES)} of the {len(PROGRAMS)} are the same then." in page
+    assert f"{len(PROGRAMS) - len(KNOWN_DIFFERENCES)} of the {len(PROGRAMS)} are the same." in page
 
 
 def test_differences_are_few() -> None:
