@@ -271,53 +271,18 @@ no:
   ret i1 false
 }}
 
-; The same of a list without an origin. The header is read first, so that loops on the list read it once.
-define internal {{ i64, i1 }} @own_list_get(ptr %list, i64 %index) alwaysinline {{
+; The place of an element of a list without an origin, and whether there is one. The header is read first, so that
+; loops on the list read it once.
+define internal {{ ptr, i1 }} @own_list_place(ptr %list, i64 %index) alwaysinline {{
   %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
   %elements = load ptr, ptr %elements_at, !tbaa !5
   %found = call {{ i64, i1 }} @list_index(ptr %list, i64 %index)
   %place = extractvalue {{ i64, i1 }} %found, 0
   %inside = extractvalue {{ i64, i1 }} %found, 1
-  br i1 %inside, label %look, label %no
-look:
   %at = getelementptr i64, ptr %elements, i64 %place
-  %value = load i64, ptr %at, !tbaa !6
-  %r1 = insertvalue {{ i64, i1 }} poison, i64 %value, 0
-  %r2 = insertvalue {{ i64, i1 }} %r1, i1 true, 1
-  ret {{ i64, i1 }} %r2
-no:
-  ret {{ i64, i1 }} zeroinitializer
-}}
-
-; An element that is a list; null: there is none.
-define internal ptr @own_list_get_list(ptr %list, i64 %index) alwaysinline {{
-  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
-  %elements = load ptr, ptr %elements_at, !tbaa !5
-  %found = call {{ i64, i1 }} @list_index(ptr %list, i64 %index)
-  %place = extractvalue {{ i64, i1 }} %found, 0
-  %inside = extractvalue {{ i64, i1 }} %found, 1
-  br i1 %inside, label %look, label %no
-look:
-  %at = getelementptr ptr, ptr %elements, i64 %place
-  %value = load ptr, ptr %at, !tbaa !6, !nonnull !7, !dereferenceable !8, !align !9
-  ret ptr %value
-no:
-  ret ptr null
-}}
-
-define internal i1 @own_list_set(ptr %list, i64 %index, i64 %word) alwaysinline {{
-  %elements_at = getelementptr %List, ptr %list, i64 0, i32 2
-  %elements = load ptr, ptr %elements_at, !tbaa !5
-  %found = call {{ i64, i1 }} @list_index(ptr %list, i64 %index)
-  %place = extractvalue {{ i64, i1 }} %found, 0
-  %inside = extractvalue {{ i64, i1 }} %found, 1
-  br i1 %inside, label %write, label %no
-write:
-  %at = getelementptr i64, ptr %elements, i64 %place
-  store i64 %word, ptr %at, !tbaa !6
-  ret i1 true
-no:
-  ret i1 false
+  %r1 = insertvalue {{ ptr, i1 }} poison, ptr %at, 0
+  %r2 = insertvalue {{ ptr, i1 }} %r1, i1 %inside, 1
+  ret {{ ptr, i1 }} %r2
 }}
 
 ; Room for one more element.

@@ -97,11 +97,15 @@ class NativeWriter(RegionWriter):
     def append(self, list: str, word: str) -> None:
         self.leave_unless(self.emit(f"call i1 @list_append(ptr %arena, ptr {list}, i64 {word})"))
 
-    def taken(self, call: str) -> str:
-        """Return the word that a call returns, and check whether it succeeded."""
-        pair = self.emit(f"call {{ i64, i1 }} {call}")
-        self.leave_unless(self.emit(f"extractvalue {{ i64, i1 }} {pair}, 1"))
-        return self.emit(f"extractvalue {{ i64, i1 }} {pair}, 0")
+    def taken(self, call: str, type: str = "i64") -> str:
+        """Return the word, or the value of another ``type``, that a call returns, and check whether it succeeded."""
+        pair = self.emit(f"call {{ {type}, i1 }} {call}")
+        self.leave_unless(self.emit(f"extractvalue {{ {type}, i1 }} {pair}, 1"))
+        return self.emit(f"extractvalue {{ {type}, i1 }} {pair}, 0")
+
+    def own_place(self, list: str, index: str) -> str:
+        """Return the address of an element of a list that the region makes itself."""
+        return self.taken(f"@own_list_place(ptr {list}, i64 {index})", "ptr")
 
 
 def qualified_name(node: Node) -> str:
@@ -148,16 +152,16 @@ def length(w: NativeWriter, node: Node) -> None:
 @emits("aten::__getitem__.t", "aten::select.t")
 def get(w: NativeWriter, node: Node) -> None:
     list, index = map(w.name, node.inputs)
-    if w.is_own(node.inputs[0]) and known_kind(node.output).is_list:
-        row = w.emit(f"call ptr @own_list_get_list(ptr {list}, i64 {index})")
-        w.leave_if(w.emit(f"icmp eq ptr {row}, null"))
-        w.names[node.output] = row
-        return
-    if w.is_own(node.inputs[0]):
-        word = w.taken(f"@own_list_get(ptr {list}, i64 {index})")
-    else:
+    kind = known_kind(node.output)
+    if not w.is_own(node.inputs[0]):
         word = w.taken(f"@list_get(ptr %arena, ptr {list}, i64 {index})")
-    w.names[node.output] = w.from_word(word, known_kind(node.output))
+        w.names[node.output] = w.from_word(word, kind)
+    elif kind.is_list:
+        place = w.own_place(list, index)
+        w.names[node.output] = w.emit(f"load ptr, ptr {place}, !tbaa !6, !nonnull !7, !dereferenceable !8, !align !9")
+    else:
+        word = w.emit(f"load i64, ptr {w.own_place(list, index)}, !tbaa !6")
+        w.names[node.output] = w.from_word(word, kind)
 
 
 @emits("aten::_set_item.t")
@@ -166,7 +170,7 @@ def put(w: NativeWriter, node: Node) -> None:
     *_, item = node.inputs
     word = w.as_word(value, known_kind(item))
     if w.is_own(node.inputs[0]):
-        w.leave_unless(w.emit(f"call i1 @own_list_set(ptr {list}, i64 {index}, i64 {word})"))
+        w.line(f"store i64 {word}, ptr {w.own_place(list, index)}, !tbaa !6")
     else:
         w.leave_unless(w.emit(f"call i1 @list_set(ptr %arena, ptr {list}, i64 {index}, i64 {word})"))
     _same(w, node, list)
