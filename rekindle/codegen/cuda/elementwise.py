@@ -1,8 +1,8 @@
 """Nests that fold nothing: a thread computes one vector.
 
-Where a nest has rows, the threads of a block are tiles of ``threads.x`` vectors of a row, one above the other in
-``threads.y`` rows: only the index of the block is divided, which is a number of 32 bits. Dividing the index of each
-thread, of 64 bits, takes longer than computing a vector.
+Where a nest has rows, a block computes a tile: ``threads.x`` adjacent vectors of each of ``threads.y`` rows. Only the
+index of the block, a number of 32 bits, is divided to find the row. A division of 64 bits by each thread takes more
+instructions.
 """
 
 from __future__ import annotations

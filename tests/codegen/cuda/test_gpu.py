@@ -270,7 +270,7 @@ def test_a_call_that_cannot_be_captured_runs_plainly() -> None:
 
 
 @pytest.mark.usefixtures("cuda_graphs")
-def test_a_capture_that_fails_leaves_nothing_behind() -> None:
+def test_a_failed_capture_restores_the_state_of_pytorch() -> None:
     """Indexing by a mask is found out only in the capture."""
 
     def masked(x: Tensor, mask: Tensor) -> Tensor:
