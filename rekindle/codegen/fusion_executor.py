@@ -106,7 +106,7 @@ class FusionExecutor(PatchableOperation):
         }
         """Whether a part of the graph may have to be left to PyTorch, by the type of the device."""
         self._has_optional = any(isinstance(value.type, OptionalType) for value in graph.inputs)
-        self.fallbacks_on: dict[str, Callable[..., Any]] = {}
+        self.split_executors: dict[str, Callable[..., Any]] = {}
         """Executors of the graph in which such operators are PyTorch's, once one has been needed, by the type of the
         device."""
         _GROUPS[graph] = ref(self)
@@ -187,12 +187,12 @@ class FusionExecutor(PatchableOperation):
         """Return the executor for inputs without a kernel: where a part is PyTorch's, the rest may have one."""
         if not self._is_split_on[device.type]:
             return self._operators
-        found = self.fallbacks_on.get(device.type)
+        found = self.split_executors.get(device.type)
         if found is None:
             rest = self.graph.copy()
             on_gpu = device.type != "cpu"
             FuseGraph(products=False, ordered=not on_gpu, alone=on_gpu).run(rest)
-            found = self.fallbacks_on[device.type] = callable_of(rest, self.name)
+            found = self.split_executors[device.type] = callable_of(rest, self.name)
         return found
 
     def _unless_recorded(self) -> Callable[..., Any]:

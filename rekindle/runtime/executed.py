@@ -39,7 +39,7 @@ def codes_of(code: Code) -> Iterator[Code]:
                 if inner is not None:
                     yield from codes_of(inner)
         else:
-            for inner in filter(None, map(underlying_code, list(owner.fallbacks_on.values()))):
+            for inner in filter(None, map(underlying_code, list(owner.split_executors.values()))):
                 yield from codes_of(inner)
 
 

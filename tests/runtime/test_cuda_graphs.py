@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.runtime.cuda_graphs import captured_function
-from rekindle.runtime.cuda_graphs.arguments import NotCapturable, described, modes
+from rekindle.runtime.cuda_graphs.arguments import NotCapturable, kind_of, modes
 from rekindle.runtime.cuda_graphs.attributes import state_of
 from rekindle.runtime.cuda_graphs.capturable import refusal_of
 from rekindle.runtime.cuda_graphs.captured_function import MAX_CAPTURES, WARM_UP, CapturedFunction
@@ -387,8 +387,8 @@ def test_tensors_that_are_not_what_their_memory_holds() -> None:
         state_of([torch.ones(2, 2).to_sparse()])
     assert state_of([0.0]) != state_of([-0.0])
     tensors: list[Tensor] = []
-    assert described({0.0: 1}, tensors) != described({-0.0: 1}, tensors)
-    assert described({1: 1}, tensors) != described({True: 1}, tensors)
+    assert kind_of({0.0: 1}, tensors) != kind_of({-0.0: 1}, tensors)
+    assert kind_of({1: 1}, tensors) != kind_of({True: 1}, tensors)
 
 
 def test_sizes_as_tuples() -> None:

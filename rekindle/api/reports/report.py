@@ -158,7 +158,7 @@ def part_of(title: str, code: Code, *, how: RunsAs, seconds: float = 0.0) -> Gra
             differentiable.append(_differentiable(owner, places[owner]))
         elif isinstance(owner, FusionExecutor):
             groups.append(_group(owner, places[owner]))
-            for inner in filter(None, map(underlying_code, list(owner.fallbacks_on.values()))):
+            for inner in filter(None, map(underlying_code, list(owner.split_executors.values()))):
                 groups += part_of(title, inner, how=how).groups
     return GraphReport(
         title=title,

@@ -18,7 +18,7 @@ class NotCapturable(Exception):
     """A call cannot be captured; the text is the reason."""
 
 
-def described(value: Any, tensors: list[Tensor]) -> Hashable:
+def kind_of(value: Any, tensors: list[Tensor]) -> Hashable:
     """Return what identifies the kind of an argument or a result, and add its tensors to ``tensors``.
 
     Raises:
@@ -28,12 +28,12 @@ def described(value: Any, tensors: list[Tensor]) -> Hashable:
         tensors.append(value)
         return layout_of(value)
     if isinstance(value, (tuple, list)):
-        return type(value), tuple(described(each, tensors) for each in value)
+        return type(value), tuple(kind_of(each, tensors) for each in value)
     if isinstance(value, dict):
-        return dict, tuple((described(key, tensors), described(each, tensors)) for key, each in value.items())
+        return dict, tuple((kind_of(key, tensors), kind_of(each, tensors)) for key, each in value.items())
     if isinstance(value, torch.nn.Module):
         return id(value)
-    number = number_of(value)
+    number = value_key(value)
     if number is None:
         raise NotCapturable(f"a call takes or returns a {type(value).__name__}")
     return number
@@ -52,7 +52,7 @@ def layout_of(tensor: Tensor) -> Hashable:
     return tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad
 
 
-def number_of(value: Any) -> Hashable | None:
+def value_key(value: Any) -> Hashable | None:
     """Return what identifies a number, a text or None; None for other values."""
     if type(value) in COMPARED:
         return type(value), value
@@ -60,7 +60,7 @@ def number_of(value: Any) -> Hashable | None:
 
 
 def with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """Return ``value`` with its tensors replaced by ``tensors``, in the order of :func:`described`."""
+    """Return ``value`` with its tensors replaced by ``tensors``, in the order of :func:`kind_of`."""
     if isinstance(value, Tensor):
         return next(tensors)
     if isinstance(value, (tuple, list)):

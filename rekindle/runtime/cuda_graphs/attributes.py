@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ops.python.objects import module_table
-from rekindle.runtime.cuda_graphs.arguments import NotCapturable, layout_of, number_of
+from rekindle.runtime.cuda_graphs.arguments import NotCapturable, layout_of, value_key
 
 State = Sequence[object]
 """What must not change of attributes as long as a capture is replayed."""
@@ -97,7 +97,7 @@ def _state(value: Any) -> object:
         return value.data_ptr(), layout
     if type(value) in (list, tuple):
         return type(value), [_state(each) for each in value]
-    number = number_of(value)
+    number = value_key(value)
     if number is None:
         raise NotCapturable(f"an attribute is a {type(value).__name__}")
     return number

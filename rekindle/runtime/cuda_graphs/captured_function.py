@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from rekindle.runtime.cuda_graphs.arguments import NotCapturable, described, is_intercepted, modes, with_tensors
+from rekindle.runtime.cuda_graphs.arguments import NotCapturable, is_intercepted, kind_of, modes, with_tensors
 from rekindle.runtime.cuda_graphs.attributes import Attributes, State, state_of, tensors_in
 from rekindle.runtime.cuda_graphs.capturable import refusal_of
 from rekindle.runtime.cuda_graphs.devices import CudaGraphDevice, GraphDevice
@@ -140,7 +140,7 @@ class CapturedFunction:
         """
         if is_intercepted():
             raise NotCapturable("a mode or a transform has to see each operator")
-        kinds = tuple([described(each, tensors) for each in arguments])
+        kinds = tuple([kind_of(each, tensors) for each in arguments])
         if not tensors:
             raise NotCapturable("there is no tensor among the arguments")
         device = tensors[0].device
@@ -205,7 +205,7 @@ class CapturedFunction:
             function = self._function_of_capture(own)
             replay, value = self._device.capture(lambda: function(*own))
             results: list[Tensor] = []
-            described(value, results)
+            kind_of(value, results)
             _check_results(results, [*inputs, *held], device)
             _check_containers(value, [*own, *attributes])
             made = _Capture(inputs, results, value, replay, function, held, state)
