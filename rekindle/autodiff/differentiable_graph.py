@@ -44,6 +44,10 @@ from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 _PLAIN: Final = (Tensor, Parameter)
 
+FOR_CPU: Final = frozenset({"aten::scaled_dot_product_attention"})
+"""Operators whose formulas are for CPUs. On a GPU, PyTorch's kernels compute both directions, and draw random numbers
+of their own."""
+
 
 @implements_for_node("prim::DifferentiableGraph(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def differentiable_graph(node: Node) -> Operation:
@@ -65,17 +69,18 @@ class CompiledPart:
 class DifferentiableOperation:
     """Executor of a ``prim::DifferentiableGraph`` node."""
 
-    __slots__ = ("__weakref__", "_derivatives", "_plain", "graph")
+    __slots__ = ("__weakref__", "_derivatives", "_is_for_cpu", "_plain", "graph")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._is_for_cpu = any(node.kind in FOR_CPU for node in graph.all_nodes())
         self._plain: Callable[..., Any] | None = None
         self._derivatives: dict[tuple[bool, ...], DerivativeExecutor] = {}
 
     def __call__(self, *inputs: Any) -> Any:
         if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
             wanted = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
-            if True in wanted and _are_plain(inputs):
+            if True in wanted and _are_plain(inputs) and not (self._is_for_cpu and _is_on_gpu(inputs)):
                 try:
                     derivative = self.derivative(wanted)
                 except DifferentiationError:  # PyTorch refuses it too, in words of its own
@@ -129,6 +134,10 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
         or torch._C._len_torch_function_stack()
         or is_traced_by_torch()
     )
+
+
+def _is_on_gpu(inputs: Sequence[Any]) -> bool:
+    return any(isinstance(value, Tensor) and value.is_cuda for value in inputs)
 
 
 _MAX_PROVISIONAL_RUNS: Final = 2

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from rekindle.autodiff.differentiable_graph import FOR_CPU
 from rekindle.autodiff.formula import operators_recorded
 from rekindle.codegen.fusible import is_computed, is_view, refusal
 from rekindle.codegen.operators.matmul import PRODUCTS
@@ -52,14 +53,16 @@ class DifferentiationProfit:
         return f"{'large' if self.elements >= LARGE else 'small'} tensors, {self.products.signature}"
 
     def counts(self, node: Node) -> int:
-        """Return how many operators that kernels compute ``node`` counts for: a large product for several."""
-        if self.products.is_in_kernel(node):
+        """Return how many operators that kernels compute ``node`` counts for: a product for several."""
+        if self.products.belongs_in_graph(node):
             return 1 + int(self.products.launches_saved(node))
         return int(is_computed(node))
 
     def excludes(self, node: Node) -> bool:
         """Return whether a library computes ``node``: PyTorch's derivative of it is as fast as can be."""
-        return node.kind in _LIBRARY or (node.kind in PRODUCTS and not self.products.is_in_kernel(node))
+        if node.kind in PRODUCTS:
+            return not self.products.belongs_in_graph(node)
+        return node.kind in _LIBRARY or (self.products.on_gpu and node.kind in FOR_CPU)
 
 
 _DROPOUTS: Final = frozenset({"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout"})

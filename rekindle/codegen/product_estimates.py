@@ -29,6 +29,9 @@ longer."""
 _PER_LAUNCH: Final = 1 << 18
 """Number of multiplications, in a product and as many in each of its two gradients, that kernels compute faster than
 BLAS by the time of a launch."""
+_RECORDS: Final = 1.0
+"""Number of launches that take the host as long as PyTorch's autograd takes to record a product and to go back through
+it."""
 
 
 @dataclass(slots=True)
@@ -50,6 +53,19 @@ class ProductEstimates:
         if found is None:
             found = self._in_kernel[node] = self._has_dtype and self._decide(node)
         return found
+
+    def belongs_in_graph(self, node: Node) -> bool:
+        """Return whether ``node`` is a product that is faster in a graph with a backward graph of its own.
+
+        On a CPU, a kernel computes it. On a GPU, cuBLAS does in both, but nothing has to be recorded for it: a GPU
+        waits for the host that does.
+        """
+        return node.kind in PRODUCTS if self.on_gpu else self.is_in_kernel(node)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the graphs are called with tensors on a GPU."""
+        return has_gpu_tensors(self.arguments)
 
     def forget(self) -> None:
         """Release the arguments and the graph."""
@@ -73,10 +89,12 @@ class ProductEstimates:
         return rows > 1 or not is_large
 
     def launches_saved(self, node: Node) -> float:
-        """Return how many launches are saved where a kernel computes a product, beside those of operators that are
-        fused with it: those of its gradients, and as many as take the time that BLAS would take longer."""
-        if not self.is_in_kernel(node):
+        """Return how many launches are saved where a product is in a graph, beside those of operators that are fused
+        with it: those of its gradients, and as many as take the time that BLAS or the host would take longer."""
+        if not self.belongs_in_graph(node):
             return 0.0
+        if self.on_gpu:
+            return _RECORDS
         count = self.multiplications(node)
         saved = 0.0 if count is None or count <= MAX_MULTIPLICATIONS else count / _PER_LAUNCH
         return _OF_GRADIENTS + saved
@@ -90,6 +108,8 @@ class ProductEstimates:
     @property
     def signature(self) -> str:
         """What the estimates depend on, roughly."""
+        if self.on_gpu:
+            return "products on a GPU"
         limit = max_multiplications() if self._most > MAX_MULTIPLICATIONS else MAX_MULTIPLICATIONS
         is_row = has_one_row(self.arguments)
         return f"products {self._most.bit_length()} {limit} {is_row} {self._has_dtype}"
@@ -153,6 +173,14 @@ class ProductEstimates:
 def has_one_row(arguments: Sequence[object]) -> bool:
     """Return whether no tensor among the arguments has more than one row."""
     return _most_rows(arguments) <= 1
+
+
+def has_gpu_tensors(arguments: Sequence[object]) -> bool:
+    """Return whether there is a tensor on a GPU among the arguments."""
+    return _CUDA_IS_BUILT and any(isinstance(each, Tensor) and each.is_cuda for each in arguments)
+
+
+_CUDA_IS_BUILT: Final = torch.backends.cuda.is_built()
 
 
 def _most_rows(arguments: Sequence[object]) -> int:

@@ -141,7 +141,7 @@ def differentiation(profit: DifferentiationProfit | None = None) -> tuple[Pass, 
             counts=decide.counts,
             pays=decide,
             excludes=decide.excludes,
-            splits=decide.products.is_in_kernel,
+            splits=decide.products.belongs_in_graph,
             loops=True,
         ),
     )

@@ -29,16 +29,19 @@ def rrelu(self: Tensor, lower: float, upper: float, train: bool) -> tuple[Tensor
     return torch.ops.aten.rrelu_with_noise(self, noise, lower, upper, train), noise
 
 
-@implements("autodiff::dropout(Tensor input, float p, bool train) -> (Tensor, Tensor?)", nondeterministic=True)
-def dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tensor | None]:
-    """Return ``torch.dropout`` with the random numbers of eager, and its scaled mask; None where dropout has no
-    effect."""
+@implements("autodiff::dropout(Tensor input, float p, bool train) -> (Tensor, Tensor?, float?)", nondeterministic=True)
+def dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tensor | None, float | None]:
+    """Return ``torch.dropout`` with the random numbers of eager, its mask, and the scale of the mask: None where the
+    mask is scaled already. The mask is None where dropout has no effect."""
     if p == 0 or not train or input.numel() == 0:
-        return input.clone(), None
+        return input.clone(), None, None
     if p == 1:
-        return input * torch.zeros_like(input), torch.zeros_like(input)
+        return input * torch.zeros_like(input), torch.zeros_like(input), None
+    if input.is_cuda:  # the kernel of eager there: it draws other numbers than bernoulli_, and its mask is of bools
+        result, mask = torch.native_dropout(input, p, True)
+        return result, mask, 1 / (1 - p)
     noise = torch.empty_like(input).bernoulli_(1 - p).div_(1 - p)
-    return input * noise, noise
+    return input * noise, noise, None
 
 
 @implements("autodiff::feature_dropout(Tensor input, float p, bool train) -> (Tensor, Tensor?)", nondeterministic=True)

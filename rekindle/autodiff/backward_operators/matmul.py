@@ -28,9 +28,8 @@ def matmul_self(grad: Tensor, size: Sizes, other: Tensor) -> Tensor:
 
 
 def _matrix(tensor: Tensor) -> Tensor:
-    """Return ``tensor`` as a matrix with its last dimension; a size of -1 cannot be inferred for a tensor without
-    elements."""
-    return tensor.reshape(tensor.shape[:-1].numel(), tensor.shape[-1])
+    """Return ``tensor``, of one dimension or more, as a matrix with its last dimension."""
+    return tensor if tensor.dim() == 2 else tensor.unsqueeze(0) if tensor.dim() == 1 else tensor.flatten(0, -2)
 
 
 @implements("autodiff::matmul_other(Tensor grad, Tensor self, int[] size) -> Tensor")

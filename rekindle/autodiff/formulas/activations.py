@@ -89,11 +89,13 @@ backward _softmax_backward_data(grad, grad_output, output, dim) -> grad_output, 
         grad * output).sum([dim], True)
 
 forward dropout(input, p, train):
-    result, mask = own.dropout(input, p, train)
-    return result, mask
+    result, mask, scale = own.dropout(input, p, train)
+    return result, mask, scale
 
-backward dropout(grad, mask) -> input:
-    return grad if mask is None else grad * mask
+backward dropout(grad, mask, scale) -> input:
+    if mask is None:
+        return grad
+    return grad * mask if scale is None else grad * mask * scale
 
 backward prelu(grad, self, weight) -> self, weight:
     return own.prelu_back(grad, self, weight)

@@ -61,17 +61,13 @@ def _takes_sizes_only(node: Node) -> bool:
 def _follows(node: Node) -> bool:
     if node.kind in ("prim::Param", "prim::Constant"):
         return True
-    if node.kind == "aten::__is__" and _is_mask_of_dropout(node.inputs[0]) and node.inputs[1].type == NONE:
-        return True
+    if node.kind in _DROPOUTS:  # the scale of the mask, which depends on the device
+        return all(value.node.kind == "prim::Constant" for value in node.inputs[1:])
+    if node.kind == "aten::__is__" and node.inputs[0].node.kind in _DROPOUTS and node.inputs[1].type == NONE:
+        return _follows(node.inputs[0].node)  # there is a mask unless there are no elements, or dropout has no effect
     if node.kind not in _OF_SIZES and any(may_contain_tensor(value.type) for value in node.inputs):
         return False
     return all(_follows(value.node) for value in node.inputs if not may_contain_tensor(value.type))
-
-
-def _is_mask_of_dropout(value: Value) -> bool:
-    """Return whether ``value`` is the mask of a dropout with constant options: it exists unless there are no elements,
-    no probability, or no training."""
-    return value.node.kind in _DROPOUTS and all(each.node.kind == "prim::Constant" for each in value.node.inputs[1:])
 
 
 _DROPOUTS: Final = frozenset({"autodiff::dropout", "autodiff::feature_dropout", "autodiff::alpha_dropout"})

@@ -20,7 +20,7 @@ from rekindle.codegen.attention import attention_operator as attention_operator 
 from rekindle.codegen.convolution import packed_operators as packed_operators  # registers what runs packed weights
 from rekindle.codegen.differentiation_profit import DifferentiationProfit
 from rekindle.codegen.fusible import is_computed
-from rekindle.codegen.product_estimates import ProductEstimates, has_one_row
+from rekindle.codegen.product_estimates import ProductEstimates, has_gpu_tensors, has_one_row
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
@@ -60,6 +60,8 @@ class NativeVersions(GraphVersions):
         """The versions for calls that may record gradients."""
         self._recording_rows: VersionTable | None = None
         """Those for calls with tensors of one row, once it matters: BLAS multiplies large matrices with one row."""
+        self._recording_on_gpu = VersionTable()
+        """Those for calls with tensors on a GPU: host time matters there, and cuBLAS multiplies all matrices."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
         self._profit = DifferentiationProfit()
         """Decides what is differentiated in the version that is being compiled, by the arguments of the call."""
@@ -81,13 +83,16 @@ class NativeVersions(GraphVersions):
     @property
     def versions(self) -> Sequence[Version]:
         """The versions so far."""
-        tables = [self._recording, *([self._recording_rows] if self._recording_rows else []), self._table]
+        rows = [self._recording_rows] if self._recording_rows else []
+        tables = [self._recording, *rows, self._recording_on_gpu, self._table]
         return list(dict.fromkeys(version for table in tables for version in table.versions))
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
         may_record = torch.is_grad_enabled() if self._takes_containers else _may_record(arguments)
         if not may_record:
             return self._table
+        if has_gpu_tensors(arguments):
+            return self._recording_on_gpu
         if self._recording_rows is not None and has_one_row(arguments):
             return self._recording_rows
         return self._recording

@@ -434,8 +434,8 @@ batch own.attention_back(
 
 batch own.dropout(input, p, train):
     if same and train:
-        made, noise = own.dropout(torch.ones_like(torch.select(input, 0, 0)), p, train)
-        return input * made, same_optional_for_all(noise, batch_size)
+        made, noise, scale = own.dropout(torch.ones_like(torch.select(input, 0, 0)), p, train)
+        return input * made, same_optional_for_all(noise, batch_size), scale
     return own.dropout(input, p, train)
 
 # ---- Matrices.

@@ -1,0 +1,130 @@
+"""Training on a GPU: gradients, random numbers and memory beside eager's. Without a GPU,
+tests/codegen/test_differentiation_profit.py tests how graphs are made for one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from benchmarks.cuda import LstmLoop
+from benchmarks.learning import Block
+from rekindle.autodiff.differentiable_graph import DifferentiableOperation
+
+if not torch.cuda.is_available():
+    pytest.skip("PyTorch has no GPU here", allow_module_level=True)
+
+STEPS = 5
+
+
+def _perceptron() -> nn.Module:
+    return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Dropout(0.3), nn.Linear(128, 64), nn.Tanh(), nn.Dropout(0.1))
+
+
+def _encoder() -> nn.Module:
+    return nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, norm_first=True)
+
+
+def _post_norm_encoder() -> nn.Module:
+    return nn.TransformerEncoderLayer(64, 4, 128, activation="gelu")
+
+
+def _decoder() -> nn.Module:
+    return nn.Transformer(32, 2, 1, 2, 64, batch_first=True)
+
+
+CASES: list[tuple[Callable[[], nn.Module], tuple[tuple[int, ...], ...]]] = [
+    (_perceptron, ((40, 64),)),
+    (_encoder, ((4, 10, 64),)),
+    (_post_norm_encoder, ((10, 4, 64),)),
+    (_decoder, ((4, 7, 32), (4, 5, 32))),
+    (lambda: Block(64, 4), ((4, 16, 64),)),
+    (lambda: nn.LSTMCell(32, 64), ((16, 32),)),
+    (lambda: nn.GRUCell(32, 64), ((16, 32),)),
+    (lambda: LstmLoop(32), ((9, 4, 32),)),
+]
+
+
+def _sum(found: Any) -> Tensor:
+    return found.square().sum() if isinstance(found, Tensor) else sum((_sum(each) for each in found), torch.zeros(()))
+
+
+def _gradients(module: nn.Module, arguments: list[Tensor], seed: int) -> tuple[Any, ...]:
+    torch.manual_seed(seed)
+    found = module(*arguments)
+    loss = _sum(found).cuda()
+    return found, *torch.autograd.grad(loss, [*module.parameters(), *arguments], allow_unused=True)
+
+
+@pytest.mark.parametrize(("make", "sizes"), CASES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_steps_are_eagers(
+    make: Callable[[], nn.Module], sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype
+) -> None:
+    """The same random numbers too: dropout and attention draw them as on a GPU in eager."""
+    torch.manual_seed(0)
+    module = make().cuda().to(dtype).train()
+    compiled = rekindle.script(copy.deepcopy(module))
+    tolerance = {torch.float32: 2e-4, torch.float64: 1e-9, torch.bfloat16: 4e-2}[dtype]
+    for step in range(STEPS):
+        arguments = [torch.randn(*each, device="cuda", dtype=dtype, requires_grad=True) for each in sizes]
+        expected = _gradients(module, arguments, step)
+        found = _gradients(compiled, arguments, step)
+        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance * 4)
+
+
+def test_products_are_in_differentiable_graphs_on_a_gpu_only() -> None:
+    """The same program on both devices, whichever comes first."""
+    for first, second in (("cuda", "cpu"), ("cpu", "cuda")):
+        module = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8), nn.Sigmoid(), nn.Linear(8, 8))
+        compiled = rekindle.script(copy.deepcopy(module).to(first))
+        for device in (first, second):
+            module.to(device)
+            compiled.to(device)
+            x = torch.randn(3, 8, device=device)
+            for step in range(STEPS):
+                torch.testing.assert_close(
+                    _gradients(compiled, [x.requires_grad_()], step), _gradients(module, [x.requires_grad_()], step)
+                )
+
+
+def _attention(query: Tensor, key: Tensor) -> Tensor:
+    return nn.functional.scaled_dot_product_attention(query * 2, key.sin(), key, dropout_p=0.2) * 3
+
+
+def test_attention_in_a_graph_for_cpus_is_pytorchs() -> None:
+    """Its kernels, with their random numbers."""
+    operation = DifferentiableOperation(rekindle.script(_attention).graph)
+    query, key = (torch.randn(2, 4, 32, 16, device="cuda", requires_grad=True) for _ in range(2))
+    for step in range(STEPS):
+        results = []
+        for each in (_attention, operation):
+            torch.manual_seed(step)
+            found = each(query, key)
+            results.append((found, *torch.autograd.grad(found.square().sum(), [query, key])))
+        torch.testing.assert_close(*results)
+
+
+def test_peak_memory_is_at_most_eagers() -> None:
+    torch.manual_seed(0)
+    module = nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True, norm_first=True).cuda().train()
+    compiled = rekindle.script(copy.deepcopy(module))
+    x = torch.randn(32, 256, 256, device="cuda", requires_grad=True)
+    peaks = []
+    for each in (module, compiled):
+        for step in range(STEPS):
+            each.zero_grad(set_to_none=True)
+            torch.cuda.synchronize()
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            torch.manual_seed(step)
+            each(x).square().mean().backward()
+            torch.cuda.synchronize()
+            peak = torch.cuda.max_memory_allocated() - before
+        peaks.append(peak)
+    assert peaks[1] <= 1.05 * peaks[0], peaks
