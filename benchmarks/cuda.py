@@ -34,7 +34,7 @@ from rekindle.runtime.settings import SETTINGS
 RESULTS: Final = Path(__file__).parent / "results" / "cuda.json"
 PEERS: Final = ("eager", "torch.jit", "inductor", "rekindle")
 WITH_GRAPHS: Final = ("inductor, CUDA graphs", "rekindle, CUDA graphs")
-"""The same with CUDA graphs, where gradients are not recorded: ``mode="reduce-overhead"`` of Inductor."""
+"""The same with CUDA graphs: ``mode="reduce-overhead"`` of Inductor."""
 ROUNDS: Final = 15
 CALLS: Final = 5
 """How many calls lie between two events."""
@@ -203,17 +203,16 @@ def prepared(program: Program, peer: str) -> Callable[..., Any]:
         return torch.compile(function, mode="reduce-overhead" if peer in WITH_GRAPHS else None)
     if peer == "rekindle":
         return rekindle.script(function)
-    return _with_cuda_graphs(rekindle.script(function)) if peer in WITH_GRAPHS else function
+    return rekindle.script(function) if peer in WITH_GRAPHS else function
 
 
-def _with_cuda_graphs(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Capture the calls of one function, beside others that are not captured."""
-    method: Any = compiled.forward if isinstance(compiled, nn.Module) else compiled
+def _bound(peer: str, function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+    """Return a call of ``function``, captured if the peer is to be, beside others that are not captured."""
 
-    def call(*arguments: Any) -> Any:
-        SETTINGS.cuda_graphs = True
+    def call() -> Any:
+        SETTINGS.cuda_graphs = peer == "rekindle, CUDA graphs"
         try:
-            return method(*arguments)
+            return function(*arguments)
         finally:
             SETTINGS.cuda_graphs = False
 
@@ -267,18 +266,18 @@ def measure(program: Program, peers: Sequence[str], rounds: int, *, of_host: boo
     for peer in peers:
         try:
             began = time.perf_counter()
-            function = prepared(program, peer)
-            found = _leaves(function(*arguments))
+            call = _bound(peer, prepared(program, peer), *arguments)
+            found = _leaves(call())
             torch.cuda.synchronize()
             first[peer] = time.perf_counter() - began
-            for _ in range(3):
-                found = _leaves(function(*arguments))
+            for _ in range(4):
+                found = _leaves(call())
             for mine, theirs in zip(found, expected, strict=True):
                 torch.testing.assert_close(mine, theirs, rtol=2e-2, atol=2e-2)
         except Exception as error:
             errors[peer] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
             continue
-        candidates[peer] = _bound(function, arguments)
+        candidates[peer] = call
     row: dict[str, Any] = {"title": program.title, "first_call_s": first, "errors": errors}
     row["device_us"] = device_times(candidates, rounds)
     if of_host:
@@ -290,10 +289,6 @@ def measure(program: Program, peers: Sequence[str], rounds: int, *, of_host: boo
         row["bandwidth_tb_s"] = {name: program.moved / us / 1e6 for name, us in row["device_us"].items()}
         row["of_copy"] = {name: row["copy_us"] / us for name, us in row["device_us"].items()}
     return row
-
-
-def _bound(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
-    return lambda: function(*arguments)
 
 
 def _leaves(value: Any) -> list[Tensor]:
@@ -318,9 +313,8 @@ def measure_training(program: Program, peers: Sequence[str], rounds: int) -> dic
         try:
             function: Any = prepared(program, peer)
             parameters = list(function.parameters())
-            call = step(function, parameters, arguments)
-            found = list(call())
-            for _ in range(3):
+            call = _bound(peer, step(function, parameters, arguments))
+            for _ in range(8):
                 found = list(call())
             expected = expected or found
             for mine, theirs in zip(found, expected, strict=True):
@@ -376,7 +370,7 @@ def main(arguments: list[str] | None = None) -> int:
     for program in model_programs() if "training" in chosen else ():
         assert isinstance(program.function, nn.Module)
         program.function.train()
-        add(measure_training(program, peers, rounds))
+        add(measure_training(program, with_graphs, rounds))
     return 0
 
 

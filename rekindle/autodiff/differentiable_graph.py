@@ -36,7 +36,7 @@ from rekindle.autodiff.reverse_mode.gradient_accumulation import batch_gradient_
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
-from rekindle.ir.subgraph_execution import callable_of, is_settled_at_once
+from rekindle.ir.subgraph_execution import callable_of, is_settled_at_once, replayed
 from rekindle.ir.types import TensorType
 from rekindle.ops.registration.declare import implements_for_node
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
@@ -59,11 +59,12 @@ def differentiable_graph(node: Node) -> Operation:
 @dataclass(slots=True, frozen=True)
 class CompiledPart:
     """One of the functions that run a node, which :func:`~rekindle.ir.subgraph_execution.callable_of` has made. One
-    that ``specializes`` runs for inputs of new sizes, once for each."""
+    that ``specializes`` runs for inputs of new sizes, once for each. Calls are ``replayed`` by another, if any."""
 
     title: str
     function: Callable[..., Any]
     specializes: bool = False
+    replayed: Callable[..., Any] | None = None
 
 
 class DifferentiableOperation:
@@ -192,9 +193,9 @@ class DerivativeExecutor:
             wanted = sum(self.gradient.requires_grad)
             what = f"gradients by {wanted} of {len(self.gradient.requires_grad)} inputs, {sizes}"
             learns = may_learn and plan is self._general
-            yield CompiledPart(f"forward, {what}", plan.forward, learns)
+            yield CompiledPart(f"forward, {what}", plan.forward, learns, plan.replayed_forward)
             for backward in plan.backwards:
-                yield CompiledPart(f"backward, {what}", backward, learns)
+                yield CompiledPart(f"backward, {what}", backward.function, learns, backward.run)
 
     def _learn(self, key: Hashable, results: Sequence[Any]) -> None:
         """Record the saved numbers for other inputs of these sizes."""
@@ -251,6 +252,9 @@ class _KnownSizes:
 
 @dataclass(slots=True, eq=False)
 class _Backward:
+    """``run`` calls ``function``, or replays its calls."""
+
+    function: Callable[..., Any]
     run: Callable[..., Any]
     captures: tuple[int, ...]
     several: bool
@@ -270,6 +274,7 @@ class _SizeSpecialization:
         "lists",
         "places",
         "ranks",
+        "replayed_forward",
         "saved",
         "several",
         "values",
@@ -305,6 +310,7 @@ class _SizeSpecialization:
         )
         """Whether lists of tensors are kept, which autograd does not know as such."""
         self.forward = callable_of(graph, "differentiable graph", optimized=is_optimized)
+        self.replayed_forward = replayed(self.forward)
         self._again: Callable[..., Any] | None = None
         self._backward: dict[tuple[bool, ...], _Backward] = {}
 
@@ -312,6 +318,7 @@ class _SizeSpecialization:
         """Run faster graphs from now on."""
         self.is_optimized = True
         self.forward = callable_of(self._graph, "differentiable graph", optimized=True)
+        self.replayed_forward = replayed(self.forward)
         self._backward.clear()
 
     def recompute_with_autograd(self, inputs: Sequence[Any], gradients: Sequence[Tensor | None]) -> list[Any]:
@@ -326,9 +333,9 @@ class _SizeSpecialization:
         return [next(found) if wants else None for wants in self.gradient.requires_grad]
 
     @property
-    def backwards(self) -> Sequence[Callable[..., Any]]:
+    def backwards(self) -> Sequence[_Backward]:
         """The executors of backward graphs that were needed so far."""
-        return [each.run for each in list(self._backward.values())]
+        return list(self._backward.values())
 
     def backward(self, defined: tuple[bool, ...]) -> _Backward:
         """Return the executor of the backward graph for the case that the gradients of the roots ``defined`` exist."""
@@ -344,7 +351,8 @@ class _SizeSpecialization:
             numbers = {number: place for place, (number, _) in enumerate(self.saved)}
             captures = tuple(numbers[number] for number in made.captures)
             run = callable_of(made.graph, "backward of a differentiable graph", optimized=self.is_optimized)
-            found = self._backward[defined] = _Backward(run, captures, len(made.graph.outputs) != 1)
+            several = len(made.graph.outputs) != 1
+            found = self._backward[defined] = _Backward(run, replayed(run), captures, several)
         return found
 
 
@@ -353,7 +361,7 @@ class DifferentiableGraph(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, plan: _SizeSpecialization, passed: dict[int, int], *inputs: Any) -> Any:
-        results = plan.forward(*inputs)
+        results = plan.replayed_forward(*inputs)
         if not plan.several:
             results = (results,)
         saved = [results[source] if source >= 0 else inputs[~source] for _, source in plan.saved]

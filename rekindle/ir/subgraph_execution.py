@@ -17,6 +17,10 @@ runner: Final = LayerHook[Callable[[Graph, str, bool], Callable[..., Any]]]("rek
 """Hook: the implementation of :func:`callable_of`."""
 
 
+replayer: Final = LayerHook[Callable[[Callable[..., Any]], Callable[..., Any]]]("rekindle.runtime.executor")
+"""Hook: the implementation of :func:`replayed`."""
+
+
 def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable[..., Any]:
     """Return a function that runs ``graph``: called with its inputs, it returns its output, or a tuple of several.
     ``name`` is what tracebacks call it. The graph must not change afterwards.
@@ -27,6 +31,12 @@ def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable
         SchemaError: nothing is registered that runs one of the nodes.
     """
     return runner.get()(graph, name, optimized)
+
+
+def replayed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what calls ``function``, a result of :func:`callable_of`, or replays its calls on a GPU while CUDA graphs
+    are on. It records no gradients."""
+    return replayer.get()(function)
 
 
 _at_once: Final = ContextVar("rekindle.settled_at_once", default=False)

@@ -20,7 +20,7 @@ from rekindle.ops.python import exceptions
 from rekindle.passes import Pass
 from rekindle.runtime.calls.subscript_errors import word_as_python_does
 from rekindle.runtime.calls.tracebacks import foreign_frames, traceback_through
-from rekindle.runtime.cuda_graphs.captured_function import captured_function
+from rekindle.runtime.cuda_graphs.captured_function import captured_function, replayed_function
 from rekindle.runtime.executable import Executable, code_of, executable_of, forget_strategies
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.futures import Future
@@ -127,6 +127,7 @@ def callable_of(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
 
 
 subgraph_execution.runner.provide(callable_of)
+subgraph_execution.replayer.provide(replayed_function)
 
 
 def _word(error: BaseException) -> None:

@@ -35,7 +35,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.passes.canonicalization.inlining import inline
 from rekindle.program.function import Function, Method
 from rekindle.program.modules.module import ScriptModule
-from rekindle.runtime.cuda_graphs.captured_function import CapturedFunction
+from rekindle.runtime.cuda_graphs.captured_function import CapturedFunction, ReplayedFunction
 from rekindle.runtime.executable import Executable
 from rekindle.runtime.executed import owner_of, places_of
 from rekindle.runtime.executor import STRATEGIES
@@ -215,6 +215,8 @@ def _differentiable(operation: DifferentiableOperation, places: int) -> Differen
         code = underlying_code(piece.function)
         if code is not None:
             part = part_of(piece.title, code, how=runs_as(piece.function))
+            if isinstance(piece.replayed, ReplayedFunction):
+                part = dataclasses.replace(part, cuda_graphs=_cuda_graphs(piece.replayed.version))
             parts.append(_once_for_each_size(part) if piece.specializes else part)
     return Differentiable(operators_of(operation.graph), tuple(parts), places)
 

@@ -124,11 +124,15 @@ def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrin
     found: list[str | TaggedText] = []
     for index, value in enumerate(node.inputs[:needed]):
         use = printer.use(value)
-        keyword = index < count and arguments[index].kwarg_only
+        keyword = index < count and (arguments[index].kwarg_only or (schema.name, arguments[index].name) in _NAMED)
         found.append(TaggedText(node.range).add(f"{arguments[index].name}=", use) if keyword else use)
     for index in range(max(needed, count - outs), min(count, len(node.inputs))):
         found.append(TaggedText(node.range).add(f"{arguments[index].name}=", printer.use(node.inputs[index])))
     return found
+
+
+_NAMED: Final = frozenset({("aten::view", "dtype"), ("aten::view_copy", "dtype")})
+"""Arguments that are passed by name: ``torch.view(x, 3)`` is the overload for sizes."""
 
 
 def _is_default(argument: Argument, value: Value) -> bool:

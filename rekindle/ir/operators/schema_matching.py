@@ -45,6 +45,7 @@ from rekindle.ir.types import (
     DictType,
     EnumType,
     InterfaceType,
+    IntType,
     ListType,
     OptionalType,
     TensorType,
@@ -496,6 +497,9 @@ def _plan_rest(
     type = formal.type
     assert isinstance(type, ListType)
     element = Argument(formal.name, type.element)
+    for item in rest:
+        if isinstance(item.type, IntType) and item.type.python_name:  # x.view(torch.int32) has an overload of its own
+            raise SchemaMismatch(f"argument '{formal.name}': expected {type.annotation}, got {item.type.python_name}")
     builders = [_plan_argument(element, item, bindings, conversions, lenient) for item in rest]
 
     def build(graph: Graph, range: SourceRange) -> Value:

@@ -18,19 +18,25 @@ class NotCapturable(Exception):
     """A call cannot be captured; the text is the reason."""
 
 
-def kind_of(value: Any, tensors: list[Tensor]) -> Hashable:
-    """Return what identifies the kind of an argument or a result, and add its tensors to ``tensors``.
+def kind_of(value: Any, tensors: list[Tensor], parameters: list[Tensor] | None = None) -> Hashable:
+    """Return what identifies the kind of an argument or a result, and add its tensors to ``tensors``. With
+    ``parameters``, parameters of modules are added to these, and are identified by their address: a capture reads them
+    where they are.
 
     Raises:
         NotCapturable: there can be no copy of it.
     """
     if type(value) is Tensor or type(value) is torch.nn.Parameter:
+        if parameters is not None and type(value) is torch.nn.Parameter:
+            parameters.append(value)
+            return value.data_ptr(), layout_of(value)
         tensors.append(value)
         return layout_of(value)
     if isinstance(value, (tuple, list)):
-        return type(value), tuple(kind_of(each, tensors) for each in value)
+        return type(value), tuple(kind_of(each, tensors, parameters) for each in value)
     if isinstance(value, dict):
-        return dict, tuple((kind_of(key, tensors), kind_of(each, tensors)) for key, each in value.items())
+        parts = [(kind_of(key, tensors), kind_of(each, tensors, parameters)) for key, each in value.items()]
+        return dict, tuple(parts)
     if isinstance(value, torch.nn.Module):
         return id(value)
     number = value_key(value)
@@ -59,18 +65,19 @@ def value_key(value: Any) -> Hashable | None:
     return (float, value, math.copysign(1.0, value)) if type(value) is float else None
 
 
-def with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """Return ``value`` with its tensors replaced by ``tensors``, in the order of :func:`kind_of`."""
+def with_tensors(value: Any, tensors: Iterator[Tensor], *, parameters: bool = True) -> Any:
+    """Return ``value`` with its tensors replaced by ``tensors``, in the order of :func:`kind_of`; without
+    ``parameters``, these stay what they are."""
     if isinstance(value, Tensor):
-        return next(tensors)
+        return value if type(value) is torch.nn.Parameter and not parameters else next(tensors)
     if isinstance(value, (tuple, list)):
-        parts = [with_tensors(each, tensors) for each in value]
+        parts = [with_tensors(each, tensors, parameters=parameters) for each in value]
         if isinstance(value, list):
             return parts
         make: Any = getattr(type(value), "_make", tuple)  # of a NamedTuple
         return make(parts)
     if isinstance(value, dict):
-        return {key: with_tensors(each, tensors) for key, each in value.items()}
+        return {key: with_tensors(each, tensors, parameters=parameters) for key, each in value.items()}
     return value
 
 

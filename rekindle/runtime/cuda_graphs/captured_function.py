@@ -15,14 +15,16 @@ from rekindle.runtime.cuda_graphs.arguments import NotCapturable, is_intercepted
 from rekindle.runtime.cuda_graphs.attributes import Attributes, State, state_of, tensors_in
 from rekindle.runtime.cuda_graphs.capturable import refusal_of
 from rekindle.runtime.cuda_graphs.devices import CudaGraphDevice, GraphDevice
+from rekindle.runtime.cuda_graphs.memory import OwnArguments, ResultCopies
 from rekindle.runtime.executed import groups_in
 from rekindle.runtime.interpreter.code import Code
-from rekindle.runtime.version import Version
+from rekindle.runtime.settings import SETTINGS
+from rekindle.runtime.version import Version, underlying_code
 
 WARM_UP: Final = 3
 """Number of calls of a kind that run without a graph, in which kernels are compiled."""
-MAX_CAPTURES: Final = 16
-"""Maximum number of captures of a version: each holds the memory of a call."""
+MAX_CAPTURES: Final = 64
+"""Maximum number of captures of a version: each holds the memory of a call. Equal layers of a model share a version."""
 _MAX_KINDS: Final = 256
 """Maximum number of kinds of calls that a version counts."""
 _MAX_CHANGES: Final = 4
@@ -30,7 +32,9 @@ _MAX_CHANGES: Final = 4
 _MAX_FAILURES: Final = 16
 """Number of failed captures after which a version makes no more."""
 _TIMED_RUNS: Final = 5
-"""Number of calls that are timed, and of replays."""
+"""Number of calls that are timed together, and of replays."""
+_TOLERANCE: Final = 1.05
+"""Up to how many times as long as calls replays may take, until the GPU has finished: within what varies."""
 
 
 def captured_function(version: Version) -> CapturedFunction:
@@ -41,29 +45,55 @@ def captured_function(version: Version) -> CapturedFunction:
     return found
 
 
+def replayed_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """See :func:`rekindle.ir.subgraph_execution.replayed`."""
+    code = underlying_code(function)
+    if code is None or not torch.backends.cuda.is_built():
+        return function
+    return ReplayedFunction(Version(code, function))
+
+
+class ReplayedFunction:
+    """Calls the function of ``version``, or replays its calls while CUDA graphs are on."""
+
+    __slots__ = ("version",)
+
+    def __init__(self, version: Version) -> None:
+        self.version = version
+
+    def __call__(self, *arguments: Any) -> Any:
+        version = self.version
+        return (captured_function(version) if SETTINGS.cuda_graphs else version.function)(*arguments)
+
+
 @dataclass(slots=True)
 class _Capture:
-    """A captured call: ``inputs`` and ``results`` are its own tensors, ``value`` is what it returned. It holds the
-    ``function`` whose kernels it launches, and the tensors of attributes, whose ``state`` was this."""
+    """A captured call: ``arguments`` and ``results`` are its own tensors, ``value`` is what it returned. It holds the
+    ``function`` whose kernels it launches. The ``state`` of attributes was this."""
 
-    inputs: list[Tensor]
-    results: list[Tensor]
+    arguments: OwnArguments
+    results: ResultCopies
     value: Any
     replay: Callable[[], object]
     function: Callable[..., Any]
-    held: list[Tensor]
     state: State
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, given: list[Tensor]) -> Any:
         """Return the results for ``given``."""
         with self.lock:
-            if len(given) == 1:
-                self.inputs[0].copy_(given[0])
-            else:
-                torch._foreach_copy_(self.inputs, given)
+            self.arguments.write(given)
             self.replay()
-            return with_tensors(self.value, iter([result.clone() for result in self.results]))
+            return with_tensors(self.value, self.results.of(given))
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Seconds that the ``host`` takes for a call, at least, and that several calls take in ``total``, until the GPU has
+    finished."""
+
+    host: float
+    total: float
 
 
 @dataclass(slots=True)
@@ -140,25 +170,27 @@ class CapturedFunction:
         """
         if is_intercepted():
             raise NotCapturable("a mode or a transform has to see each operator")
-        kinds = tuple([kind_of(each, tensors) for each in arguments])
+        fixed: list[Tensor] = []
+        kinds = tuple([kind_of(each, tensors, fixed) for each in arguments])
         if not tensors:
             raise NotCapturable("there is no tensor among the arguments")
         device = tensors[0].device
-        if not self._device.owns(tensors[0]) or any(each.device != device for each in tensors):
+        if not self._device.owns(tensors[0]) or any(each.device != device for each in (*tensors, *fixed)):
             raise NotCapturable("an argument is not on the GPU of the others")
         if self._device.is_capturing():
             raise NotCapturable("the caller captures a graph")
         return kinds, modes(), device, self._device.stream(device)
 
     def _new_kind(self, key: Hashable, arguments: Sequence[Any]) -> _Kind:
-        """Return the kind of a first call. Its capture lives no longer than the modules among the arguments."""
+        """Return the kind of a first call. Its capture lives no longer than the modules and
+        parameters among the arguments."""
         if len(self._kinds) >= _MAX_KINDS:
             self._kinds = {each: kind for each, kind in self._kinds.items() if kind.capture or kind.is_refused}
             if len(self._kinds) >= _MAX_KINDS:
                 return _Kind(is_refused=True)
         kind = self._kinds[key] = _Kind()
         for each in arguments:
-            if isinstance(each, torch.nn.Module):
+            if isinstance(each, (torch.nn.Module, torch.nn.Parameter)):
                 weakref.finalize(each, _forget, weakref.ref(self), key).atexit = False
         return kind
 
@@ -196,31 +228,44 @@ class CapturedFunction:
         state, held = state_of(attributes), list(tensors_in(attributes))
         if any(each.device != device for each in held):
             raise NotCapturable("an attribute is on another device")
-        if not all(map(_is_dense, tensors)):
-            raise NotCapturable("elements of an argument share memory, or have gaps between them")
         with self._device.prepared(device):
-            inputs = [each.clone().requires_grad_(each.requires_grad) for each in tensors]
-            remaining = iter(inputs)
-            own = [with_tensors(each, remaining) for each in arguments]
+            copies = OwnArguments(tensors)
+            remaining = iter(copies.tensors)
+            own = [with_tensors(each, remaining, parameters=False) for each in arguments]
             function = self._function_of_capture(own)
             replay, value = self._device.capture(lambda: function(*own))
             results: list[Tensor] = []
             kind_of(value, results)
-            _check_results(results, [*inputs, *held], device)
+            fixed = [*held, *(each for each in tensors_in(own) if type(each) is torch.nn.Parameter)]
             _check_containers(value, [*own, *attributes])
-            made = _Capture(inputs, results, value, replay, function, held, state)
-            if self._seconds(lambda: made.run(tensors)) > self._seconds(lambda: self.function(*own)):
-                raise NotCapturable("a replay takes the host longer than a call")
+            made = _Capture(
+                copies, ResultCopies(results, copies.tensors, fixed, device), value, replay, function, state
+            )
+            self._check_time(lambda: made.run(tensors), lambda: self.function(*own))
         return made
 
-    def _seconds(self, run: Callable[[], Any]) -> float:
-        """Return the time that ``run`` takes the host: the shortest of some."""
-        times = []
-        for _ in range(_TIMED_RUNS):
-            began = self._device.now()
-            run()
-            times.append(self._device.now() - began)
-        return min(times)
+    def _check_time(self, replay: Callable[[], Any], call: Callable[[], Any]) -> None:
+        """Check that a replay is faster than a call.
+
+        Raises:
+            NotCapturable: it is not.
+        """
+        of_replay, of_call = self._times(replay), self._times(call)
+        if of_replay.host > of_call.host or of_replay.total > _TOLERANCE * of_call.total:
+            raise NotCapturable("a replay takes longer than a call")
+
+    def _times(self, run: Callable[[], Any]) -> _Times:
+        """Return the times of several calls."""
+        host, total = [], []
+        for _ in range(2):
+            first = self._device.now()
+            for _ in range(_TIMED_RUNS):
+                began = self._device.now()
+                run()
+                host.append(self._device.now() - began)
+            self._device.synchronize()
+            total.append(self._device.now() - first)
+        return _Times(min(host), min(total))
 
     def _function_of_capture(self, arguments: Sequence[Any]) -> Callable[..., Any]:
         """Return the function that is captured for calls like this one, which have completed. Its kernels are
@@ -235,7 +280,7 @@ class CapturedFunction:
 
 
 def _forget(function: weakref.ref[CapturedFunction], key: Hashable) -> None:
-    """Drop a kind of calls, because a module among their arguments is gone."""
+    """Drop a kind of calls, because a module or a parameter among their arguments is gone."""
     captured = function()
     if captured is not None:
         captured._kinds.pop(key, None)
@@ -245,31 +290,6 @@ def _compile_eagerly(code: Code) -> None:
     """Mark the kernels of ``code`` for compilation in its next call."""
     for group in groups_in(code):
         group.compile_eagerly()
-
-
-def _is_dense(tensor: Tensor) -> bool:
-    """Return whether a copy has the same strides."""
-    return torch.empty_like(tensor, device="meta").stride() == tensor.stride()
-
-
-def _check_results(results: Sequence[Tensor], others: Sequence[Tensor], device: torch.device) -> None:
-    """Check that copies may be returned in place of ``results``.
-
-    Raises:
-        NotCapturable: copies would be other tensors than a plain call returns.
-    """
-    seen = {each.untyped_storage().data_ptr() for each in others}
-    for each in results:
-        if each.device != device:
-            raise NotCapturable("a result is on another device")
-        storage = each.untyped_storage().data_ptr()
-        if storage in seen and each.numel():
-            raise NotCapturable("a result shares memory with an argument, an attribute or another result")
-        if not _is_dense(each):
-            raise NotCapturable("elements of a result share memory, or have gaps between them")
-        if each.requires_grad:
-            raise NotCapturable("a result requires a gradient")
-        seen.add(storage)
 
 
 def _check_containers(value: Any, others: Sequence[Any]) -> None:

@@ -34,6 +34,9 @@ class GraphDevice(Protocol):
     def now(self) -> float:
         """Return the time of the host in seconds."""
 
+    def synchronize(self) -> None:
+        """Wait for the current device."""
+
     def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
         """Capture what ``run`` does on the current device. Return a function that replays it, and what ``run``
         returned."""
@@ -60,6 +63,9 @@ class CudaGraphDevice:
 
     def now(self) -> float:
         return time.perf_counter()
+
+    def synchronize(self) -> None:
+        torch.cuda.synchronize()
 
     def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
         with self._capturing:

@@ -4,7 +4,7 @@ tests/codegen/test_differentiation_profit.py tests how graphs are made for one."
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 if not torch.cuda.is_available():
     pytest.skip("PyTorch has no GPU here", allow_module_level=True)
 
-STEPS = 5
+STEPS = 10
 
 
 def _perceptron() -> nn.Module:
@@ -50,6 +50,13 @@ CASES: list[tuple[Callable[[], nn.Module], tuple[tuple[int, ...], ...]]] = [
 ]
 
 
+@pytest.fixture(params=[False, True], ids=["calls", "CUDA graphs"])
+def with_cuda_graphs(request: pytest.FixtureRequest) -> Iterator[bool]:
+    before = rekindle.set_cuda_graphs(request.param)
+    yield request.param
+    rekindle.set_cuda_graphs(before)
+
+
 def _sum(found: Any) -> Tensor:
     return found.square().sum() if isinstance(found, Tensor) else sum((_sum(each) for each in found), torch.zeros(()))
 
@@ -64,7 +71,7 @@ def _gradients(module: nn.Module, arguments: list[Tensor], seed: int) -> tuple[A
 @pytest.mark.parametrize(("make", "sizes"), CASES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_steps_are_eagers(
-    make: Callable[[], nn.Module], sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype
+    make: Callable[[], nn.Module], sizes: tuple[tuple[int, ...], ...], dtype: torch.dtype, with_cuda_graphs: bool
 ) -> None:
     """The same random numbers too: dropout and attention draw them as on a GPU in eager."""
     torch.manual_seed(0)
@@ -76,6 +83,10 @@ def test_steps_are_eagers(
         expected = _gradients(module, arguments, step)
         found = _gradients(compiled, arguments, step)
         torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance * 4)
+    parts = [part for version in rekindle.report(compiled).versions for part in version.walk()]
+    graphs = [part.cuda_graphs for part in parts if part.cuda_graphs is not None]
+    assert bool(graphs) == with_cuda_graphs
+    assert not with_cuda_graphs or sum(each.replays for each in graphs) > 2, graphs
 
 
 def test_products_are_in_differentiable_graphs_on_a_gpu_only() -> None:
@@ -127,4 +138,4 @@ def test_peak_memory_is_at_most_eagers() -> None:
             torch.cuda.synchronize()
             peak = torch.cuda.max_memory_allocated() - before
         peaks.append(peak)
-    assert peaks[1] <= 1.05 * peaks[0], peaks
+    assert peaks[1] <= 1.06 * peaks[0], peaks

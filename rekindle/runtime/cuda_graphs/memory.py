@@ -1,0 +1,175 @@
+"""The memory of a capture: its own copies of arguments, and the copies of its results that calls return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import torch
+from torch import Tensor
+
+from rekindle.runtime.cuda_graphs.arguments import NotCapturable
+
+_MAX_GAPS: Final = 4
+"""How many times as many elements as a tensor has may lie between its first and its last, to be copied together."""
+
+
+class OwnArguments:
+    """Copies of the arguments ``given``, with their strides. Each call writes its arguments to them.
+
+    Raises:
+        NotCapturable: too much memory lies between the elements of an argument.
+    """
+
+    def __init__(self, given: Sequence[Tensor]) -> None:
+        self.tensors: list[Tensor] = []
+        self._targets: list[Tensor] = []
+        self._lengths: list[int | None] = []
+        """Number of elements to copy, where an argument has gaps or elements in the same place."""
+        for each in given:
+            length = None if _is_dense(each) else _length(each)
+            if length is not None and length > _MAX_GAPS * each.numel():
+                raise NotCapturable("an argument has large gaps between its elements")
+            target = (each if length is None else _flat(each, length)).clone()
+            own = target if length is None else target.as_strided(each.shape, each.stride())
+            self.tensors.append(own.requires_grad_(each.requires_grad))
+            self._targets.append(target)
+            self._lengths.append(length)
+        self._are_dense = not any(length is not None for length in self._lengths)
+
+    def write(self, given: list[Tensor]) -> None:
+        """Copy the arguments of a call, which have the same sizes, strides and types."""
+        if not self._are_dense:
+            pairs = zip(given, self._lengths, strict=True)
+            given = [each if length is None else _flat(each, length) for each, length in pairs]
+        _copy_all(self._targets, given)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A part of a tensor, which begins ``offset`` elements after the tensor."""
+
+    size: torch.Size
+    stride: tuple[int, ...]
+    offset: int
+
+    def of(self, tensor: Tensor) -> Tensor:
+        return tensor.as_strided(self.size, self.stride, tensor.storage_offset() + self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Which tensor a result is, or is a ``view`` of."""
+
+    kind: Literal["argument", "held", "copy"]
+    index: int
+    view: _View | None = None
+
+
+class ResultCopies:
+    """What a call returns in place of ``results``, which the next replay overwrites.
+
+    A result that is one of ``arguments``, or a view of one, is that of the call. One that has the memory of an
+    attribute, of those that are ``held``, has it in each call. All others are copies. Results that share memory have
+    copies that share memory.
+
+    Raises:
+        NotCapturable: no copy can take the place of a result.
+    """
+
+    def __init__(
+        self, results: Sequence[Tensor], arguments: Sequence[Tensor], held: Sequence[Tensor], device: torch.device
+    ) -> None:
+        self._held = held
+        self._sources: list[Tensor] = []
+        """The tensors to copy."""
+        owners: dict[int, _Origin] = {}
+        for kind, tensors in (("argument", arguments), ("held", held)):
+            for index, each in enumerate(tensors):
+                owners.setdefault(_storage(each), _Origin(kind, index))  # type: ignore[arg-type]
+        tables = {"argument": arguments, "held": held, "copy": self._sources}
+        fresh = [each for each in results if not each.numel() or _storage(each) not in owners]
+        for tensors in _by_storage(fresh):
+            owners[_storage(tensors[0])] = _Origin("copy", len(self._sources))
+            self._sources.append(_source_of(tensors))
+        self._origins: list[_Origin] = []
+        for each in results:
+            if each.device != device:
+                raise NotCapturable("a result is on another device")
+            found = owners[_storage(each)] if each.numel() else self._empty(each)
+            origin = tables[found.kind][found.index]
+            if origin is each:
+                self._origins.append(found)
+                continue
+            if origin.dtype is not each.dtype:
+                raise NotCapturable("a result is a view of a tensor of another dtype")
+            offset = int(each.storage_offset() - origin.storage_offset())
+            self._origins.append(_Origin(found.kind, found.index, _View(each.size(), each.stride(), offset)))
+        if any(each.requires_grad for each in self._sources):  # unlike its copy
+            raise NotCapturable("a result requires a gradient")
+        if all(each.kind != "held" for each in self._origins):
+            self._held = ()  # so that a capture keeps no parameter alive
+
+    def _empty(self, result: Tensor) -> _Origin:
+        """Return the origin of a result without elements: a copy of its own."""
+        self._sources.append(result)
+        return _Origin("copy", len(self._sources) - 1)
+
+    def of(self, given: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Yield the results of a replay with the arguments ``given``."""
+        copies = [torch.empty_like(each) for each in self._sources]
+        _copy_all(copies, self._sources)
+        tables = {"argument": given, "held": self._held, "copy": copies}
+        for origin in self._origins:
+            tensor = tables[origin.kind][origin.index]
+            yield tensor if origin.view is None else origin.view.of(tensor)
+
+
+def _copy_all(targets: list[Tensor], sources: list[Tensor]) -> None:
+    if len(targets) == 1:
+        targets[0].copy_(sources[0])
+    elif targets:
+        torch._foreach_copy_(targets, sources)
+
+
+def _by_storage(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Return ``tensors`` that have elements, in groups that share memory."""
+    found: dict[int, list[Tensor]] = {}
+    for each in tensors:
+        if each.numel():
+            found.setdefault(_storage(each), []).append(each)
+    return list(found.values())
+
+
+def _source_of(tensors: Sequence[Tensor]) -> Tensor:
+    """Return a tensor without gaps that has all elements of ``tensors``, which share memory: one of them, if it has;
+    the others are views of it then."""
+    begin = min(each.storage_offset() for each in tensors)
+    end = max(each.storage_offset() + _length(each) for each in tensors)
+    for each in tensors:
+        if each.storage_offset() == begin and _length(each) == end - begin and _is_dense(each):
+            return each
+    if len({each.dtype for each in tensors}) > 1:
+        raise NotCapturable("a result is a view of a tensor of another dtype")
+    return tensors[0].as_strided((end - begin,), (1,), begin)
+
+
+def _storage(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _length(tensor: Tensor) -> int:
+    """Return the number of elements from the first to the last of ``tensor``, in memory."""
+    if not tensor.numel():
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _flat(tensor: Tensor, length: int) -> Tensor:
+    return tensor.as_strided((length,), (1,), tensor.storage_offset())
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Return whether a copy has the same strides."""
+    return torch.empty_like(tensor, device="meta").stride() == tensor.stride()
