@@ -42,6 +42,8 @@ class DifferentiationProfit:
         """Return whether it pays for ``nodes``; gradients go back through those that are ``differentiable``."""
         saved = launches_saved(nodes, differentiable, self.counts)
         saved += sum(self.products.launches_saved(node) for node in nodes if node in differentiable)
+        if self.products.captured:
+            return saved >= _MIN_SAVED
         saved -= sum(node.kind in _DROPOUTS for node in nodes)
         if self.elements >= LARGE:
             return saved >= _MIN_SAVED
@@ -62,11 +64,16 @@ class DifferentiationProfit:
         """Return whether a library computes ``node``: PyTorch's derivative of it is as fast as can be."""
         if node.kind in PRODUCTS:
             return not self.products.belongs_in_graph(node)
-        return node.kind in _LIBRARY or (self.products.on_gpu and node.kind in FOR_CPU)
+        if node.kind in _LIBRARY:
+            return True
+        return self.products.on_gpu and (node.kind in FOR_CPU or (node.kind in _CELLS and not self.products.captured))
 
 
 _DROPOUTS: Final = frozenset({"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout"})
 """Operators that a differentiable graph runs in several steps, where PyTorch has one."""
+
+_CELLS: Final = frozenset({"aten::lstm_cell", "aten::gru_cell"})
+"""Operators for which PyTorch has one kernel each way on a GPU, beside the products."""
 
 _LIBRARY: Final = frozenset(
     {

@@ -29,16 +29,15 @@ longer."""
 _PER_LAUNCH: Final = 1 << 18
 """Number of multiplications, in a product and as many in each of its two gradients, that kernels compute faster than
 BLAS by the time of a launch."""
-_RECORDS: Final = 1.0
-"""Number of launches that take the host as long as PyTorch's autograd takes to record a product and to go back through
-it."""
 
 
 @dataclass(slots=True)
 class ProductEstimates:
-    """The products of graphs that are called with ``arguments``; without arguments, nothing is known of them."""
+    """The products of graphs that are called with ``arguments``; without arguments, nothing is known of them. Where
+    calls on a GPU are ``captured``, a graph with a backward graph of its own is replayed as a whole."""
 
     arguments: Sequence[object] = ()
+    captured: bool = False
     depends_on_rows: bool = False
     """Whether there was a product that kernels compute only for several rows."""
     _rows: dict[Value, int] = field(default_factory=dict)
@@ -55,12 +54,9 @@ class ProductEstimates:
         return found
 
     def belongs_in_graph(self, node: Node) -> bool:
-        """Return whether ``node`` is a product that is faster in a graph with a backward graph of its own.
-
-        On a CPU, a kernel computes it. On a GPU, cuBLAS does in both, but nothing has to be recorded for it: a GPU
-        waits for the host that does.
-        """
-        return node.kind in PRODUCTS if self.on_gpu else self.is_in_kernel(node)
+        """Return whether ``node`` is a product that is faster in a graph with a backward graph of its own: one that a
+        kernel computes, or that is replayed with the operators around it."""
+        return node.kind in PRODUCTS if self.captured else self.is_in_kernel(node)
 
     @property
     def on_gpu(self) -> bool:
@@ -90,11 +86,11 @@ class ProductEstimates:
 
     def launches_saved(self, node: Node) -> float:
         """Return how many launches are saved where a product is in a graph, beside those of operators that are fused
-        with it: those of its gradients, and as many as take the time that BLAS or the host would take longer."""
+        with it: those of its gradients, and as many as take the time that BLAS would take longer."""
         if not self.belongs_in_graph(node):
             return 0.0
-        if self.on_gpu:
-            return _RECORDS
+        if self.captured:
+            return 1.0
         count = self.multiplications(node)
         saved = 0.0 if count is None or count <= MAX_MULTIPLICATIONS else count / _PER_LAUNCH
         return _OF_GRADIENTS + saved
@@ -109,7 +105,7 @@ class ProductEstimates:
     def signature(self) -> str:
         """What the estimates depend on, roughly."""
         if self.on_gpu:
-            return "products on a GPU"
+            return f"on a GPU, captured {self.captured}"
         limit = max_multiplications() if self._most > MAX_MULTIPLICATIONS else MAX_MULTIPLICATIONS
         is_row = has_one_row(self.arguments)
         return f"products {self._most.bit_length()} {limit} {is_row} {self._has_dtype}"

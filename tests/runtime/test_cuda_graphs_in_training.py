@@ -18,6 +18,7 @@ from rekindle.api.reports.report_data import CudaGraphReport
 from rekindle.codegen import product_estimates
 from rekindle.runtime.cuda_graphs import captured_function
 from rekindle.runtime.cuda_graphs.captured_function import WARM_UP
+from rekindle.runtime.strategies import native_strategy
 from tests.runtime.test_cuda_graphs import HostDevice
 
 STEPS = WARM_UP + 8
@@ -28,7 +29,8 @@ def _captures(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The CPU, in the role of a GPU."""
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
     monkeypatch.setattr(captured_function, "CudaGraphDevice", HostDevice)
-    monkeypatch.setattr(product_estimates, "has_gpu_tensors", bool)
+    for module in (product_estimates, native_strategy):
+        monkeypatch.setattr(module, "has_gpu_tensors", bool)
     before = rekindle.set_cuda_graphs(True)
     yield
     rekindle.set_cuda_graphs(before)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 
@@ -26,12 +27,16 @@ def kind_of(value: Any, tensors: list[Tensor], parameters: list[Tensor] | None =
     Raises:
         NotCapturable: there can be no copy of it.
     """
-    if type(value) is Tensor or type(value) is torch.nn.Parameter:
-        if parameters is not None and type(value) is torch.nn.Parameter:
-            parameters.append(value)
-            return value.data_ptr(), layout_of(value)
+    kind = type(value)
+    if kind is Tensor:
         tensors.append(value)
         return layout_of(value)
+    if kind is Parameter:
+        if parameters is None:
+            tensors.append(value)
+            return layout_of(value)
+        parameters.append(value)
+        return value.data_ptr(), layout_of(value)
     if isinstance(value, (tuple, list)):
         return type(value), tuple(kind_of(each, tensors, parameters) for each in value)
     if isinstance(value, dict):
@@ -51,11 +56,12 @@ def layout_of(tensor: Tensor) -> Hashable:
     Raises:
         NotCapturable: it has more than one block of elements, or they are not what its memory holds.
     """
+    dtype = tensor.dtype
+    if tensor.is_neg() or (dtype.is_complex and tensor.is_conj()):
+        raise NotCapturable("a tensor is conjugated or negated lazily")
     if tensor.is_nested or tensor.layout is not torch.strided or tensor.is_quantized:
         raise NotCapturable("a tensor is not dense")
-    if tensor.is_conj() or tensor.is_neg():
-        raise NotCapturable("a tensor is conjugated or negated lazily")
-    return tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad
+    return dtype, tensor.shape, tensor.stride(), tensor.requires_grad
 
 
 def value_key(value: Any) -> Hashable | None:
@@ -69,7 +75,7 @@ def with_tensors(value: Any, tensors: Iterator[Tensor], *, parameters: bool = Tr
     """Return ``value`` with its tensors replaced by ``tensors``, in the order of :func:`kind_of`; without
     ``parameters``, these stay what they are."""
     if isinstance(value, Tensor):
-        return value if type(value) is torch.nn.Parameter and not parameters else next(tensors)
+        return value if type(value) is Parameter and not parameters else next(tensors)
     if isinstance(value, (tuple, list)):
         parts = [with_tensors(each, tensors, parameters=parameters) for each in value]
         if isinstance(value, list):

@@ -29,6 +29,7 @@ from rekindle.ir.types import ClassType, DictType, ListType, TensorType, TupleTy
 from rekindle.passes import BatchProjections, PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, FUSION, RECORDED_FUSION, differentiation
+from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec
 from rekindle.runtime.strategies.graph_cache import GraphCache
 from rekindle.runtime.strategies.simple_strategy import (
@@ -60,8 +61,8 @@ class NativeVersions(GraphVersions):
         """The versions for calls that may record gradients."""
         self._recording_rows: VersionTable | None = None
         """Those for calls with tensors of one row, once it matters: BLAS multiplies large matrices with one row."""
-        self._recording_on_gpu = VersionTable()
-        """Those for calls with tensors on a GPU: host time matters there, and cuBLAS multiplies all matrices."""
+        self._recording_on_gpu = {False: VersionTable(), True: VersionTable()}
+        """Those for calls with tensors on a GPU, by whether CUDA graphs are on."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
         self._profit = DifferentiationProfit()
         """Decides what is differentiated in the version that is being compiled, by the arguments of the call."""
@@ -84,7 +85,7 @@ class NativeVersions(GraphVersions):
     def versions(self) -> Sequence[Version]:
         """The versions so far."""
         rows = [self._recording_rows] if self._recording_rows else []
-        tables = [self._recording, *rows, self._recording_on_gpu, self._table]
+        tables = [self._recording, *rows, *self._recording_on_gpu.values(), self._table]
         return list(dict.fromkeys(version for table in tables for version in table.versions))
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
@@ -92,7 +93,7 @@ class NativeVersions(GraphVersions):
         if not may_record:
             return self._table
         if has_gpu_tensors(arguments):
-            return self._recording_on_gpu
+            return self._recording_on_gpu[SETTINGS.cuda_graphs]
         if self._recording_rows is not None and has_one_row(arguments):
             return self._recording_rows
         return self._recording
@@ -190,7 +191,8 @@ def _elements(arguments: Sequence[object]) -> int:
 
 
 def _profit(arguments: Sequence[object]) -> DifferentiationProfit:
-    return DifferentiationProfit(_elements(arguments), ProductEstimates(arguments))
+    captured = SETTINGS.cuda_graphs and has_gpu_tensors(arguments)
+    return DifferentiationProfit(_elements(arguments), ProductEstimates(arguments, captured))
 
 
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
