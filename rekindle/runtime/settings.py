@@ -86,9 +86,10 @@ def set_background_compilation(enabled: bool) -> bool:
 def set_cuda_graphs(enabled: bool) -> bool:
     """Select whether calls on a GPU are captured in CUDA graphs and replayed, and return the value before.
 
-    A call is captured if no gradients are recorded and all its tensors are on one GPU, after some calls with the same
-    sizes, strides, dtypes and numbers. Results are new tensors in each call. Captures hold the memory that a call
-    needs. ``rekindle.report`` names what keeps a function from being captured.
+    A call is captured if all its tensors are on one GPU, after some calls with the same sizes, strides, dtypes and
+    numbers. Where gradients are recorded, parts of it are captured: the forward and backward graphs of operators that
+    are differentiated together. Results are new tensors in each call. Captures hold the memory that a call needs.
+    ``rekindle.report`` names what keeps a function from being captured.
 
     Args:
         enabled: True to capture. The default is False.

@@ -11,10 +11,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import rekindle
+from benchmarks.learning import Block
+from rekindle.codegen import product_estimates
 from rekindle.codegen.differentiation_profit import LARGE, DifferentiationProfit, launches_saved
 from rekindle.codegen.product_estimates import ProductEstimates, has_one_row
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
+from rekindle.runtime.settings import SETTINGS
+from rekindle.runtime.strategies import native_strategy
 
 
 def groups(program: Callable[..., Any], *arguments: Any) -> list[list[str]]:
@@ -271,3 +275,19 @@ def test_dropout_costs_a_launch() -> None:
         nodes = list(parse_graph(text.replace("NAME", name)).nodes)
         assert DifferentiationProfit()(nodes, set(nodes)) == pays
         assert DifferentiationProfit(LARGE)(nodes, set(nodes)) == pays
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_graphs_on_a_gpu(monkeypatch: pytest.MonkeyPatch, captured: bool) -> None:
+    """Products are in a graph where it is replayed. PyTorch's kernels for attention and cells draw random numbers of
+    their own, or are as fast."""
+    for module in (product_estimates, native_strategy):
+        monkeypatch.setattr(module, "has_gpu_tensors", bool)
+    monkeypatch.setattr(ProductEstimates, "_has_dtype", False)  # kernels of GPUs compute no products
+    monkeypatch.setattr(SETTINGS, "cuda_graphs", captured)
+    x = torch.randn(2, 8, 16)
+    found = {kind for group in groups(Block(16, 2).train(), x) for kind in group}
+    assert "scaled_dot_product_attention" not in found
+    assert ("linear" in found) == captured
+    cell = groups(nn.LSTMCell(4, 4), torch.randn(2, 4))
+    assert cell == ([["lstm_cell"]] if captured else [])

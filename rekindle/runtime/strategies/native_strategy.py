@@ -61,8 +61,8 @@ class NativeVersions(GraphVersions):
         """The versions for calls that may record gradients."""
         self._recording_rows: VersionTable | None = None
         """Those for calls with tensors of one row, once it matters: BLAS multiplies large matrices with one row."""
-        self._recording_on_gpu = {False: VersionTable(), True: VersionTable()}
-        """Those for calls with tensors on a GPU, by whether CUDA graphs are on."""
+        self._recording_on_gpu = VersionTable()
+        """Those for calls with tensors on a GPU."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
         self._profit = DifferentiationProfit()
         """Decides what is differentiated in the version that is being compiled, by the arguments of the call."""
@@ -85,7 +85,7 @@ class NativeVersions(GraphVersions):
     def versions(self) -> Sequence[Version]:
         """The versions so far."""
         rows = [self._recording_rows] if self._recording_rows else []
-        tables = [self._recording, *rows, *self._recording_on_gpu.values(), self._table]
+        tables = [self._recording, *rows, self._recording_on_gpu, self._table]
         return list(dict.fromkeys(version for table in tables for version in table.versions))
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
@@ -93,7 +93,7 @@ class NativeVersions(GraphVersions):
         if not may_record:
             return self._table
         if has_gpu_tensors(arguments):
-            return self._recording_on_gpu[SETTINGS.cuda_graphs]
+            return self._recording_on_gpu
         if self._recording_rows is not None and has_one_row(arguments):
             return self._recording_rows
         return self._recording
