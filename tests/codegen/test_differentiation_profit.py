@@ -17,7 +17,6 @@ from rekindle.codegen.differentiation_profit import LARGE, DifferentiationProfit
 from rekindle.codegen.product_estimates import ProductEstimates, has_one_row
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
-from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies import native_strategy
 
 
@@ -284,10 +283,11 @@ def test_graphs_on_a_gpu(monkeypatch: pytest.MonkeyPatch, captured: bool) -> Non
     for module in (product_estimates, native_strategy):
         monkeypatch.setattr(module, "has_gpu_tensors", bool)
     monkeypatch.setattr(ProductEstimates, "_has_dtype", False)  # kernels of GPUs compute no products
-    monkeypatch.setattr(SETTINGS, "cuda_graphs", captured)
+    before = rekindle.set_cuda_graphs(captured)
     x = torch.randn(2, 8, 16)
     found = {kind for group in groups(Block(16, 2).train(), x) for kind in group}
+    cell = groups(nn.LSTMCell(4, 4), torch.randn(2, 4))
+    rekindle.set_cuda_graphs(before)
     assert "scaled_dot_product_attention" not in found
     assert ("linear" in found) == captured
-    cell = groups(nn.LSTMCell(4, 4), torch.randn(2, 4))
     assert cell == ([["lstm_cell"]] if captured else [])
