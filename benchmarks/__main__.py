@@ -48,6 +48,7 @@ from benchmarks import (
     operators,
     overhead,
     plots,
+    rounded_weights,
     strategies,
     trace_time,
     training,
@@ -309,6 +310,14 @@ def _numeric_loops(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _rounded_weights(options: argparse.Namespace) -> list[Any]:
+    quick = (3, options.workload, 0.0) if options.quick else (rounded_weights.ROUNDS, options.workload)
+    rows = list(rounded_weights.run(*quick))
+    if rows:
+        _show("Weights rounded to fewer bits, one thread", rounded_weights.table(rows))
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "kernels": _kernels,
@@ -332,8 +341,9 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "modules": _modules,
     "runtimes": _runtimes,
     "numeric_loops": _numeric_loops,
+    "rounded_weights": _rounded_weights,
 }
-APART: Final = frozenset({"modules", "runtimes", "numeric_loops"})
+APART: Final = frozenset({"modules", "runtimes", "numeric_loops", "rounded_weights"})
 """These run only where they are named: they take hours, or packages that nothing else needs."""
 
 

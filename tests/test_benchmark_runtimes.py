@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks import rounded_weights
 from benchmarks.peers import Unavailable
 from benchmarks.runtimes import measure, peak, peers
 from benchmarks.runtimes.networks import NETWORKS, prepared
@@ -60,3 +61,10 @@ def test_a_peer_that_computes_something_else_is_left_out() -> None:
     with pytest.raises(AssertionError):
         measure._check("rekindle", lambda: [torch.zeros(3)], expected, expected, timed)
     assert math.isnan(timed.error)
+
+
+def test_rounded_weights_are_measured() -> None:
+    (row,) = rounded_weights.run(1, "MLP", 0.0)
+    assert list(row.call) == list(row.difference) == ["float32", "bfloat16", "int8"]
+    assert max(row.difference.values()) < 0.05
+    assert rounded_weights.table([row])[1][0] == row.network

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from rekindle.errors import NotScriptableError
+from rekindle.passes.frozen_modules.round_weights import DTYPES
 from rekindle.program.modules.freezing import for_inference, frozen, methods_named, optimize_methods
 from rekindle.program.modules.module import ScriptModule
 
@@ -68,7 +71,9 @@ def run_frozen_optimizations(
     optimize_methods(module, numerics=optimize_numerics)
 
 
-def optimize_for_inference(module: ScriptModule, other_methods: Sequence[str] | None = None) -> ScriptModule:
+def optimize_for_inference(
+    module: ScriptModule, other_methods: Sequence[str] | None = None, *, weights: torch.dtype | None = None
+) -> ScriptModule:
     """Return a frozen copy of a compiled module, in evaluation mode, with kernels for this machine.
 
     It does what :func:`freeze` does. Besides, convolutions, large linear maps and attention of 32-bit floats on the CPU
@@ -78,9 +83,13 @@ def optimize_for_inference(module: ScriptModule, other_methods: Sequence[str] | 
     Args:
         module: a compiled module.
         other_methods: methods to keep besides ``forward``.
+        weights: ``torch.bfloat16`` or ``torch.int8``, to round the weights of linear maps of 65,536 weights or more,
+            for less time where they are read from memory: maps of few rows. int8 has a scale for each output. Inputs,
+            sums and results stay 32-bit floats. By default, weights are not rounded.
 
     Raises:
         NotScriptableError: ``module`` is not a compiled module, or has no method of one of the names.
+        ValueError: ``weights`` is another dtype.
 
     Example:
         >>> net = torch.nn.Conv2d(3, 8, 3).eval()
@@ -91,7 +100,9 @@ def optimize_for_inference(module: ScriptModule, other_methods: Sequence[str] | 
         True
     """
     _check(module, "optimize_for_inference")
-    return for_inference(module, other_methods or ())
+    if weights is not None and weights not in DTYPES:
+        raise ValueError(f"weights are rounded to torch.bfloat16 or torch.int8, not to {weights}")
+    return for_inference(module, other_methods or (), weights)
 
 
 def _check(module: Any, name: str) -> None:

@@ -14,6 +14,7 @@ from rekindle.passes.frozen_modules.fold_batch_norm import FoldBatchNorm as Fold
 from rekindle.passes.frozen_modules.freezing import Freezing as Freezing
 from rekindle.passes.frozen_modules.pack_weights import PackWeights as PackWeights
 from rekindle.passes.frozen_modules.remove_dropout import RemoveDropout as RemoveDropout
+from rekindle.passes.frozen_modules.round_weights import RoundWeights as RoundWeights
 from rekindle.passes.frozen_modules.select_attention import SelectAttention as SelectAttention
 from rekindle.passes.gradients.lower_grad_of import LowerGradOf as LowerGradOf
 from rekindle.passes.gradients.specialize_autograd_zero import SpecializeAutogradZero as SpecializeAutogradZero

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from rekindle.codegen.convolution.activations import NONE, Activation
-from rekindle.codegen.convolution.direct_ir import WORDS, DirectWord, function_name, module_text
+from rekindle.codegen.convolution.direct_ir import WORDS, DirectWord, Form, chains_for, module_text
 from rekindle.codegen.convolution.launch_ir import NULL, PADDED, LaunchPart, launch_parameters
 from rekindle.codegen.convolution.padding import padded, padding_of
+from rekindle.codegen.convolution.storage import FLOAT32, WeightStorage
 from rekindle.codegen.convolution.task_function import TaskFunction, task_function
 from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
 from rekindle.codegen.launched_operation import NativeCall
@@ -38,10 +39,10 @@ _LAST: Final = torch.channels_last
 
 
 @cache
-def _function(kind: str, rows: int, target: Target) -> TaskFunction | None:
-    """Return the function of a kind of convolution, whose arguments are the image, the residual or 0, and the output;
-    None if this platform lacks a function that it calls."""
-    return task_function(function_name(kind, rows), module_text(target, kind, rows), 3, target, None)
+def _function(form: Form, target: Target) -> TaskFunction | None:
+    """Return the function of that form, whose arguments are the image, the residual or 0, and the output; None if this
+    platform lacks a function that it calls."""
+    return task_function(form.name, module_text(target, form), 3, target, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Part:
 
     words: Any
     packed: tuple[Tensor, Tensor]
-    """The weights and the bias that the words have addresses of."""
+    """The weights that the words have addresses of, and the bias and scales: two rows."""
     address: int
     image: int
     output: int
@@ -93,7 +94,7 @@ class Call:
 @dataclass(slots=True)
 class DirectConvolution:
     """A convolution of float32 images on the CPU whose ``weight`` (output channels, input channels of a group, rows,
-    columns) and ``bias`` do not change.
+    columns) and ``bias`` do not change. Weights are packed in that ``storage``, which has to hold them.
 
     Several threads may call it. What is kept is replaced as a whole and never changed: at worst two threads prepare the
     same. A process forked by another thread would inherit a lock in its locked state.
@@ -104,6 +105,7 @@ class DirectConvolution:
     geometry: Geometry = ONE_BY_ONE
     activation: Activation = NONE
     target: Target = field(default_factory=host_target)
+    storage: WeightStorage = FLOAT32
     _packed: dict[str, list[tuple[Tensor, Tensor]]] = field(default_factory=dict)
     """Weights and bias of each part, in the order in which they are read, once they are needed: one item, which is
     never replaced, since calls have the addresses."""
@@ -193,6 +195,14 @@ class DirectConvolution:
         images, _, height, width = self._output_sizes(image)
         return images, height, width
 
+    def _channels(self, planar: bool) -> tuple[int, int, int]:
+        """Return the columns of the kernel, the channels that are read at each, and those of a chunk."""
+        weight, geometry = self.weight, self.geometry
+        columns, run = weight.shape[3], weight.shape[1]
+        if geometry.dilation[1] == 1 and geometry.groups == 1 and not planar:  # the columns of a row lie side by side
+            columns, run = 1, columns * run
+        return columns, run, _chunk(run) if weight[0].numel() > LONGEST_SUM else run
+
     def _prepare(self, image: torch.Size, planar: bool) -> Call | None:
         sizes = self._output_sizes(image)
         made = self._call_for(image, sizes, planar) if min(sizes) > 0 else None
@@ -203,7 +213,8 @@ class DirectConvolution:
     def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int], planar: bool) -> Call | None:
         positions = math.prod(self._tiled_sizes(image))
         rows = tile_rows(self.target, positions)
-        function = _function(self._kind, rows, self.target)
+        chains = chains_for(rows, self._channels(planar)[2]) if self._kind == "dense" else 1
+        function = _function(Form(self._kind, rows, self.storage, chains), self.target)
         if function is None:
             return None
         packed = self._packed_weights()
@@ -231,10 +242,7 @@ class DirectConvolution:
         plane = (image[2] + 2 * geometry.padding[0]) * line
         block = VECTORS * lanes_of(self.target)
         whole, rest = divmod(outputs, block)
-        columns, run = weight.shape[3], inputs
-        if geometry.dilation[1] == 1 and geometry.groups == 1 and not planar:  # the columns of a row lie side by side
-            columns, run = 1, columns * run
-        chunk = _chunk(run) if weight[0].numel() > LONGEST_SUM else run
+        columns, run, chunk = self._channels(planar)
         words = (ctypes.c_int64 * WORDS)()
         numbers = {
             DirectWord.WEIGHTS: packed[number][0].data_ptr(),
@@ -252,14 +260,15 @@ class DirectConvolution:
             DirectWord.CHUNKS: run // chunk,
             DirectWord.CHANNELS: chunk,
             DirectWord.CHANNEL_STEP: plane if planar else 4,
-            DirectWord.AHEAD_TILE: weight[0].numel() * block * 4 // tiles,
-            DirectWord.AHEAD_STEP: block * 4 // tiles,
+            DirectWord.AHEAD_TILE: weight[0].numel() * block * self.storage.size // tiles,
+            DirectWord.AHEAD_STEP: block * self.storage.size // tiles,
+            DirectWord.SCALES: packed[number][1].stride(0) * 4,
             DirectWord.ADDS_CHUNKS: weight[0].numel() > LONGEST_SUM,
             DirectWord.OUTPUT_STEP: weight.shape[0] * 4,
             DirectWord.BLOCKS: whole,
             DirectWord.REST: rest,
             DirectWord.TILES: tiles,
-            DirectWord.BLOCK_BYTES: weight[0].numel() * block * 4,
+            DirectWord.BLOCK_BYTES: weight[0].numel() * block * self.storage.size,
             DirectWord.ACTIVATION: self.activation.number,
             DirectWord.TASKS: tiles * (whole + (rest > 0)),
         }
@@ -274,7 +283,8 @@ class DirectConvolution:
         return self._packed.setdefault("weights", self._pack()) if found is None else found
 
     def _pack(self) -> list[tuple[Tensor, Tensor]]:
-        """Put the weights in the order in which a tile reads them: blocks of channels, places, vectors."""
+        """Put the weights in the order in which a tile reads them: blocks of channels, places, vectors; and the bias
+        and the scales of all channels."""
         parts = 1 if self.is_depthwise else self.geometry.groups
         weights = self.weight.detach().chunk(parts)
         bias = self.weight.new_zeros(self.weight.shape[0]) if self.bias is None else self.bias.detach()
@@ -282,7 +292,8 @@ class DirectConvolution:
         made = []
         for weight, own_bias in zip(weights, bias.chunk(parts), strict=True):
             outputs = weight.shape[0]
-            table = weight.permute(2, 3, 1, 0).reshape(-1, outputs)
+            scales = self.storage.scales(weight)
+            table = self.storage.pack(weight.permute(2, 3, 1, 0).reshape(-1, outputs), scales)
             found = [table[:, first : first + block].reshape(-1) for first in range(0, outputs - block + 1, block)]
             rest = outputs % block
             if rest:
@@ -290,9 +301,9 @@ class DirectConvolution:
                 filled = table.new_zeros(table.shape[0], width)
                 filled[:, :rest] = table[:, outputs - rest :]
                 found.append(filled.reshape(-1))
-            padded_bias = own_bias.new_zeros(-(-outputs // block) * block)
-            padded_bias[:outputs] = own_bias
-            made.append((torch.cat(found), padded_bias))
+            beside = own_bias.new_zeros(2, -(-outputs // block) * block)
+            beside[0, :outputs], beside[1, :outputs] = own_bias, scales
+            made.append((torch.cat(found), beside))
         return made
 
 

@@ -21,12 +21,14 @@ and computes some positions again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 from rekindle.codegen.convolution.activations import RELU
 from rekindle.codegen.convolution.padding_ir import define_pad
+from rekindle.codegen.convolution.storage import FLOAT32, WeightStorage
 from rekindle.codegen.convolution.task_ir import VECTORS, TaskWriter, finished
 from rekindle.codegen.emission.expressions import multiply_add
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
@@ -81,36 +83,60 @@ class DirectWord(IntEnum):
     AHEAD_TILE = 27
     AHEAD_STEP = 28
     """The tiles of a block fetch the weights of the next one into a cache: the share of a tile, and of a step."""
+    SCALES = 29
+    """From the bias of a channel to its scale, where weights are stored with scales."""
 
 
 WORDS: Final = len(DirectWord)
+_MIN_SUMS: Final = 8
+"""Number of vectors of sums from which a loop does not wait for its own additions: two in a cycle, four cycles each."""
 _MIN_FETCHING_ROWS: Final = 2
 """Tiles of at most this many positions read weights as fast as memory delivers them."""
 
 
-def function_name(kind: str, rows: int) -> str:
-    """Return the name of the function of a kind (``dense``, ``depthwise``, ``scattered``) for tiles of ``rows``
-    positions."""
-    return f"{kind}{rows}"
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A function: of a ``kind`` (``dense``, ``depthwise``, ``scattered``), for tiles of ``rows`` positions, and weights
+    in that ``storage``. ``chains`` sums of each place of a tile are added at the end of a chunk, whose channels they
+    divide: a power of two."""
+
+    kind: str
+    rows: int
+    storage: WeightStorage = FLOAT32
+    chains: int = 1
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        suffix = "" if self.storage is FLOAT32 else f".{self.storage.name}"
+        return f"{self.kind}{self.rows}{suffix}" + (f".{self.chains}chains" if self.chains > 1 else "")
 
 
-def module_text(target: Target, kind: str, rows: int) -> str:
+def chains_for(rows: int, chunk: int) -> int:
+    """Return how many sums each place of a small tile has: as many as make enough to compute without waiting."""
+    chains = _MIN_SUMS // (rows * VECTORS)
+    return chains if chains > 1 and chunk % chains == 0 else 1
+
+
+def module_text(target: Target, form: Form) -> str:
     """Return the module of a function: ``void(ptr words, ptr image, ptr residual, ptr output, i64 threads)``. Its
     arguments take the places of the words of their names."""
     module = ModuleBuilder()
-    _FunctionWriter(module, target, kind, rows).write()
+    _FunctionWriter(module, target, form).write()
     return finished(module)
 
 
 class _FunctionWriter(TaskWriter):
     """Writes one function: all tasks of it, shared by threads."""
 
-    def __init__(self, module: ModuleBuilder, target: Target, kind: str, rows: int) -> None:
+    def __init__(self, module: ModuleBuilder, target: Target, form: Form) -> None:
         arguments = (DirectWord.IMAGE, DirectWord.RESIDUAL, DirectWord.OUTPUT)
-        super().__init__(module, target, function_name(kind, rows), DirectWord, arguments, DirectWord.TASKS)
-        self.is_depthwise = kind == "depthwise"
-        self.is_scattered = kind == "scattered"
-        self.rows = rows
+        super().__init__(module, target, form.name, DirectWord, arguments, DirectWord.TASKS)
+        self.is_depthwise = form.kind == "depthwise"
+        self.is_scattered = form.kind == "scattered"
+        self.rows = form.rows
+        self.storage = form.storage
+        self.chains = form.chains
 
     def write(self) -> None:
         self.activate()
@@ -260,8 +286,11 @@ class _FunctionWriter(TaskWriter):
             return self._step(state, offset, vectors, masks if self.is_depthwise else None, starts)
 
         def chunk(state: list[str], offset: str) -> list[str]:
-            counts = words[DirectWord.CHANNELS], words[DirectWord.CHANNEL_STEP]
-            following, fetched, *sums = self.loop(f"channels.{tag}", *counts, offset, types, state, step)
+            if self.chains > 1:
+                following, fetched, *sums = self._channels_in_chains(tag, state, offset, step)
+            else:
+                counts = words[DirectWord.CHANNELS], words[DirectWord.CHANNEL_STEP]
+                following, fetched, *sums = self.loop(f"channels.{tag}", *counts, offset, types, state, step)
             return [following, fetched, *self._flushed(tag, sums)]
 
         def chunks(state: list[str], offset: str) -> list[str]:
@@ -279,6 +308,37 @@ class _FunctionWriter(TaskWriter):
         self._store(
             tag, vectors, masks, self._with_bias(tag, sums, vectors, bias), places, residual, output, has_residual
         )
+
+    def _channels_in_chains(
+        self, tag: str, state: list[str], offset: str, step: Callable[[list[str], str], list[str]]
+    ) -> list[str]:
+        """Emit the loop over the channels of a chunk with several sums for each place of a tile, which are added
+        afterwards: each waits for its previous addition, and so few are in a small tile that the loop would wait."""
+        f, words = self.f, self.words
+        weights, ahead, *sums = state
+        count = len(sums)
+        steps = [self.calculate("mul", words[DirectWord.CHANNEL_STEP], chain) for chain in range(self.chains)]
+
+        def several(state: list[str], offset: str) -> list[str]:
+            weights, ahead, *known = state
+            found: list[str] = []
+            for chain, skipped in enumerate(steps):
+                own = known[chain * count : (chain + 1) * count]
+                weights, ahead, *new = step([weights, ahead, *own], self.calculate("add", offset, skipped))
+                found += new
+            return [weights, ahead, *found]
+
+        number = self.calculate("udiv", words[DirectWord.CHANNELS], self.chains)
+        size = self.calculate("mul", words[DirectWord.CHANNEL_STEP], self.chains)
+        first = [weights, ahead, *sums, *["zeroinitializer"] * count * (self.chains - 1)]
+        types = ["ptr", "ptr", *[self.vector] * count * self.chains]
+        weights, ahead, *found = self.loop(f"channels.{tag}", number, size, offset, types, first, several)
+        while len(found) > count:
+            half = len(found) // 2
+            found = [
+                f.emit_value(f"fadd {self.vector} {a}, {b}") for a, b in zip(found[:half], found[half:], strict=True)
+            ]
+        return [weights, ahead, *found]
 
     def _flushed(self, tag: str, sums: list[str]) -> list[str]:
         """Add the sums of a chunk to the totals and reset them, if ``ADDS_CHUNKS`` is set."""
@@ -315,6 +375,11 @@ class _FunctionWriter(TaskWriter):
             found.append(value)
         for number, value in enumerate(found):
             place = f.emit_value(f"getelementptr float, ptr {bias}, i64 {number % vectors * self.lanes}")
+            if self.storage.is_scaled:
+                scale = f.emit_value(
+                    f"load {self.vector}, ptr {self.at(place, self.words[DirectWord.SCALES])}, align 4"
+                )
+                value = f.emit_value(f"fmul {self.vector} {value}, {scale}")
             known = f.emit_value(f"load {self.vector}, ptr {place}, align 4")
             found[number] = f.emit_value(f"fadd {self.vector} {value}, {known}")
         return found
@@ -328,11 +393,12 @@ class _FunctionWriter(TaskWriter):
         if not self.is_depthwise and self.rows > _MIN_FETCHING_ROWS:
             self._fetch(ahead)
             ahead = self.at(ahead, self.words[DirectWord.AHEAD_STEP])
-        factors = []
-        for vector in range(vectors):
-            place = f.emit_value(f"getelementptr float, ptr {weights}, i64 {vector * lanes}")
-            factors.append(f.emit_value(f"load {self.vector}, ptr {place}, align 4"))
-        found = [f.emit_value(f"getelementptr float, ptr {weights}, i64 {vectors * lanes}"), ahead]
+        size = lanes * self.storage.size
+        factors = [
+            self.storage.load(f, f.emit_value(f"getelementptr i8, ptr {weights}, i64 {vector * size}"), lanes)
+            for vector in range(vectors)
+        ]
+        found = [f.emit_value(f"getelementptr i8, ptr {weights}, i64 {vectors * size}"), ahead]
         for row, start in enumerate(starts):
             at = f.emit_value(f"getelementptr i8, ptr {start}, i64 {offset}")
             numbers = self._numbers(at, vectors, masks)

@@ -5,6 +5,9 @@ first call with an input of a size class measures the candidates: kernels of thi
 (:mod:`rekindle.codegen.convolution.direct`, and :mod:`rekindle.codegen.convolution.winograd` where it applies), oneDNN
 with weights in its own layout, and PyTorch's operator. Later calls run the fastest. Results differ by rounding only.
 
+Weights of linear maps that fewer bits hold are stored in these (:mod:`rekindle.codegen.convolution.storage`), and read
+in less time.
+
 PyTorch's operator runs where the others do not apply: gradients, other devices and dtypes, images without a batch, dual
 tensors, tensors wrapped by vmap, autocast.
 """
@@ -21,6 +24,7 @@ from rekindle.codegen.convolution import depthwise, winograd
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.depthwise import DepthwiseConvolution
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
+from rekindle.codegen.convolution.storage import FLOAT32, NARROW, WeightStorage
 from rekindle.codegen.convolution.transposed import TransposedConvolution
 from rekindle.codegen.convolution.winograd import WinogradConvolution
 from rekindle.codegen.kernel_eligibility import is_plain
@@ -241,12 +245,34 @@ def packed_linear(node: Node) -> Operation:
 
 
 def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activation) -> dict[str, Candidate]:
-    direct = DirectConvolution(weight[:, :, None, None], bias, activation=activation)
-    outputs, inputs = weight.shape
     packed: list[Tensor] = []
 
-    def by_own_kernel(input: Tensor) -> Tensor | None:
-        """Run the map of rows as a convolution of an image of one column."""
+    def by_onednn(input: Tensor) -> Tensor:
+        if not packed:
+            packed.append(torch.ops.mkldnn._reorder_linear_weight(weight.detach()))
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(input, packed[0], bias, "none", [], None)
+        return activation.apply(result)  # oneDNN's relu makes 0 of NaN
+
+    def plain(input: Tensor) -> Tensor:
+        return activation.apply(torch.nn.functional.linear(input, weight, bias))
+
+    found: dict[str, Candidate] = {}
+    for storage in NARROW.values():
+        if storage.holds(weight):
+            found[storage.name] = _own_linear(weight, bias, activation, storage)
+    found["direct"] = _own_linear(weight, bias, activation, FLOAT32)
+    if HAS_ONEDNN:
+        found["oneDNN"] = by_onednn
+    found["PyTorch"] = plain
+    return found
+
+
+def _own_linear(weight: Tensor, bias: Tensor | None, activation: Activation, storage: WeightStorage) -> NativeCandidate:
+    """Return the candidate that runs the map of rows as a convolution of an image of one column."""
+    direct = DirectConvolution(weight[:, :, None, None], bias, activation=activation, storage=storage)
+    outputs, inputs = weight.shape
+
+    def run(input: Tensor) -> Tensor | None:
         result = direct.run(input.reshape(1, -1, 1, inputs).permute(0, 3, 1, 2), None)
         return None if result is None else result.permute(0, 2, 3, 1).view(*input.shape[:-1], outputs)
 
@@ -260,14 +286,4 @@ def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activati
         strides = tuple(stride // inputs * outputs for stride in input.stride()[:-1])
         return replace(found, output=(torch.float32, sizes, (*strides, 1)))
 
-    def by_onednn(input: Tensor) -> Tensor:
-        if not packed:
-            packed.append(torch.ops.mkldnn._reorder_linear_weight(weight.detach()))
-        result: Tensor = torch.ops.mkldnn._linear_pointwise(input, packed[0], bias, "none", [], None)
-        return activation.apply(result)  # oneDNN's relu makes 0 of NaN
-
-    def plain(input: Tensor) -> Tensor:
-        return activation.apply(torch.nn.functional.linear(input, weight, bias))
-
-    own = NativeCandidate(by_own_kernel, native_call)
-    return {"direct": own, **({"oneDNN": by_onednn} if HAS_ONEDNN else {}), "PyTorch": plain}
+    return NativeCandidate(run, native_call)

@@ -49,6 +49,9 @@ ADDING: Final = "prim::packed_convolution_add"
 TRANSPOSED: Final = "prim::packed_transposed_convolution"
 LINEAR: Final = "prim::packed_linear"
 IMAGE_ORDER: Final = "prim::image_order"
+SMALLEST_LINEAR: Final = 1 << 16
+"""Number of weights from which a linear map is packed: for fewer, PyTorch's operator takes less than the selection of
+a kernel."""
 
 
 @dataclass(slots=True)
@@ -64,8 +67,8 @@ class PackWeights:
     """
 
     name: ClassVar[str] = "pack_weights"
-    smallest_linear: int = 1 << 16
-    """Linear maps of fewer weights are not replaced: PyTorch's operator takes less than the selection of a kernel."""
+    smallest_linear: int = SMALLEST_LINEAR
+    """Linear maps of fewer weights are not replaced."""
 
     def run(self, graph: Graph) -> bool:
         aliases = AliasDb(graph, is_frozen=True)
@@ -87,7 +90,7 @@ class PackWeights:
 def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
     _, _, _, *lists, group_count = node.inputs
     groups = constant_int(group_count)
-    if groups is None or not _has_fixed_weights(node, aliases, 4):
+    if groups is None or not has_fixed_weights(node, aliases, 4):
         return False
     stride, padding, dilation = map(_ints, lists)
     if stride is None or padding is None or dilation is None or not may_change("pack the weights of", node):
@@ -105,7 +108,7 @@ def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
 def _pack_transposed(node: Node, aliases: AliasDb) -> bool:
     """Pack a transposed convolution whose stride is the kernel's size: each place of a kernel is a linear map."""
     *_, group_count, dilation = node.inputs
-    if constant_int(group_count) != 1 or not _has_fixed_weights(node, aliases, 4):
+    if constant_int(group_count) != 1 or not has_fixed_weights(node, aliases, 4):
         return False
     weight = value_of(node.inputs[1].node)
     assert isinstance(weight, torch.Tensor)
@@ -118,7 +121,7 @@ def _pack_transposed(node: Node, aliases: AliasDb) -> bool:
 
 
 def _pack_linear(node: Node, aliases: AliasDb, smallest: int) -> bool:
-    if not _has_fixed_weights(node, aliases, 2):
+    if not has_fixed_weights(node, aliases, 2):
         return False
     weight = value_of(node.named_input("weight").node)
     assert isinstance(weight, torch.Tensor)
@@ -128,7 +131,9 @@ def _pack_linear(node: Node, aliases: AliasDb, smallest: int) -> bool:
     return True
 
 
-def _has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
+def has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
+    """Return whether the weight of ``node``, of so many dimensions, and its bias are constants of 32-bit floats on the
+    CPU."""
     _, weight_input, bias_input, *_ = node.inputs
     weight, bias = fixed_tensor(weight_input, aliases), fixed_tensor(bias_input, aliases)
     if weight is None or not (bias is not None or isinstance(bias_input.type, NoneType)):

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import torch
+
 from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of, written_attributes
 from rekindle.errors import NotScriptableError
 from rekindle.ir.graph import Graph
@@ -23,6 +25,7 @@ from rekindle.ir.types import ClassAttribute, ClassType, Type
 from rekindle.passes import (
     Freezing,
     Pass,
+    RoundWeights,
     inline,
     run_passes,
 )
@@ -60,10 +63,25 @@ def frozen(
     return result
 
 
-def for_inference(module: ScriptModule, preserved: Sequence[str] = ()) -> ScriptModule:
-    """Return a copy of ``module`` in evaluation mode, frozen, with programs for this machine: see :func:`frozen`."""
+def for_inference(
+    module: ScriptModule, preserved: Sequence[str] = (), weights: torch.dtype | None = None
+) -> ScriptModule:
+    """Return a copy of ``module`` in evaluation mode, frozen, with programs for this machine: see :func:`frozen`.
+    ``weights`` of large linear maps are rounded to that dtype."""
     result = frozen(module, preserved, evaluating=True)
+    if weights is not None:
+        for part in result.modules():
+            if isinstance(part, FrozenModule):
+                _round_weights(part, weights)
     return InferenceModule.of(result, MACHINE_SPECIFIC) if isinstance(result, FrozenModule) else result
+
+
+def _round_weights(module: ScriptModule, dtype: torch.dtype) -> None:
+    type = module.script_type
+    for record in (*type.methods.values(), *type.pre_hooks, *type.hooks):
+        if run_passes(record.graph, (RoundWeights(dtype),)):
+            simplify(record.graph, FREEZING_CLEANUP)
+            record.executable = None
 
 
 def optimize_methods(module: ScriptModule, *, numerics: bool) -> None:
