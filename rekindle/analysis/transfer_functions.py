@@ -43,9 +43,12 @@ _VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
 
 @dataclass(slots=True)
 class TransferFunctions:
-    """``grad_enabled``: whether gradients are recorded when the node runs; None if unknown. With ``any_modes`` facts
-    also hold under autocast, and for any default dtype and device. ``is_steady``: nothing in the graph turns on
-    autocast, or may."""
+    """The rules that derive facts about the outputs of nodes from facts about their inputs.
+
+    ``grad_enabled``: whether gradients are recorded when the node runs; None if unknown. With ``any_modes`` facts also
+    hold under autocast, and for any default dtype and device. ``is_steady``: nothing in the graph turns on autocast, or
+    may.
+    """
 
     grad_enabled: bool | None = None
     any_modes: bool = False
@@ -102,8 +105,9 @@ class TransferFunctions:
         return [self.adjust(result, is_new, may_be_cast) for result in found]
 
     def adjust(self, result: Fact, is_new: bool, may_be_cast: bool) -> Fact:
-        """Return ``result`` of an operator without the properties that depend on the recording of gradients and on
-        autocast. ``is_new``: it is not one of the arguments, which would keep ``requires_grad``."""
+        """Return ``result``, a fact about the result of an operator, without the properties that depend on the
+        recording of gradients and on autocast. ``is_new``: the result is not one of the arguments, which would keep
+        ``requires_grad``."""
         if isinstance(result, TensorType):
             if may_be_cast and result.dtype is not None and result.dtype.is_floating_point:
                 result = replace(result, dtype=None)

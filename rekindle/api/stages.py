@@ -52,8 +52,8 @@ class Stage:
 
     @property
     def function(self) -> Any:
-        """``plan`` of :attr:`python`, ready to be called with the values of the graph's inputs; None where that is
-        None."""
+        """Return ``plan`` of :attr:`python` as a callable, which takes the values of the graph's inputs; None where
+        that is None."""
         plan = self._plan()
         return None if plan is None else plan.function
 
@@ -123,7 +123,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
 
 
 def stages_of(graph: Graph, passes: Iterable[Pass]) -> Stages:
-    """Return the stages of a copy of ``graph`` on its way through ``passes``."""
+    """Return the stages of a copy of ``graph``: the graph before ``passes``, and after each of them."""
     graph = graph.copy()
     found = [Stage(COMPILED, graph.copy(), print_graph(graph, ranges=False), "", 0)]
     log = ChangeCounter()

@@ -33,7 +33,8 @@ are a special case."""
 def add_recipes(
     calls: Sequence[GroupInputs], recipes: list[KernelRecipe], make: Callable[[GroupInputs], KernelRecipe | None]
 ) -> None:
-    """Add recipes for the sizes that the inputs of a group can have, besides those that it had in ``calls``.
+    """Extend ``recipes`` by kernels for sizes that the inputs of a group may have besides those in ``calls``. ``make``
+    creates the recipe for given inputs.
 
     ``make`` makes a recipe; it returns None where there can be no kernel.
     """
@@ -53,7 +54,7 @@ def _explore(
     recipes: list[KernelRecipe],
     make: Callable[[GroupInputs], KernelRecipe | None],
 ) -> None:
-    """Add recipes for the sizes that ``relations`` allow, until none is found or a limit is reached."""
+    """Add recipes for further sizes that ``relations`` allow, until all are covered or a limit is reached."""
     tried = set[tuple[int, ...]]()
     known = -1
     while known != len(recipes):  # a new recipe names sizes that others may depend on
@@ -75,7 +76,7 @@ def _explore(
 def _points(
     relations: SizeRelations, calls: Sequence[GroupInputs], recipes: Sequence[KernelRecipe]
 ) -> Iterator[tuple[int, ...]]:
-    """Yield values of the variables: those of calls, with some of them changed."""
+    """Yield values of the size variables to try: those of calls, with some of them changed."""
     own = {size for call in calls for each in call if isinstance(each, Layout) for size in each.sizes}
     limits = {size for each in recipes for size in each.formula.constants if 0 <= size < _LARGEST}
     near = {limit + step for limit in limits for step in (-1, 0, 1) if limit + step >= 0}
@@ -102,5 +103,5 @@ def _changed(anchors: Sequence[tuple[int, ...]], values: Sequence[int], changes:
 
 
 def _fits(inputs: GroupInputs) -> bool:
-    """Return whether there are tensors so large."""
+    """Return whether tensors with these layouts are small enough to exist."""
     return all(math.prod(each.sizes) <= _LARGEST for each in inputs if isinstance(each, Layout))

@@ -51,7 +51,7 @@ method_option = click.option(
 
 
 def device_called(text: str) -> torch.device:
-    """Return the device of this name, if it is here.
+    """Return the device with this name, which must be available.
 
     Raises:
         UsageError: there is no such device.
@@ -66,7 +66,7 @@ def device_called(text: str) -> torch.device:
 
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Report errors of the file in one line, with its name.
+    """Convert errors of reading the file, within the ``with`` block, to one line with its name.
 
     Raises:
         Trouble: it cannot be read.
@@ -80,8 +80,8 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _way_out(error: RekindleError) -> str:
-    """Return the hint of an error, where it is one to those who call commands; what stands for it, where it is about
-    Python's arguments."""
+    """Return the hint of an error for users of the command line. A hint about Python arguments is replaced by one about
+    options."""
     hint = getattr(error, "hint", None) or ""
     limit = re.search(r"ArchiveLimits\((\w+)=", hint)
     if limit is not None:
@@ -120,7 +120,7 @@ def methods_of(module: ScriptModule) -> list[str]:
 
 
 def find_method(module: ScriptModule, path: str) -> Method:
-    """Return a method by its name, with the path to the part that has it.
+    """Return a method by its path, such as ``encoder.forward``: the path of a submodule, and the name.
 
     Raises:
         UsageError: there is none; the message lists those that there are.

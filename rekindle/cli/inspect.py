@@ -86,7 +86,7 @@ def _missing(found: ArchiveSummary) -> None:
 
 
 def counted(number: int, name: str) -> str:
-    """``1 module``, ``1,024 modules``."""
+    """Return a number with a noun: ``1 module``, ``1,024 modules``."""
     return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 

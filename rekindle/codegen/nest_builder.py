@@ -42,7 +42,7 @@ MANY: Final = 16
 
 @dataclass(slots=True)
 class _StridedAccess:
-    """An access before loops are joined."""
+    """An access of a nest before loops are merged."""
 
     buffer: int
     scalar: ScalarType
@@ -69,8 +69,8 @@ class StoreTarget:
     offset: int = 0
 
     def by_groups(self, materialized: Container[Tensor]) -> StoreTarget:
-        """Return the same with the groups of channels that ``value`` is made by as a dimension of its own, if it is
-        made so: then groups are loops, along which their rows can be folded."""
+        """Return the target with the groups of channels of ``value`` as a dimension of their own, if it has groups.
+        Then groups are loops, whose rows can be reduced."""
         sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
         for each in producers_of(self.value, materialized):
             if isinstance(each, MergedGroups) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:

@@ -147,8 +147,8 @@ class SourceRange:
 
     @property
     def place(self) -> str:
-        """``file:line:column``, as printed after ``#`` in the text form of a graph; empty if no file is known, and
-        for the package's own sources."""
+        """Return ``file:line:column``, as printed after ``#`` in the text form of a graph; empty if no file is known,
+        and for the package's own sources."""
         original = self.original
         if original.source.filename is None or original.source.is_library:
             return ""

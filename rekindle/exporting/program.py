@@ -151,7 +151,8 @@ def to_exported_methods(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """PyTorch's own deprecations are not shown within, nor its log of operators that raise: errors report these."""
+    """Suppress PyTorch's own deprecation warnings in the ``with`` block, and its log of operators that raise: errors
+    report these."""
 
     def keep(record: logging.LogRecord) -> bool:
         return not str(record.msg).startswith("failed while attempting to run meta")

@@ -282,7 +282,7 @@ class Emitter:
     # ------------------------------------------------------------------------------------- conversions
 
     def to_bool(self, value: Value, range: SourceRange) -> Value:
-        """``bool(value)``, for a condition."""
+        """Emit ``bool(value)``, for a condition."""
         if value.type == BOOL:
             return value
         if isinstance(value.type, NoneType):
@@ -389,7 +389,8 @@ class Emitter:
         if_true: Callable[[], Value],
         if_false: Callable[[], Value],
     ) -> tuple[Node, Value, Value]:
-        """``prim::If`` of which each branch computes one value; its output is not added yet."""
+        """Insert ``prim::If`` whose branches compute one value each. Return the node and both values; the caller adds
+        the output."""
         node = self.insert_node("prim::If", range, [condition], [])
         values: list[Value] = []
         for emit, types in ((if_true, refinements.if_true), (if_false, refinements.if_false)):

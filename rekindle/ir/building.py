@@ -45,10 +45,10 @@ class BuilderFrontend(Protocol):
         """Return a call of the operator ``kind``; several results come as a tuple."""
 
     def binary(self, graph: Graph, symbol: str, args: Arguments, range: SourceRange) -> Value:
-        """``a + b``, for the symbol ``+``."""
+        """Insert ``a + b``, for the symbol ``+``, and return its value."""
 
     def attribute(self, graph: Graph, value: Value, name: str, range: SourceRange) -> Value | Caller:
-        """``value.name``: a value, or a method."""
+        """Insert ``value.name``, and return its value, or a callable for a method."""
 
     def function(
         self, graph: Graph, function: Any, args: Arguments, kwargs: Arguments, range: SourceRange, *, inline: bool

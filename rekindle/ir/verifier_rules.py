@@ -315,6 +315,6 @@ def _are_related(a: Type, b: Type) -> bool:
 
 
 def block_name(block: Block) -> str:
-    """``block1``, by its place in its node."""
+    """Return the name of a block by its index in its node, such as ``block1``."""
     owner = block.owning_node
     return "the graph" if owner is None else f"block{list(owner.blocks).index(block)}"

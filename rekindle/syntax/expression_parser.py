@@ -285,7 +285,7 @@ class ExpressionParser:
         return UnaryOp.create(self.since(operator.start), kind, operand)
 
     def _parenthesized(self, opening: Token) -> Expr:
-        """``(a)``, which is ``a``; ``()``, ``(a,)`` and ``(a, b)``; ``(a for a in b)``."""
+        """Parse ``(a)``, which is ``a``; ``()``, ``(a,)`` and ``(a, b)``; or ``(a for a in b)``."""
         self.deeper(opening)
         lexer = self.lexer
         items: list[Expr] = []
@@ -421,7 +421,7 @@ class ExpressionParser:
         return Apply.create(self.since(callee.range.start), callee, inputs, attributes)
 
     def _call_of_generator(self, opening: Token, callee: Expr, inputs: list[Expr], attributes: list[Attribute]) -> Expr:
-        """``f(a for a in b)``: the parentheses of the call are those of the generator."""
+        """Parse ``f(a for a in b)``, from ``for`` on. The parentheses of the call are those of the generator."""
         generators = self._generators()
         if len(inputs) > 1 or attributes or self.lexer.cur.kind == ",":
             raise ParseError("A generator beside other arguments needs parentheses of its own.", inputs[-1].range)
@@ -449,7 +449,7 @@ class ExpressionParser:
         return Subscript.create(self.since(value.range.start), value, indices)
 
     def _index(self) -> Expr:
-        """``a``, ``*a`` or ``a:b:c``, each part of which can be missing."""
+        """Parse an index: ``a``, ``*a`` or ``a:b:c``, in which each part may be missing."""
         lexer = self.lexer
         start = lexer.cur.start
         lower = None if lexer.cur.kind == ":" else self._starred_or(0)
@@ -463,7 +463,7 @@ class ExpressionParser:
         return SliceExpr.create(self.since(start), lower, upper, step)
 
     def _power(self, base: Expr) -> Expr:
-        """``a ** b ** c`` is ``a ** (b ** c)``, and ``a ** -b`` needs no parentheses."""
+        """Parse ``** exponent``. ``a ** b ** c`` is ``a ** (b ** c)``, and ``a ** -b`` needs no parentheses."""
         self.deeper(self.lexer.next())
         exponent = self.expression(UNARY)
         self.shallower()
@@ -478,7 +478,7 @@ class ExpressionParser:
         return TernaryIf.create(self.since(true_expr.range.start), condition, true_expr, false_expr)
 
     def _comparison(self, left: Expr) -> Expr:
-        """``a < b < c`` becomes ``a < b and b < c``, with one tree for both ``b``."""
+        """Parse comparisons. ``a < b < c`` becomes ``a < b and b < c``, with one tree for both ``b``."""
         result: Expr | None = None
         while BINDING.get(self.lexer.cur.kind) == COMPARISON:
             operator = self._comparison_operator()

@@ -166,7 +166,7 @@ class Lexer:
         end: int | None = None,
         layout: bool | None = None,
     ) -> None:
-        """``layout`` overrides the dialect's: without it, line ends are blanks."""
+        """Split ``source`` into tokens. ``layout`` overrides the dialect's: without it, line ends are blanks."""
         self.source = source
         self.dialect = dialect
         self.type_comments: list[Token] = []

@@ -112,7 +112,8 @@ _R = TypeVar("_R")
 
 
 def _run(source: Source | str, parse: Callable[[Parser], _R], *, layout: bool = True, start: int = 0) -> _R:
-    """``parse`` what ``source`` holds; a ParseError where that nests so deeply that Python's stack does not suffice."""
+    """Call ``parse`` with a parser of ``source``. If the source is nested so deeply that Python's stack does not
+    suffice, raise a ParseError."""
     if isinstance(source, str):
         source = Source(source)
     try:
@@ -165,7 +166,8 @@ class Parser(ExpressionParser):
         return self.module()
 
     def module(self, into: list[Stmt] | None = None) -> list[Stmt]:
-        """``(def | class | import | simple statements)* EOF``, added to ``into`` as far as they can be read."""
+        """Parse ``(def | class | import | simple statements)* EOF``. Statements are added to ``into`` as far as they
+        can be parsed."""
         body: list[Stmt] = [] if into is None else into
         while self.lexer.cur.kind != EOF:
             kind = self.lexer.cur.kind
@@ -192,7 +194,7 @@ class Parser(ExpressionParser):
         return definition
 
     def _import(self) -> Stmt:
-        """``import a.b.c``, as old archives name the files that they need."""
+        """Parse ``import a.b.c``, by which old archives name the files that they need."""
         start = self.lexer.next().start
         name = self._dotted()
         range = self.since(start)
@@ -222,7 +224,7 @@ class Parser(ExpressionParser):
         self._simple_statements(into)
 
     def _simple_statements(self, into: list[Stmt]) -> None:
-        """``simple (';' simple)* [';'] NEWLINE``"""
+        """Parse ``simple (';' simple)* [';'] NEWLINE``."""
         while True:
             into.append(self._simple_statement())
             if not self.lexer.next_if(";"):
@@ -317,7 +319,7 @@ class Parser(ExpressionParser):
         return Assert.create(self.since(token.start), test, message)
 
     def _local_import(self, token: Token) -> Stmt:
-        """``import a.b.c [as d], …`` within a function"""
+        """Parse ``import a.b.c [as d], …`` within a function."""
         found: list[tuple[str, str]] = []
         while True:
             module = self._dotted()
@@ -333,7 +335,7 @@ class Parser(ExpressionParser):
         return made[0] if len(made) == 1 else together(range, made)
 
     def _local_import_from(self, token: Token) -> Stmt:
-        """``from a.b import c [as d], …`` within a function"""
+        """Parse ``from a.b import c [as d], …`` within a function."""
         module = ""
         while self.lexer.cur.kind in (".", "..."):
             module += self.lexer.next().kind
@@ -380,7 +382,7 @@ class Parser(ExpressionParser):
     # ---------------------------------------------------------------------------------------------- compound statements
 
     def block(self) -> list[Stmt]:
-        """``':' (simple statements | NEWLINE INDENT statement+ DEDENT)``"""
+        """Parse ``':' (simple statements | NEWLINE INDENT statement+ DEDENT)``."""
         colon = self.lexer.expect(":")
         body: list[Stmt] = []
         if self.lexer.next_if(NEWLINE) is None:
@@ -463,7 +465,7 @@ class Parser(ExpressionParser):
                 return items
 
     def _try(self) -> Stmt:
-        """``'try' block ('except' [expression ['as' name]] block)* ['else' block] ['finally' block]``"""
+        """Parse ``'try' block ('except' [expression ['as' name]] block)* ['else' block] ['finally' block]``."""
         token = self.lexer.next()
         body = self.block()
         handlers: list[Handler] = []
@@ -509,7 +511,7 @@ class Parser(ExpressionParser):
         return found
 
     def function(self) -> Def:
-        """``'def' name '(' params ')' ['->' type] block``"""
+        """Parse ``'def' name '(' params ')' ['->' type] block``."""
         if self.lexer.cur.kind == "async":
             raise refuse("async_def", self.lexer.cur.range)
         start = self.lexer.expect("def").start
@@ -528,7 +530,7 @@ class Parser(ExpressionParser):
         return Def.create(self._until(start, body), ident, params, return_type, body)
 
     def class_definition(self) -> ClassDef:
-        """``'class' name ['(' bases ')'] block``, whose statements are simple ones and functions."""
+        """Parse ``'class' name ['(' bases ')'] block``. The statements of the block are simple ones and functions."""
         start = self.lexer.next().start
         name = self.lexer.expect(IDENT)
         if self.lexer.cur.kind == "[":

@@ -61,7 +61,8 @@ class OffsetTable:
     __slots__ = ("_ascii", "_first_line", "_source", "_starts")
 
     def __init__(self, source: Source, first_line: int = 1) -> None:
-        """``first_line`` is the line number in Python's syntax tree of the first line of ``source``."""
+        """Prepare the conversion of Python's positions to offsets in ``source``, whose first line is line
+        ``first_line`` in Python's syntax tree."""
         self._source = source
         self._first_line = first_line
         self._starts = source.line_starts

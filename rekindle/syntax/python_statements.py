@@ -202,7 +202,8 @@ class StatementBuilder(ExpressionBuilder):
         return SourceRange(self.source, self.start_of(node), body[-1].range.end)
 
     def _if(self, node: ast.If) -> Stmt:
-        """``elif`` makes an ``if`` in the ``else`` branch; a long chain is built from its end, without recursion."""
+        """Build an ``if`` statement. Each ``elif`` is an ``if`` in the ``else`` branch; a long chain is built from its
+        end, without recursion."""
         chain = [node]
         while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
             chain.append(inner)

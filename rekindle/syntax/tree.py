@@ -93,7 +93,7 @@ def _atom(text: str) -> str:
 
 
 def _flat(child: Child, budget: int) -> str | None:
-    """``child`` on one line, or None where that takes more than ``budget`` characters."""
+    """Format ``child`` on one line; return None if that takes more than ``budget`` characters."""
     if isinstance(child, str):
         text = _atom(child)
         return text if len(text) <= budget else None

@@ -212,7 +212,7 @@ class _Body:
         return self.copy(node).output
 
     def attribute(self, path: Path, range: SourceRange) -> Value:
-        """``self.a.b`` for a path of which this method's module is the start."""
+        """Return ``self.a.b`` for a path that begins at the module of this method. A missing read is inserted."""
         found = self.parts.get(path)
         if found is None:
             owner = self.attribute(path[:-1], range)

@@ -131,7 +131,8 @@ def assert_true(machine: SymbolicInterpreter, condition: Any, message: str, *, i
 
 
 def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: Any) -> bool:
-    """``a and b``, ``a or b``: without a branch where computing both does no harm."""
+    """Export ``a and b`` or ``a or b`` without a branch, and return True, if it does no harm to compute both; else
+    return False."""
     if len(node.outputs) != 1 or node.output.type.kind != "BoolType":
         return False
     if not all(

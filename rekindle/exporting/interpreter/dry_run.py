@@ -310,7 +310,8 @@ def note_shared(
 
 
 def without_gradients(template: JoinedState, results: Sequence[Tensor]) -> list[Tensor]:
-    """``results`` of an operator, all of which get gradients if one of them does; but not those that had none."""
+    """Return ``results`` of an operator, of which those are detached whose values had no gradients before. An operator
+    gives gradients to all of its results if one input has them."""
     found: list[Tensor] = []
     for info, result in zip(template.slots, results, strict=True):
         has_gradient = any(isinstance(each, Tensor) and each.requires_grad for each in info.examples)

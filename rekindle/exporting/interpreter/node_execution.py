@@ -304,7 +304,7 @@ class ExportInterpreter(SymbolicInterpreter):
     # ------------------------------------------------------------------------------------------------------- attributes
 
     def attribute(self, frame: Frame, node: Node, owner: Any) -> Any:
-        """``owner.name``."""
+        """Return the value of ``owner.name``, where ``name`` is the attribute of the node."""
         name = node.get_string("name")
         if not isinstance(owner, SymbolicObject):
             raise self.problem(
@@ -320,7 +320,7 @@ class ExportInterpreter(SymbolicInterpreter):
         return owner.slots[name]
 
     def set_attribute(self, frame: Frame, node: Node, owner: Any, value: Any) -> None:
-        """``owner.name = value``."""
+        """Assign ``owner.name = value``, where ``name`` is the attribute of the node."""
         name = node.get_string("name")
         if not isinstance(owner, SymbolicObject):
             raise self.problem(

@@ -186,7 +186,7 @@ def _derive_index(args: Sequence[Any]) -> Any:
 
 
 def _copy_into(args: Sequence[Any]) -> Any:
-    """``tensor.copy_(source)``; one number for all elements is a ``fill_``, as where it is written by hand."""
+    """Run ``tensor.copy_(source)``. A source without dimensions is a ``fill_``, as when it is written by hand."""
     tensor, source = args[0], args[1]
     if source.dim() == 0 and tensor.dim() > 0:
         return tensor.fill_(source)
@@ -393,13 +393,13 @@ def written_containers(operator: Operator, args: Sequence[Any]) -> list[Any]:
 
 
 def new_of_class(node: Node) -> SymbolicObject:
-    """``prim::CreateObject``: an object without slots yet."""
+    """Run ``prim::CreateObject``: return an object without attributes."""
     type = node.output.type
     return SymbolicObject(type, {}, None, None)  # type: ignore[arg-type]
 
 
 def is_of_types(node: Node, value: Any) -> bool:
-    """``prim::isinstance``."""
+    """Run ``prim::isinstance``: return whether ``value`` has one of the types of the node."""
     types = node["types"]
     assert isinstance(types, list)
     if isinstance(value, SymbolicObject):

@@ -85,7 +85,8 @@ _SCALED: Final = frozenset({"aten::add", "aten::add_", "aten::sub", "aten::sub_"
 
 
 def _unscaled(overload: Any, args: Sequence[Any]) -> Sequence[Any]:
-    """``add(x, y, alpha=n)`` adds the product of ``y`` and ``n``."""
+    """Return the arguments of ``add(x, y, alpha=n)`` without a data-dependent ``alpha``: ``y`` is multiplied by it
+    first."""
     if overload._schema.name not in _SCALED or not isinstance(args[2], UnbackedScalar):
         return args
     x, y, alpha = args

@@ -74,7 +74,8 @@ _FORMS: Final[dict[str, _BinaryOp]] = {
 
 
 def unbacked_arithmetic(kind: str, a: Any, b: Any) -> Any:
-    """``a <kind> b``, late where one of both is and it can be computed of tensors; else None."""
+    """Return ``a <kind> b`` as an unbacked scalar, if an operand is one and operators on tensors can compute it; else
+    None."""
     form = _FORMS.get(kind)
     kinds = (kind_of(a), kind_of(b))
     if (
@@ -130,7 +131,7 @@ def _symbol(of_symbols: Callable[[Any, Any], Any], a: Any, b: Any) -> Callable[[
 
 
 def negative(value: Any) -> Any:
-    """``-value``."""
+    """Return ``-value``."""
     if not isinstance(value, UnbackedScalar):
         return -value
     symbol = (lambda: -value.number) if value.kind == "int" else None

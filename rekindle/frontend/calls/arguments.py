@@ -78,7 +78,7 @@ def emit_sugared_args(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue]
 
 
 def _expanded(emitter: Emitter, expr: Expr) -> Keywords:
-    """``**expr`` of a call."""
+    """Return the keyword arguments that ``**expr`` of a call passes."""
     if expr.tree.kind == DictLiteral.KIND:
         literal = DictLiteral(expr.tree)
         if all(key.tree.kind == StringLiteral.KIND for key in literal.keys):

@@ -34,7 +34,7 @@ def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: 
 
 
 def insert_function_constant(range: SourceRange, graph: Graph, function: GraphFunction) -> Value:
-    """``prim::Constant[name="f"]() : Function``"""
+    """Insert ``prim::Constant[name="f"]() : Function``, and return its output."""
     node = graph.create(
         "prim::Constant", types=[FunctionType(function)], attributes={"name": function.basename}, range=range
     )
@@ -44,7 +44,7 @@ def insert_function_constant(range: SourceRange, graph: Graph, function: GraphFu
 def insert_method_call(
     range: SourceRange, graph: Graph, name: str, inputs: Sequence[Value], types: Sequence[Type]
 ) -> Value:
-    """``prim::CallMethod[name=…](%self, …)``"""
+    """Insert ``prim::CallMethod[name=…](%self, …)``, and return its output."""
     node = graph.create("prim::CallMethod", inputs, types=types, attributes={"name": name}, range=range)
     return graph.insert_node(node).output
 

@@ -51,7 +51,7 @@ def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> 
 
 
 def items_of(graph: Graph, value: Value, range: SourceRange) -> Value:
-    """``value``, and the list of its characters in place of a text."""
+    """Return ``value``; instead of a string, the list of its characters."""
     if value.type != STRING or not graph.follows_python:
         return value
     return graph.insert("aten::list", [value], range=range)

@@ -120,7 +120,7 @@ class LocalFactory(StaticValue):
 
 
 def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``defaultdict(int)``, ``defaultdict(list, {…})``"""
+    """Emit ``defaultdict(int)`` or ``defaultdict(list, {…})``."""
     if not call.inputs:
         raise UnsupportedError("defaultdict needs what makes its values here", call.range, hint="use a dict")
     factory, *given = call.inputs
@@ -191,7 +191,7 @@ def _ordered_dict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVa
 
 
 def _deque(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``deque()``, ``deque(xs, maxlen=3)``. How many elements it holds at most is part of its type."""
+    """Emit ``deque()`` or ``deque(xs, maxlen=3)``. The maximal length is part of the type."""
     given = dict(zip(("iterable", "maxlen"), call.inputs, strict=False))
     given |= {item.name.name: item.value for item in call.attributes}
     name = _limited(emitter, given.pop("maxlen", None))
@@ -212,7 +212,7 @@ def _deque(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _limited(emitter: Emitter, expr: Expr | None) -> str:
-    """``deque:3`` for ``maxlen=3``."""
+    """Return the name of the type of a deque with a maximal length: ``deque:3`` for ``maxlen=3``."""
     if expr is None or expr.tree.kind == "none":
         return "deque"
     most = constant_int(emitter.emit_expression(expr))

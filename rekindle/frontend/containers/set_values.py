@@ -49,7 +49,7 @@ class UnboundSetMethod(SugaredValue):
 
 
 def set_attribute(range: SourceRange, value: Value, type: DictType, name: str) -> SugaredValue:
-    """``s.name``
+    """Return the method ``name`` of a set, bound to it.
 
     Raises:
         UndefinedNameError: sets have no such method.

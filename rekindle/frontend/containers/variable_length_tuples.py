@@ -25,7 +25,7 @@ from rekindle.syntax.views import Apply, BinOp, Expr, TupleLiteral
 
 
 def _tuple_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``tuple(xs)``: of known length where that of ``xs`` is known."""
+    """Emit ``tuple(xs)``. The tuple has a length known at compile time if ``xs`` has one."""
     inputs = expect_arguments(emitter, call, 0, 1)
     if not inputs:
         return emit_tuple_call(emitter, call, hint)
@@ -48,7 +48,7 @@ def _tuple_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _size_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``torch.Size(xs)``"""
+    """Emit ``torch.Size(xs)``."""
     inputs = expect_arguments(emitter, call, 0, 1)
     if not inputs:
         return SimpleValue(emitter.insert_node("prim::ListConstruct", call.range, [], [ListType(INT, "Size")]).output)
@@ -117,7 +117,7 @@ def _beside(emitter: Emitter, value: Value, other: ListType, range: SourceRange)
 
 
 def text_of_value(emitter: Emitter, value: Value, range: SourceRange) -> Value:
-    """``str(value)``"""
+    """Emit ``str(value)``."""
     if emitter.graph.follows_python and is_shown_otherwise(value.type):
         return text_of(emitter.graph, value, range)
     if emitter.graph.follows_python:

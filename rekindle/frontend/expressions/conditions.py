@@ -138,7 +138,7 @@ def static_condition(
 
 
 def _among_keywords(emitter: Emitter, expr: BinOp) -> CondValue | None:
-    """``"name" in kwargs``, which the compiler knows; None for other questions."""
+    """Emit ``"name" in kwargs``, whose result is known at compile time; return None for other comparisons."""
     if expr.rhs.tree.kind not in (Var.KIND, Select.KIND):
         return None
     if expr.rhs.tree.kind == Var.KIND and _is_variable(emitter, Var(expr.rhs.tree).name.name):
@@ -186,7 +186,8 @@ def _comparison_chain(emitter: Emitter, expr: BinOp) -> CondValue:
 
 
 def of_chain(emitter: Emitter, expr: BinOp, compare: Callable[[list[BinOp]], Value]) -> Value:
-    """``a < b < c``, which the parsers turn into ``a < b and b < c`` with one tree for both b: it runs once."""
+    """Emit ``a < b < c``. The parsers turn it into ``a < b and b < c`` with one tree for both b, which is evaluated
+    once."""
     comparisons = [BinOp(expr.rhs.tree)]
     before = expr.lhs.tree
     while before.kind == "and":
@@ -219,7 +220,7 @@ def _compare_all(emitter: Emitter, comparisons: list[BinOp]) -> Value:
 
 
 def _either_side(emitter: Emitter, expr: BinOp, lhs: CondValue) -> CondValue:
-    """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
+    """Emit ``lhs and expr.rhs`` or ``lhs or expr.rhs``. The right side runs only if the left one does not decide."""
     is_or = expr.operator == "or"
     if lhs.static is is_or:
         return lhs  # the right side is never asked, and need not even compile
@@ -305,7 +306,7 @@ def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
 
 
 def _type_question(emitter: Emitter, call: Apply) -> CondValue | None:
-    """``isinstance(x, T)`` or ``hasattr(x, "name")``; None for other calls."""
+    """Emit ``isinstance(x, T)`` or ``hasattr(x, "name")``; return None for other calls."""
     if call.callee.tree.kind not in ("variable", "."):
         return None
     name = dotted_name(call.callee)

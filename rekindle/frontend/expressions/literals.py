@@ -71,7 +71,8 @@ def emit_list(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> 
 
 
 def joined_list(emitter: Emitter, expr: Expr, items: Sequence[Expr], hint: Type | None) -> Value | None:
-    """``[*xs, 0, *ys]`` with lists whose lengths are known only at run time; None where all lengths are known."""
+    """Emit ``[*xs, 0, *ys]`` with lists whose lengths are known only at run time; return None if all lengths are
+    known."""
     wanted = _member_of_kind(hint, ListType)
     for item in items:  # each in its turn, as Python evaluates them
         if id(item.tree) not in emitter.starred:
@@ -180,8 +181,8 @@ def _dict_of_values(emitter: Emitter, expr: Expr, hint: Type | None) -> Value:
 
 
 def _emit_merged_dict(emitter: Emitter, expr: Expr, first: int, hint: Type | None) -> Value:
-    """``{k: v, **d, …}``, of which the expansion at ``first`` is the first: a copy of the part before it, to which
-    the others are added in their order."""
+    """Emit ``{k: v, **d, …}`` as a dict of the items before the first ``**``, to which the others are added in their
+    order. ``first`` is the index of that ``**``."""
     literal = DictLiteral(expr.tree)
     keys, values = literal.keys, literal.values
     if first == 0:

@@ -199,7 +199,8 @@ def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None
 
 
 def _unstarred(emitter: Emitter, index: Expr) -> list[Expr]:
-    """``*t`` within a subscript: the elements of the tuple, one by one."""
+    """Return the indices that ``*t`` within a subscript stands for: the elements of the tuple. Another index is
+    returned as it is."""
     if index.tree.kind != Starred.KIND:
         return [index]
     elements = Starred(index.tree).value
@@ -406,7 +407,7 @@ def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
 
 
 def assign_subscript(emitter: Emitter, range: SourceRange, target: Subscript, value: Value) -> None:
-    """``target.value[target.indices] = value``"""
+    """Emit ``target.value[target.indices] = value``."""
     base = emitter.emit_expression(target.value)
     base = emitter.present(base, target.range, "'NoneType' object does not support item assignment")
     for_each_index(emitter, target, lambda: _assign_to(emitter, range, target, base, value))
@@ -504,7 +505,7 @@ def _needs_dim(index: _Index) -> bool:
 def assign_slice(
     emitter: Emitter, range: SourceRange, target: Subscript, base: Value, items: Value, deleted: bool = False
 ) -> None:
-    """``xs[a:b:c] = items``; with no items it is ``del xs[a:b]``."""
+    """Emit ``xs[a:b:c] = items`` of a list. With ``deleted``, ``items`` are empty, and it is ``del xs[a:b:c]``."""
     assert isinstance(base.type, ListType)
     slice = SliceExpr(target.indices[0].tree)
     bounds = [

@@ -75,7 +75,7 @@ def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _round(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``round(x)`` of a float is an int, ``round(x, 2)`` the float that is written so."""
+    """Emit ``round(x)``, an int for a float, or ``round(x, 2)``, a float; return None for other calls."""
     given = call.inputs
     if call.attributes:
         if len(call.attributes) != 1 or call.attributes[0].name.name != "ndigits" or len(given) != 1:
@@ -122,7 +122,7 @@ def _round(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _rounded(emitter: Emitter, call: Apply, written: Expr, number: Value, hint: Type | None) -> Value:
-    """``round(number)``, which has been evaluated."""
+    """Emit ``round(number)`` of an argument that was evaluated before."""
     emitter.shared[id(written.tree)] = number
     try:
         found = _round(emitter, call, hint)
@@ -149,7 +149,8 @@ def _greatest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue 
 
 
 def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
-    """``min(xs)`` of strings, tuples and lists, for which there is no operator."""
+    """Emit ``min`` or ``max`` (the ``name``) of strings, tuples and lists, for which there is no operator; return None
+    for other calls."""
     kinds = [item.tree.kind for item in call.inputs]
     is_made = kinds in ([ListComp.KIND], [GeneratorExpr.KIND])
     if call.attributes or not kinds or (not is_made and not _NO_VALUES.isdisjoint(kinds)):
@@ -191,7 +192,7 @@ def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -
 
 
 def _sorted_rows(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``sorted(x)`` of a Tensor; None of other things."""
+    """Reject ``sorted(x)`` of a Tensor, with a hint; return None for other calls."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -233,7 +234,7 @@ def _of_rows(emitter: Emitter, call: Apply, function: str) -> SugaredValue | Non
 
 
 def _of_generator(emitter: Emitter, call: Apply, expr: GeneratorExpr, function: str) -> Value:
-    """``any(x > 0 for x in xs)``, which ends with the first element that decides."""
+    """Emit ``any(x > 0 for x in xs)``, or ``all``. The loop ends with the first element that decides."""
     is_any = function == "any_of_rows"
 
     def decides() -> Value:
@@ -245,7 +246,7 @@ def _of_generator(emitter: Emitter, call: Apply, expr: GeneratorExpr, function: 
 
 
 def _int(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``int("ff", 16)``; other calls are none of this."""
+    """Emit ``int("ff", 16)``; return None for calls without a base."""
     named = [item.value for item in call.attributes if item.name.name == "base"]
     given = [*call.inputs, *named]
     if len(given) != 2 or len(named) != len(call.attributes):
@@ -255,7 +256,7 @@ def _int(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 
 
 def _sum(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``sum(xs, start)``"""
+    """Emit ``sum(xs)`` or ``sum(xs, start)``; return None for other calls."""
     named = [item.value for item in call.attributes if item.name.name == "start"]
     given = [*call.inputs, *named]
     if len(given) == 1 and not call.attributes:
@@ -274,7 +275,7 @@ def _sum(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 def _sum_if_any(
     emitter: Emitter, call: Apply, items: Value, start: Value, total: Callable[[], Value], hint: Type | None
 ) -> Value:
-    """``total()``, a float, a complex or a Tensor, if there are items to add, else the int ``start``."""
+    """Emit ``total()``, a float, a complex or a Tensor, if there are items to add; else the int ``start``."""
     if hint == FLOAT or not emitter.graph.follows_python or (is_literal(items) and items.node.inputs):
         return total()
     is_empty = emitter.insert("aten::eq", call.range, emitter.insert("aten::len", call.range, items), 0)
@@ -285,7 +286,7 @@ def _sum_if_any(
 
 
 def _sum_of_all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``sum(xs)`` of Tensors, or over the rows of one; None where an operator does."""
+    """Emit ``sum(xs)`` of Tensors, or over the rows of one; return None if there is an operator for it."""
     (item,) = call.inputs
     if item.tree.kind in ("starred", "set_comp"):
         return None
@@ -318,7 +319,7 @@ def _sum_of_all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _pow(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``pow(a, b, m)``, and of two arguments what ``a ** b`` is."""
+    """Emit ``pow(a, b, m)``, or ``pow(a, b)`` as ``a ** b``; return None for other calls."""
     if call.attributes or not 2 <= len(call.inputs) <= 3:
         return None
     numbers = [emitter.emit_expression(item) for item in call.inputs]
@@ -343,7 +344,7 @@ def _power(emitter: Emitter, call: Apply, numbers: Sequence[Value], hint: Type |
 
 
 def _divmod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``divmod(a, b)`` of numbers that may be None."""
+    """Emit ``divmod(a, b)`` of numbers that may be None; return None for other calls."""
     if call.attributes or len(call.inputs) != 2:
         return None
     one, other = map(emitter.emit_expression, call.inputs)
@@ -364,7 +365,7 @@ def _of_operands(emitter: Emitter, call: Apply, *operands: Value) -> SugaredValu
 
 
 def _format_of(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``format(x, ".2f")``"""
+    """Emit ``format(x, ".2f")``."""
     given = expect_arguments(emitter, call, 1, 2)
     values = [emitter.emit_expression(item) for item in given]
     template = emitter.graph.insert_constant("{:{}}" if len(values) == 2 else "{:}", range=call.range)
@@ -435,7 +436,7 @@ def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredValue:
-    """``"{name}".format(name=…)``: the fields are numbered where the template is known."""
+    """Emit ``"{name}".format(name=…)``. The fields are numbered at compile time, so the template must be a constant."""
     node = callee.template.node
     template = node.attributes.get("value") if node.kind == "prim::Constant" else None
     if not isinstance(template, str):

@@ -90,7 +90,7 @@ def _name_of(emitter: Emitter, value: Value, members: list[Type], range: SourceR
 
 
 def type_question(emitter: Emitter, expr: BinOp) -> CondValue | None:
-    """``type(x) is int``, ``type(x) != type(y)``, ``x in (y for …)``; None for other comparisons."""
+    """Emit ``type(x) is int``, ``type(x) != type(y)`` or ``x in (y for …)``; return None for other comparisons."""
     if expr.operator == "in":
         generator = generator_of(emitter, expr.rhs, LAZY)
         if generator is not None:

@@ -208,7 +208,7 @@ def _sorted(emitter: Emitter, call: Apply) -> SugaredValue:
 
 
 def _sort_in_place(emitter: Emitter, call: Apply) -> SugaredValue | None:
-    """``xs.sort(key=…)``; None for other calls."""
+    """Emit ``xs.sort(key=…)`` of a list; return None for other calls."""
     names = {item.name.name for item in call.attributes}
     if "key" not in names or not names <= {"key", "reverse"} or call.inputs:
         return None

@@ -140,7 +140,7 @@ def _product(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _combinations(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``combinations(xs, 2)``, ``permutations(xs, 3)`` and the like"""
+    """Emit ``combinations(xs, 2)``, ``permutations(xs, 3)`` and similar functions of itertools."""
     given = _bound(emitter, call, "iterable", "r")
     if "iterable" not in given:
         raise TypeMismatchError(f"{call.callee.range.text} takes an iterable", call.range)
@@ -237,7 +237,7 @@ def _tee(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _prod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``math.prod(xs, start=…)``"""
+    """Emit ``math.prod(xs, start=…)``."""
     given = _bound(emitter, call, "iterable", "start")
     xs = _as_list(emitter, given["iterable"], call.range)
     if "start" in given:
@@ -246,7 +246,7 @@ def _prod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _from_keys(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``dict.fromkeys(keys, value)``"""
+    """Emit ``dict.fromkeys(keys, value)``."""
     keys, value = expect_arguments(emitter, call, 2, 2)
     xs = _as_list(emitter, emitter.emit_sugared(keys), keys.range)
     return _call_library(emitter, call, "dict_from_keys", xs, SimpleValue(emitter.emit_expression(value)))
@@ -277,7 +277,7 @@ def _cmp_to_key(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _getter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``itemgetter(0, 1)``, ``attrgetter("name")``"""
+    """Emit ``itemgetter(0, 1)`` or ``attrgetter("name")``."""
     name = _form_of(emitter, call)
     keys = [
         _constant(emitter, item.as_value(call.range, emitter.graph), call)

@@ -48,7 +48,7 @@ def _equal_tensors(known: object, value: torch.Tensor) -> bool:
 
 
 def format_constant(value: object, type: Type, spell: Spelling, table: ConstantTable) -> str:
-    """``value``, a constant of type ``type``, as an expression.
+    """Format ``value``, a constant of type ``type``, as an expression of TorchScript source.
 
     Raises:
         UnsupportedError: such a constant cannot be written.

@@ -152,7 +152,7 @@ _Writer = Callable[[TaggedText, Node, "FunctionPrinter"], None]
 
 
 def _call(name: str) -> _Writer:
-    """``name(inputs)``"""
+    """Return a writer of the expression ``name(inputs)``."""
     return lambda out, node, printer: _add(out, name, printer.uses(node.inputs))
 
 
@@ -161,7 +161,7 @@ def _add(out: TaggedText, name: str, inputs: list[str | TaggedText]) -> None:
 
 
 def _typed(name: str) -> _Writer:
-    """``name(Type, input)``"""
+    """Return a writer of the expression ``name(Type, input)``."""
 
     def write(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
         _add(out, name, [printer.type(node.output.type), *printer.uses(node.inputs)])
@@ -170,7 +170,7 @@ def _typed(name: str) -> _Writer:
 
 
 def _member(name: str) -> _Writer:
-    """``(input).name``"""
+    """Return a writer of the expression ``(input).name``."""
 
     def write(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
         out.add("(", printer.use(node.input), f").{name}")
@@ -350,7 +350,8 @@ def _raise(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _tensor(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    """``torch.tensor``; the number of ``x[i] = …`` as what raises where its dtype has no such number."""
+    """Write ``torch.tensor``. The number of ``x[i] = …`` becomes ``torch.scalar_tensor``, which raises if the dtype
+    does not have the number."""
     data, *_ = node.inputs
     if printer.importable and node.attributes.get("assigned") and data.type != BOOL:
         assert node.schema is not None

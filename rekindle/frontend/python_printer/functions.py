@@ -71,7 +71,7 @@ class FunctionPrinter:
         return spell(type, self.name_of)
 
     def constant(self, node: Node) -> str:
-        """``prim::Constant`` as an expression."""
+        """Return a ``prim::Constant`` as an expression."""
         type = node.output.type
         if isinstance(type, FunctionType):
             return self.type(type)
@@ -117,7 +117,7 @@ class FunctionPrinter:
         self.out.add("  " * self.level, *pieces, "\n")
 
     def _comma(self, values: Sequence[Value]) -> list[str | TaggedText]:
-        """``a, b``"""
+        """Return the parts of ``a, b``, a list of variables."""
         return [piece for value in values for piece in (", ", self.use(value))][1:]
 
     def _expression(self, node: Node) -> None:
@@ -137,7 +137,7 @@ class FunctionPrinter:
             self.assign(node.output, text)
 
     def _define(self, node: Node, text: str | TaggedText) -> None:
-        """``a, b = text``"""
+        """Write ``a, b = text``, which defines the outputs of a node."""
         self.name(node.outputs)
         if node.outputs:
             self._line(*self._comma(node.outputs), " = ", text)
@@ -181,12 +181,12 @@ class FunctionPrinter:
     # -------------------------------------------------------------------------------------------------- control flow
 
     def _assign_all(self, targets: Sequence[Value], values: Sequence[Value]) -> None:
-        """``a, b = c, d``: all at once."""
+        """Write ``a, b = c, d``, one statement that assigns all variables at once."""
         if targets:
             self._line(*self._comma(targets), " = ", *self._comma(values))
 
     def _assign_each(self, targets: Sequence[Value], values: Sequence[Value]) -> None:
-        """``a: Optional[int] = c``, a line each."""
+        """Write ``a: Optional[int] = c``, one statement for each variable."""
         for target, value in zip(targets, values, strict=True):
             type = self.type(target.type) if self._needs_annotation(target, value) else None
             if type is not None and value.type != target.type and is_open_number(target.type):
@@ -254,7 +254,7 @@ class FunctionPrinter:
         self.level -= 1
 
     def _unpack(self, node: Node) -> None:
-        """``a, b, = x``: the comma at the end has it unpacked even to one name."""
+        """Write ``a, b, = x``. The comma at the end makes it an unpacking even with one name."""
         self.name(node.outputs)
         if node.outputs:
             self._line(*self._comma(node.outputs), ", = ", self.use(node.input))
@@ -281,7 +281,8 @@ class FunctionPrinter:
         self._within("__tried_function", "ops.prim.Try", node)
 
     def _within(self, basename: str, what: str, node: Node) -> None:
-        """``node`` runs its graph as ``what`` does a function within this one, which uses the variables around it."""
+        """Write the subgraph of ``node`` as a function within this one, which uses the variables around it, and a call
+        ``what(function)`` that runs it."""
         name = self.names.fresh(basename)
         graph = node.get_graph("Subgraph")
         self._line(f"def {name}():")

@@ -107,7 +107,7 @@ def _constant(printer: PythonPrinter, name: str, value: object) -> None:
 
 
 def print_named_tuple(printer: PythonPrinter, type: TupleType, basename: str) -> None:
-    """``class Pair(NamedTuple):`` with its fields."""
+    """Write ``class Pair(NamedTuple):`` with its fields."""
     printer.line(f"class {basename}(NamedTuple):")
     with printer.indented():
         for name, element in zip(type.fields or (), type.elements, strict=True):
@@ -125,7 +125,7 @@ def print_interface(printer: PythonPrinter, type: InterfaceType, basename: str) 
 
 
 def print_enum(printer: PythonPrinter, type: EnumType, basename: str) -> None:
-    """``class Color(Enum):`` with its members."""
+    """Write ``class Color(Enum):`` with its members."""
     printer.line(f"class {basename}(Enum):")
     with printer.indented():
         for name, member in type.members.items():

@@ -633,7 +633,7 @@ class Environment:
         self.frame.sugared[name] = value
 
     def forget(self, name: str, range: SourceRange) -> None:
-        """``del name``"""
+        """Remove a variable, for ``del name``."""
         name = self.frame.variable(name)
         type = self.frame.find_type(name)
         if self.graph.follows_python and type is not None:

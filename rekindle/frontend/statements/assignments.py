@@ -128,7 +128,8 @@ def emit_assign(emitter: Emitter, statement: Assign) -> None:
 
 
 def _assign_to_each(emitter: Emitter, targets: Sequence[Expr], value: Expr) -> None:
-    """``a = b = None``: each variable may turn out to hold something else."""
+    """Emit ``a = b = None``. Each variable gets a first assignment of its own, because later code may show another type
+    for each."""
     kind = kind_of_origin(value)
     assert kind is not None
     first = emitter.emit_expression(value)
@@ -297,7 +298,8 @@ def _kept(emitter: Emitter, target: Expr, value: Expr) -> SugaredValue | None:
 
 
 def _kept_call(emitter: Emitter, name: str, call: Apply) -> SugaredValue | None:
-    """``pairs = itertools.product(xs, ys)``; None for calls of other functions."""
+    """Emit ``pairs = itertools.product(xs, ys)``, an iterator that a variable holds; return None for calls of other
+    functions."""
     called = dotted_name(call.callee)
     if called is None or ("." in called and called.rpartition(".")[2] not in {*ITERTOOLS, "from_iterable"}):
         return None
@@ -535,7 +537,7 @@ def _augment_subscript(emitter: Emitter, statement: AugAssign, target: Subscript
 
 
 def _augment_slice(emitter: Emitter, statement: AugAssign, slice: SliceExpr, base: Value) -> None:
-    """``xs[a:b] += ys`` of a list"""
+    """Emit ``xs[a:b] += ys`` of a list."""
     range = statement.range
     if slice.step is not None or statement.operator != "+":
         raise UnsupportedError(f"'{statement.operator}=' of such a slice is not supported", range)

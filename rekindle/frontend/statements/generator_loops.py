@@ -148,7 +148,7 @@ def first_of(emitter: Emitter, expr: GeneratorExpr, other: Value | None) -> Valu
 
 
 def among_generated(emitter: Emitter, expr: BinOp, generator: GeneratorExpr) -> Value:
-    """``x in (f(v) for v in xs)``, which ends with the first element that equals x."""
+    """Emit ``x in (f(v) for v in xs)``. The loop ends with the first element that equals x."""
     sought = emitter.environment.hidden_variable("sought")
     value = emitter.emit_expression(expr.lhs)
     emitter.environment.store(sought, expr.range, value, value.type)

@@ -499,7 +499,7 @@ def _where(emitter: Emitter, conditions: Sequence[Expr], body: Callable[[], None
 
 
 def list_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
-    """``list(source)``"""
+    """Emit ``list(source)``."""
     value = source.value if isinstance(source, SimpleValue) else None
     if value is not None and isinstance(value.type, (ListType, StringType)):
         return insert_builtin_call(range, emitter.graph, "aten::list", [emitter.argument(value, range)], [])
@@ -525,7 +525,7 @@ def list_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Ty
 
 
 def dict_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
-    """``dict(source)``, of pairs"""
+    """Emit ``dict(source)``, where ``source`` iterates over pairs of key and value."""
     wanted = None if hint is None else without_none(hint)
     result = emitter.insert_node("prim::DictConstruct", range, [], [wanted or DictType(STRING, TENSOR)]).output
 

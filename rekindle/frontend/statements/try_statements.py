@@ -85,7 +85,7 @@ def leave_with(emitter: Emitter, value: Value, range: SourceRange) -> None:
 
 
 def emit_jump(emitter: Emitter, word: str, range: SourceRange) -> None:
-    """``break`` and ``continue``"""
+    """Emit ``break`` or ``continue`` (the ``word``), also one that leaves a ``try`` statement."""
     attempt = emitter.environment.tried
     if emitter.loop is LoopKind.NONE and attempt is not None:
         with emitter.in_loop(attempt.loop):
@@ -166,7 +166,7 @@ def _handler_of(emitter: Emitter, error: BaseException | None, handlers: Sequenc
 
 
 def _emit_handled(emitter: Emitter, statement: Try) -> None:
-    """``try``, ``except``, ``else``"""
+    """Emit ``try``, ``except`` and ``else`` of a statement, without its ``finally``."""
     range = statement.range
     attempt = _try(emitter, statement, partial(emitter.emit_statements, statement.body))
     error = attempt.node.outputs[1]

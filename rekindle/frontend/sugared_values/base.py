@@ -61,7 +61,7 @@ class SugaredValue:
         raise UnsupportedError(f"{self.description} cannot be used as a value", range)
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        """``self.name``"""
+        """Emit a read of the attribute: ``self.name``."""
         raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range)
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
@@ -73,7 +73,7 @@ class SugaredValue:
         return None
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
-        """``self.name = value``"""
+        """Emit an assignment to the attribute: ``self.name = value``."""
         raise UnsupportedError(f"an attribute of {self.description} cannot be assigned", range)
 
     def attribute_type(self, name: str) -> Type | None:
@@ -85,7 +85,8 @@ class SugaredValue:
         return False
 
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
-        """``self.name: type = …`` declares the slot, where it can be declared at all."""
+        """Declare an attribute with its type, for ``self.name: type = …``. Values whose attributes cannot be declared
+        ignore it."""
 
     def as_type(self, range: SourceRange) -> Type | None:
         """Return the type that this names, where it names one."""
@@ -105,7 +106,7 @@ class SugaredValue:
         return None
 
     def contains(self, key: object) -> bool:
-        """``key in self``, where the compiler knows the keys."""
+        """Return ``key in self``, if the keys are known at compile time."""
         raise NotImplementedError
 
     @property
@@ -114,7 +115,7 @@ class SugaredValue:
         return None
 
     def call(self, call: CallSite) -> SugaredValue:
-        """``self(args, kwargs)``"""
+        """Emit a call of this value: ``self(args, kwargs)``."""
         raise UnsupportedError(f"{self.description} cannot be called", call.range)
 
     @property
@@ -131,7 +132,7 @@ class SugaredValue:
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
-        """``self(args, kwargs)``, whatever the arguments are."""
+        """Emit a call of this value with arguments that need not be values of the graph: ``self(args, kwargs)``."""
         values = [NamedValue(item.as_value(range, graph), range=range) for item in args]
         named = [NamedValue(item.as_value(range, graph), range=range, name=name) for name, item in kwargs.items()]
         return self.call(CallSite(range, graph, values, named, targets))
@@ -172,7 +173,7 @@ class SugaredValue:
         raise UnsupportedError(f"{self.description} has no length", range)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
-        """``self[index]``"""
+        """Emit a subscript: ``self[index]``."""
         raise UnsupportedError(f"{self.description} cannot be indexed", range)
 
 

@@ -171,7 +171,7 @@ class ObjectInMaking(SugaredValue):
     # ------------------------------------------------------------------------------------------------------ assignments
 
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
-        """``self.name: type = …``"""
+        """Declare an attribute with its type, for ``self.name: type = …`` in ``__init__``."""
         known = self.attribute_type(name)
         if known is not None and known != type:
             raise TypeMismatchError(

@@ -63,7 +63,8 @@ def basename(interface: InterfaceType) -> str:
 
 
 def _says_nothing(statement: Stmt) -> bool:
-    """``pass``, ``...``, a docstring, ``raise NotImplementedError``."""
+    """Return whether a statement implements nothing: ``pass``, ``...``, a docstring or ``raise
+    NotImplementedError``."""
     tree = statement.tree
     if tree.kind == Raise.KIND:
         return _is_not_implemented(Raise(tree).value.tree)

@@ -97,8 +97,8 @@ class StaticDict(KeywordArguments):
 
 
 def table_of_functions(literal: DictLiteral, emit: Callable[[Expr], SugaredValue]) -> SugaredValue | None:
-    """``{"relu": F.relu, "none": lambda x: x}``; None where the values are of the graph, by what is written there and
-    by the first of them."""
+    """Return a dict of functions that are known at compile time, ``{"relu": F.relu, "none": lambda x: x}``; None if the
+    first value is a value of the graph, or the literal is of another form."""
     if not literal.keys or any(key.tree.kind != StringLiteral.KIND for key in literal.keys):
         return None
     if literal.values[0].tree.kind not in (Lambda.KIND, Select.KIND, Var.KIND):

@@ -26,7 +26,7 @@ _HIGHER: Final = torch.ops.higher_order
 def _cond(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """``prim::If``; a result that is None in one branch may be None."""
+    """Import ``torch.cond`` as ``prim::If``. A result that is None in one branch gets an Optional type."""
     predicate, *graphs = args[:3]
     operands = args[3] if len(args) > 3 else ()
     if not isinstance(predicate, Value):
@@ -63,7 +63,7 @@ def _joined(reader: FxImporter, branch: Node, blocks: Sequence[Block], pair: Seq
 def _while_loop(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """``prim::Loop`` that its condition ends."""
+    """Import ``while_loop`` as ``prim::Loop``, which its condition ends."""
     condition, body, carried, additional = args
     start = as_list(reader.read(condition, [*carried, *additional]))[0]
     values = [reader.value(item) for item in carried]

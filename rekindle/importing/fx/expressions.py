@@ -159,7 +159,7 @@ def _applied(
 def _comparison(
     reader: FxImporter, parts: list[ast.expr], operators: list[type], names: Mapping[str, Value]
 ) -> ImportedValue:
-    """``a <= b < c``: both hold."""
+    """Import ``a <= b < c``: every comparison holds."""
     values = [guard_value(reader, part, names) for part in parts]
     held = []
     for left, operator, right in zip(values, operators, values[1:], strict=False):

@@ -36,7 +36,9 @@ class GraphReader:
     """Decodes the graphs of a bundle, whose references are those of ``references``."""
 
     def __init__(self, bundle: Encoded, references: References) -> None:
-        """
+        """Decode the tables of a bundle: strings, types, source ranges, operators and tensors. Graphs are decoded when
+        they are read.
+
         Raises:
             NotEncodable: it calls an operator that is not known.
         """

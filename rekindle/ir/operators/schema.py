@@ -103,7 +103,7 @@ class FunctionSchema:
 
     @property
     def qualified_name(self) -> str:
-        """``aten::add.Tensor``"""
+        """The name with the overload, such as ``aten::add.Tensor``."""
         return f"{self.name}.{self.overload}" if self.overload else self.name
 
     def argument_index(self, name: str) -> int | None:

@@ -65,7 +65,7 @@ from rekindle.ir.types import (
 
 
 def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None = None) -> NamedValue:
-    """``item`` (a :class:`Value` or a Python constant) as an argument."""
+    """Return ``item``, a :class:`Value` or a Python constant, as an argument of a call."""
     if isinstance(item, NamedValue):
         return item
     if isinstance(item, Value):
@@ -333,8 +333,8 @@ def _convert_tuple(
 
 
 def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, conversions: bool = True) -> Value:
-    """``value`` after the implicit conversions to ``type``; unchanged where there are none. The caller checks the
-    type."""
+    """Insert the implicit conversions of ``value`` to ``type``, and return the result; ``value`` itself if there are
+    none. The caller checks the type."""
     checks = graph.none_checks
     if checks is not None and without_none(type) == TENSOR and number_beside_tensor(value.type) is not None:
         return checks.check(

@@ -284,7 +284,8 @@ class _GraphReader:
             self._numbered.setdefault(kind, []).append(node)
 
     def _python_call(self) -> dict[str, AttributeValue]:
-        """``^name[attributes](constant arguments)``, as attributes. The function itself is not in the text."""
+        """Parse ``^name[attributes](constant arguments)``, and return the attributes of the node. The function itself
+        is not in the text."""
         lexer = self._lexer
         lexer.expect("^")
         attributes: dict[str, AttributeValue] = {"name": lexer.expect(IDENT).text}
@@ -343,7 +344,8 @@ class _GraphReader:
         return attributes
 
     def _scope(self) -> str:
-        """``, scope: __module.encoder``: all up to the end of the line, or to the comment."""
+        """Parse ``, scope: __module.encoder``, up to the end of the line or to a comment. Return the name, empty if
+        there is none."""
         lexer = self._lexer
         if lexer.cur.kind != "," or lexer.lookahead().text != "scope":
             return ""

@@ -142,7 +142,8 @@ class _Printer:
         return f"{kind}[{listed}]" if listed else kind
 
     def _python_call(self, node: Node) -> str:
-        """``^name[attributes](constant arguments)``: a call of a Python function, which has no text of its own."""
+        """Format a call of a Python function as ``^name[attributes](constant arguments)``. The function itself has no
+        text."""
         listed = [
             f"{name}={self._attribute(node, value)}"
             for name, value in node.attributes.items()

@@ -429,7 +429,7 @@ class TypeReader:
     # ------------------------------------------------------------------------------------- annotations
 
     def _alias(self, within: AliasInfo | None) -> AliasInfo:
-        """``(a! -> *)``; ``within`` are the annotations of the parts."""
+        """Parse an alias annotation such as ``(a! -> *)``. ``within`` has the annotations of the element types."""
         lexer = self.lexer
         lexer.expect("(")
         before = self._alias_sets()

@@ -64,7 +64,8 @@ def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None
 
 
 def _as_either_is(type: Type, other: Type) -> Type:
-    """``type``, but of a list and what Python has a tuple for, what both are."""
+    """Return ``type``. If it and ``other`` are lists of which one is a tuple in Python, return the list type that fits
+    both."""
     if isinstance(type, IntType):
         return INT if isinstance(other, IntType) and type != other else type
     if not isinstance(type, ListType) or not isinstance(other, ListType) or type.python == other.python:

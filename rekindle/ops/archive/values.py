@@ -68,7 +68,7 @@ declare(_lgamma, "archive::lgamma.int(int a) -> float", "archive::lgamma.float(f
 
 
 def _of_ascii(method: Callable[[bytes], bytes]) -> Callable[[str], str]:
-    """``method`` of the letters of ASCII; all others stay as they are."""
+    """Return a method of strings that applies ``method`` to the letters of ASCII. Other characters stay as they are."""
     return lambda self: method(self.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 

@@ -112,13 +112,13 @@ declare(hash, "aten::hash.generic(t value) -> int")
 
 @implements("prim::Enter(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def enter(manager: Any) -> Any:
-    """``manager.__enter__()``"""
+    """Return ``manager.__enter__()``."""
     return manager.__enter__()
 
 
 @implements("prim::Exit(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def leave(manager: Any, *error: Any) -> Any:
-    """``manager.__exit__(…)``, without an error unless one is given."""
+    """Return ``manager.__exit__(…)``, without an error unless one is given."""
     return manager.__exit__(*(error or (None, None, None)))
 
 
@@ -176,7 +176,7 @@ declare(
 
 @implements("aten::_unwrap_optional(t(a)? optional) -> t(a)")
 def unwrap_optional(optional: Any) -> Any:
-    """``optional``, which must not be None.
+    """Return ``optional``, which must not be None.
 
     Raises:
         AssertionError: it is.
@@ -209,5 +209,5 @@ declare(_uninitialized, "prim::Uninitialized() -> Any", effects=AliasAnalysisKin
 
 @implements("prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)")
 def if_then_else(cond: bool, x: Any, y: Any) -> Any:
-    """``x if cond else y`` of values that both exist."""
+    """Return ``x if cond else y``, where both are already computed."""
     return x if cond else y

@@ -103,7 +103,7 @@ declare(
 
 
 def power_of_scalars(a: complex, b: complex) -> complex:
-    """``a ** b``; a float unless one of both is complex."""
+    """Return ``a ** b``, a float unless an operand is complex."""
     if isinstance(a, complex) or isinstance(b, complex):
         return a**b
     return power_of_floats(float(a), b)
@@ -126,10 +126,10 @@ _powers("aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float", power_of_scalars
 
 @implements("aten::pow.int_to_int(int a, int b) -> int")
 def power_as_int(a: int, b: int) -> int:
-    """``a ** b``, which is an int.
+    """Return ``a ** b`` as an int.
 
     Raises:
-        ValueError: ``b`` is negative, so that it is none.
+        ValueError: ``b`` is negative, so that the result is not an int.
     """
     if b < 0:
         raise ValueError(f"{a} ** {b} is not an int; make one of them a float")
@@ -202,12 +202,12 @@ for _name, _equality in (("eq", operator.eq), ("ne", operator.ne)):
 
 
 def _float_min(a: float, b: float) -> float:
-    """``min`` of an int and a float, as a float."""
+    """Return ``min`` of an int and a float, as a float."""
     return float(min(a, b))
 
 
 def _float_max(a: float, b: float) -> float:
-    """``max`` of an int and a float, as a float."""
+    """Return ``max`` of an int and a float, as a float."""
     return float(max(a, b))
 
 

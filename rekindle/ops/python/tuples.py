@@ -21,13 +21,13 @@ from rekindle.ops.registration.declare import declare, implements, implements_fo
 
 @implements("prim::ListConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_list(*items: Any) -> list[Any]:
-    """``[…]``"""
+    """Return a list of the items: ``[…]``."""
     return list(items)
 
 
 @implements("prim::DictConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_dict(*items: Any) -> dict[Any, Any]:
-    """``{…}`` of key, value, key, value …"""
+    """Return a dict, ``{…}``. The items are keys and values in turn."""
     following = iter(items)
     return dict(zip(following, following, strict=True))
 

@@ -241,7 +241,8 @@ _TESTS: Final[dict[str, Test]] = {
 
 
 def is_instance(value: object, type: Type) -> bool:
-    """Python's ``isinstance`` for a type of the IR: as :func:`value_matches`, but True is an int too.
+    """Return ``isinstance(value, type)`` as in Python, for a type of the IR. It differs from :func:`value_matches` for
+    True, which is an int too.
 
     Raises:
         TypeError: it asks what a future holds that is not done.

@@ -57,7 +57,8 @@ def _matrix_rank(call: Call) -> Sizes | None:
 
 
 def _solved(call: Call) -> Sizes | None:
-    """``linalg_solve(A, B)``: B may be a vector or matrices; known only where the ranks are equal, or B is a matrix."""
+    """Return the rank of ``linalg_solve(A, B)``, with unknown sizes. B may be a vector or matrices, so the rank is
+    known only if both ranks are equal or B has rank 1; else None."""
     a, b = call.first.rank, call.tensor("B").rank
     if a is None or b is None:
         return None

@@ -80,7 +80,7 @@ def _conv_transposed(dims: int) -> SizesRule:
 
 
 def _any_convolution(call: Call) -> Sizes | None:
-    """``convolution``, which gets the direction as an argument: a batch is always there, but for one dimension."""
+    """Return the sizes of ``convolution``, whose direction is an argument. There is always a batch dimension."""
     weight = call.tensor("weight").sizes
     if call.first.sizes is None or weight is None or len(call.first.sizes) != len(weight):
         return unknown_of(call.first.rank)
@@ -280,7 +280,7 @@ def _resampled(dims: int) -> SizesRule:
 
 
 def _sampled(call: Call) -> Sizes | None:
-    """``grid_sampler``: the channels of the input, the places of the grid."""
+    """Return the sizes of ``grid_sampler``: batch and channels of the input, and the positions of the grid."""
     given, grid = call.first.sizes, call.tensor("grid").sizes
     if given is None or grid is None or len(given) < 2 or len(grid) != len(given):
         return unknown_of(call.first.rank or (len(grid) if grid is not None else None))
@@ -330,7 +330,7 @@ def _lstm_cell(call: Call) -> Sequence[Fact]:
 
 
 def _recurrent(*, with_cell: bool) -> Rule:
-    """``lstm``, ``gru`` and the like: the output, then the last states, of ranks 3 and 3 with a batch."""
+    """Return the rule of ``lstm``, ``gru`` and similar operators: types of the output and of the last states."""
 
     def rule(call: Call) -> Sequence[Fact]:
         output = tensor(first, sizes.rank_of_first, flow=SOME).type(call)

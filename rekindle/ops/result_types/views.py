@@ -33,7 +33,7 @@ def _reshaped(call: Call) -> Sizes | None:
 
 
 def _view_dtype(call: Call) -> Sequence[Fact]:
-    """``view(sizes)``, and ``view(dtype)``, which changes the last size."""
+    """Return the type of ``view(sizes)``, or of ``view(dtype)``, which changes the last size."""
     if not call.has("dtype"):
         return [_view(_reshaped).type(call)]
     return [tensor(dtypes.named(dtypes.unknown), sizes.rank_of_first, device=first_device, flow=SOME).type(call)]
@@ -190,7 +190,7 @@ def _unfolded(call: Call) -> Sizes | None:
 
 
 def _at_least(rank: int) -> Rule:
-    """``atleast_2d`` and the like, of a tensor or of each in a list."""
+    """Return the rule of ``atleast_1d``, ``atleast_2d`` or ``atleast_3d``, of a tensor or of each tensor in a list."""
 
     def grown(known: Sizes | None) -> Sizes | None:
         if known is None or len(known) >= rank:
@@ -268,7 +268,8 @@ def _constant_chunk(call: Call) -> Sequence[Fact]:
 
 
 def _side_by_side() -> Rule:
-    """``hsplit``, ``vsplit``, ``dsplit``: the number of parts, each of the rank of the whole."""
+    """Return the rule of ``hsplit``, ``vsplit`` and ``dsplit``: as many parts as there are, each with the rank of the
+    input."""
 
     def rule(call: Call) -> Sequence[Fact]:
         part = _view(sizes.rank_of_first).type(call)
@@ -294,7 +295,7 @@ def _to_real(call: Call) -> Sizes | None:
 
 
 def _repeated(call: Call) -> Sizes | None:
-    """``repeat`` and ``tile``: leading dimensions are added as needed."""
+    """Return the sizes of ``repeat`` and ``tile``. Leading dimensions are added as needed."""
     known, counts = call.first.sizes, call.ints("repeats" if call.has("repeats") else "dims")
     if known is None or counts is None:
         return None if counts is None or call.has("dims") else (None,) * len(counts)

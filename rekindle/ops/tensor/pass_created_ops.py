@@ -62,7 +62,7 @@ def chunk_sizes(node: Node) -> Operation:
 
 @implements_for_node("prim::FusedConcat(...) -> ...")
 def fused_concat(node: Node) -> Operation:
-    """``torch.cat`` of all inputs along attribute ``dim``."""
+    """Return the implementation of a node: ``torch.cat`` of all inputs along its attribute ``dim``."""
     dim = int_attribute(node, "dim")
 
     def concat(*tensors: Tensor) -> Tensor:
@@ -73,14 +73,14 @@ def fused_concat(node: Node) -> Operation:
 
 @implements("prim::VarConcat(...) -> Tensor")
 def var_concat(*inputs: Any) -> Tensor:
-    """``torch.cat`` of all inputs but the last, which is the dimension."""
+    """Return ``torch.cat`` of all inputs but the last, which is the dimension."""
     *tensors, dim = inputs
     return torch.cat(tensors, dim)
 
 
 @implements("prim::VarStack(...) -> Tensor")
 def var_stack(*inputs: Any) -> Tensor:
-    """``torch.stack`` of all inputs but the last, which is the dimension."""
+    """Return ``torch.stack`` of all inputs but the last, which is the dimension."""
     *tensors, dim = inputs
     return torch.stack(tensors, dim)
 

@@ -31,7 +31,8 @@ def _dtype(number: int | None) -> torch.dtype | None:
 def tensor(
     data: Any, dtype: int | None = None, device: torch.device | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """``torch.tensor``: numbers and nested lists of them; the dtype is eager's."""
+    """Return ``torch.tensor`` of a number, or of nested lists of numbers, with eager's dtype. ``dtype`` is the number
+    of a dtype."""
     return torch.tensor(data, dtype=_dtype(dtype), device=device, requires_grad=requires_grad)
 
 
@@ -73,7 +74,7 @@ def make_tensor(node: Node) -> Operation:
     "aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
 )
 def as_tensor(data: Any, dtype: int | None = None, device: torch.device | None = None) -> Tensor:
-    """``torch.as_tensor``: a Tensor stays itself where nothing is to be converted."""
+    """Return ``torch.as_tensor(data)``. A Tensor that needs no conversion is returned itself."""
     return torch.as_tensor(data, dtype=_dtype(dtype), device=device)
 
 
@@ -101,8 +102,8 @@ _TOLIST_DTYPES: tuple[tuple[str, Callable[[torch.dtype], bool]], ...] = (
 
 @implements("prim::tolist(...) -> ...")
 def to_list(self: Tensor, dimensions: int, element: int) -> Any:
-    """``self.tolist()`` for an annotation of ``dimensions`` nested lists of ``element`` (0 int, 1 float, 2 bool, 3
-    complex).
+    """Return ``self.tolist()`` for an annotation of ``dimensions`` nested lists of ``element`` (0 int, 1 float, 2 bool,
+    3 complex).
 
     Raises:
         RuntimeError: the tensor has another number of dimensions, or elements of another type: an empty one has none.
@@ -165,7 +166,7 @@ def stride(self: Tensor) -> list[int]:
 
 @implements("aten::Size(int[] sizes) -> int[]", may_alias_inputs=True)
 def make_size(sizes: list[int]) -> list[int]:
-    """``torch.Size(sizes)``: a list here."""
+    """Return ``torch.Size(sizes)``, which is a list in programs."""
     return sizes
 
 
@@ -227,7 +228,7 @@ def to_device(
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)"
 )
 def to_dtype(self: Tensor, dtype: int | None = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    """``self.to(dtype)``"""
+    """Return ``self.to(dtype)``. ``dtype`` is the number of a dtype."""
     return self.to(dtype=self.dtype if dtype is None else _dtype(dtype), non_blocking=non_blocking, copy=copy)
 
 
@@ -293,7 +294,7 @@ def copy_(self: Tensor, other: Tensor | float) -> Tensor:
 def index_put_impl_(
     self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False, unsafe: bool = False
 ) -> Tensor:
-    """:func:`index_put_` with the choice of leaving out checks."""
+    """Run :func:`index_put_`; ``unsafe`` omits the checks of the indices."""
     return torch.ops.aten._index_put_impl_.default(self, indices, values, accumulate, unsafe)  # type: ignore[no-any-return]
 
 
@@ -302,7 +303,7 @@ def index_put_impl_(
     " Tensor(a!)"
 )
 def index_put_(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """``self[indices] = values``"""
+    """Run ``self[indices] = values``; return ``self``."""
     return self.index_put_(tuple(indices), values, accumulate)
 
 
@@ -321,19 +322,19 @@ def index_put(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: b
     "aten::_unsafe_index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"
 )
 def unsafe_index_put(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """:func:`index_put` without checks."""
+    """Return :func:`index_put` without checks of the indices."""
     return torch.ops.aten._unsafe_index_put.default(self, indices, values, accumulate)  # type: ignore[no-any-return]
 
 
 @implements("aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor")
 def index(self: Tensor, indices: list[Tensor]) -> Tensor:
-    """``self[indices]`` with one index tensor for each of the first dimensions."""
+    """Return ``self[indices]``, with one index tensor for each of the first dimensions."""
     return torch.ops.aten.index.Tensor(self, indices)  # type: ignore[no-any-return]
 
 
 @implements("aten::_unsafe_index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor")
 def unsafe_index(self: Tensor, indices: list[Tensor]) -> Tensor:
-    """:func:`index` without checks."""
+    """Return :func:`index` without checks of the indices."""
     return torch.ops.aten._unsafe_index.Tensor(self, indices)  # type: ignore[no-any-return]
 
 
@@ -345,7 +346,7 @@ def split(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:
 
 @implements("aten::einsum.sublist(Tensor a, ...) -> Tensor", may_alias_inputs=True)
 def einsum_of_sublists(a: Tensor, *operands: Tensor | list[int]) -> Tensor:
-    """``torch.einsum(a, [0, 1], b, [1, 2], [0, 2])``"""
+    """Return ``torch.einsum(a, [0, 1], b, [1, 2], [0, 2])``, whose subscripts are lists."""
     return torch.einsum(a, *operands)
 
 

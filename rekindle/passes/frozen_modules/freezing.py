@@ -72,7 +72,7 @@ def _replace(node: Node, value: Any) -> None:
 
 
 def _path(value: Value) -> str:
-    """``self.layers.0.weight`` → a name that the text form allows, for what is read from a part of a part."""
+    """Return the path of an attribute, such as ``self.layers.0.weight``, as a name that the text form allows."""
     names: list[str] = []
     while value.node.kind == "prim::GetAttr":
         names.append(value.node.get_string("name"))

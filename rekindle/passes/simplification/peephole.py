@@ -82,7 +82,7 @@ _PLAIN: Final = (INT, FLOAT, BOOL, STRING)
 
 
 def _not(at: RewriteSite) -> bool:
-    """``not not p`` is ``p``; ``not a == b`` is ``a != b``, of NaN too."""
+    """Replace ``not not p`` by ``p``, and ``not a == b`` by ``a != b``, which holds for NaN too."""
     node = at.node
     inner = node.input.node
     if node.input.type != BOOL:
@@ -97,7 +97,7 @@ def _not(at: RewriteSite) -> bool:
 
 
 def _same_scalar(at: RewriteSite) -> bool:
-    """``float(x)`` of a float."""
+    """Replace ``float(x)`` of a float by ``x``, and similar conversions."""
     node = at.node
     return (
         len(node.inputs) == 1
@@ -115,7 +115,7 @@ def _plus_nothing(at: RewriteSite) -> bool:
 
 def _neutral(neutral: int) -> NodeRule:
     def rule(at: RewriteSite) -> bool:
-        """``n * 1`` and ``n + 0`` of ints."""
+        """Replace ``n * 1`` and ``n + 0`` of ints by ``n``."""
         node = at.node
         if len(node.inputs) != 2 or any(value.type != INT for value in (*node.inputs, *node.outputs)):
             return False
@@ -189,7 +189,7 @@ def _before_casts(value: Value) -> Value:
 
 
 def _compared_length(at: RewriteSite) -> bool:
-    """``len(s) > 0`` of a text with a part that is known not to be empty."""
+    """Replace ``len(s) > 0`` by True, if a part of the string ``s`` is known not to be empty."""
     node = at.node
     length, bound = node.inputs
     limit = constant_int(bound)
@@ -218,7 +218,7 @@ def shortest_text(value: Value) -> int:
 
 
 def _choice(at: RewriteSite) -> bool:
-    """``True if p else False`` is ``p``, and ``False if p else True`` is ``not p``."""
+    """Replace ``True if p else False`` by ``p``, and ``False if p else True`` by ``not p``."""
     node = at.node
     changed = False
     for output, *results in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
@@ -252,7 +252,7 @@ def _length(at: RewriteSite) -> bool:
 
 
 def _item(at: RewriteSite) -> bool:
-    """``[a, b][1]``."""
+    """Replace ``[a, b][1]`` by ``b``."""
     node = at.node
     whole, place = node.inputs
     made, index = whole.node, constant_int(place)
@@ -262,7 +262,7 @@ def _item(at: RewriteSite) -> bool:
 
 
 def _unpack(at: RewriteSite) -> bool:
-    """``a, b = [c, d]``."""
+    """Replace ``x, y = [a, b]`` by uses of ``a`` and ``b``."""
     node = at.node
     made = node.input.node
     if made.kind != "prim::ListConstruct" or len(made.inputs) != len(node.outputs):
@@ -275,7 +275,7 @@ def _unpack(at: RewriteSite) -> bool:
 
 
 def _extremum(at: RewriteSite) -> bool:
-    """``min([a, b, c])`` of numbers is ``min(min(a, b), c)``, which needs no list."""
+    """Replace ``min([a, b, c])`` of numbers by ``min(min(a, b), c)``, which needs no list; also ``max``."""
     node = at.node
     made = node.inputs[0].node
     if len(node.inputs) != 1 or made.kind != "prim::ListConstruct" or node.output.type not in (INT, FLOAT):

@@ -675,7 +675,7 @@ class ScriptContainer(ScriptModule):
 
 
 def _consecutive(name: str, methods: Mapping[str, object]) -> Iterator[int]:
-    """0, 1 … as long as there is a method of that number."""
+    """Yield 0, 1 … as long as there is a method ``name__0``, ``name__1`` …."""
     return itertools.takewhile(lambda index: f"{name}__{index}" in methods, itertools.count())
 
 

@@ -129,7 +129,7 @@ def _check_bases(definition: ClassDef) -> None:
 
 
 def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type], resolver: Resolver) -> None:
-    """``name: type`` declares an attribute, ``name = value`` is a constant."""
+    """Add a statement of a class body: ``name: type`` declares an attribute, ``name = value`` is a constant."""
     kind = statement.tree.kind
     if kind in (Def.KIND, Decorated.KIND) or _is_empty(statement):
         return
@@ -146,7 +146,7 @@ def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type],
 
 
 def _is_empty(statement: Stmt) -> bool:
-    """``pass`` or a docstring."""
+    """Return whether a statement is ``pass`` or a docstring."""
     tree = statement.tree
     return tree.kind == Pass.KIND or (
         tree.kind == ExprStmt.KIND and ExprStmt(tree).expr.tree.kind == StringLiteral.KIND
@@ -247,7 +247,8 @@ def _python_method(record: GraphFunction) -> Callable[..., Any]:
 
 
 def _python_init(name: str, record: GraphFunction) -> Callable[..., None]:
-    """``__init__``, whose object has no attributes yet that could be looked at."""
+    """Return a Python function that runs the compiled ``__init__``. It does not check the object, which has no
+    attributes yet."""
     schema: list[FunctionSchema] = []  # made once: what binds arguments is kept for each schema
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:

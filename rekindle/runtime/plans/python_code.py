@@ -123,7 +123,8 @@ class PythonWriter:
         self.indices.append(index)
 
     def inside(self, index: int, head: str, start: int, end: int) -> None:
-        """``head`` with the instructions from ``start`` to before ``end`` as its block."""
+        """Write ``head``, a line that begins a block, and the instructions from ``start`` to before ``end`` as the
+        block."""
         self.write(index, head)
         self.indent += 1
         before = len(self.lines)

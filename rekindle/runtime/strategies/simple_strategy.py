@@ -120,8 +120,11 @@ class GraphVersions:
         general: Callable[[], Version] | None = None,
         stored: GraphCache | None = None,
     ) -> None:
-        """``general`` returns the version for any arguments, which runs when the budget is exhausted; without
-        assumptions, the version is one of these. ``stored`` has graphs from earlier processes."""
+        """Prepare the versions of a function. None is compiled yet.
+
+        ``general`` returns the version for any arguments, which runs when the budget is exhausted; without assumptions,
+        the version is one of these. ``stored`` has graphs from earlier processes.
+        """
         self._record = record
         self._budget = budget
         self._table = VersionTable()

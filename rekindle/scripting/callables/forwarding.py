@@ -26,7 +26,7 @@ class Forwarding:
     """The function within, whose parameters are meant."""
 
     def definition(self, name: str) -> Def:
-        """``def name(parameters): return wrapper(parameters)``"""
+        """Return the syntax tree of ``def name(parameters): return wrapper(parameters)``."""
         inner = function_def(self.function, name)
         range = inner.range
         args: list[Expr] = []

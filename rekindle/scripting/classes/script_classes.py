@@ -305,7 +305,7 @@ class _Filler:
         self.type.properties[name] = Property(name, compiled_getter, compiled_setter)
 
     def _default(self, name: str, value: object, type: Type, range: SourceRange) -> None:
-        """``name: type = value`` in the body of the class: every object has it until it is assigned another one."""
+        """Add an attribute with a default, from ``name: type = value`` in the body of the class."""
         try:
             fitting = fit_value(value, type, f"'{name}' of '{self.cls.__name__}'")
         except TypeError as why:

@@ -167,7 +167,7 @@ class _Gatherer:
                 )
 
     def _as_declared(self, name: str, value: Any) -> Any:
-        """``value``; an int as a float where it is declared to be one."""
+        """Return ``value``; an int that is declared a float, as a float."""
         return float(value) if type(value) is int and self._declared(name) == FLOAT else value
 
     def _plain(self, name: str, value: Any) -> None:

@@ -329,7 +329,7 @@ def _scalar_type(recorder: Recorder, function: Callable[..., Any], args: Argumen
 
 
 def _cast(dtype: torch.dtype) -> Handler:
-    """``x.float()`` and its like."""
+    """Return the handler that records ``x.float()``, or the method of another ``dtype``, as ``aten::to``."""
 
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         result = function(*args, **kwargs)
@@ -340,7 +340,7 @@ def _cast(dtype: torch.dtype) -> Handler:
 
 
 def _to_device(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.cpu()``, ``x.cuda()``"""
+    """Record ``x.cpu()`` or ``x.cuda()`` as ``aten::to``."""
     result = function(*args, **kwargs)
     value = recorder.insert("aten::to", [args[0], result.device, NamedValue(recorder.insert("prim::dtype", [args[0]]))])
     return recorder.bind_result(_unaliased(recorder, args[0], result), value)
@@ -352,7 +352,7 @@ def _data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwa
 
 
 def _set_data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.data = y``"""
+    """Record ``x.data = y``."""
     tensor, data = args
     value = recorder.value_of_tensor(tensor)
     if value.node.kind in (ATTRIBUTE, "prim::Param"):
@@ -389,7 +389,8 @@ def _grad(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwa
 
 
 def _view(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.view(torch.int32)`` is another overload than ``x.view(6)``, though both take an int in a graph."""
+    """Record ``x.view(torch.int32)`` or ``x.view(6)``. These are different overloads, though a dtype is an int in a
+    graph."""
     dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
     if not isinstance(dtype, torch.dtype):
         return record_call(recorder, "aten::view", function, args, kwargs)

@@ -229,7 +229,8 @@ def _reported_to_packages(original: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``copy.copy`` and pickling make another tensor of the storage of one."""
+    """Return ``__reduce_ex__`` for tensors while a trace is recorded. ``copy.copy`` and pickling create a tensor from
+    the storage of one, so that its contents become constants: report that."""
 
     def __reduce_ex__(self: torch.Tensor, protocol: Any) -> Any:
         recorder = active_recorder()
@@ -278,7 +279,8 @@ def _unrecorded(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _copied(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """``copy.deepcopy`` of a tensor takes its storage apart."""
+    """Return ``__deepcopy__`` for tensors while a trace is recorded. It records ``aten::clone``, since the original
+    copies a storage, which no operator does."""
 
     def __deepcopy__(self: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
         recorder = active_recorder()

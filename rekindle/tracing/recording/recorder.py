@@ -515,7 +515,7 @@ def description(tensor: torch.Tensor) -> str:
 
 
 def _where(place: SourceRange) -> str:
-    """``file:line: ``, as warnings begin."""
+    """Return ``file:line: ``, with which warnings begin; empty if the source is unknown."""
     return f"{place.place.rpartition(':')[0]}: " if place.is_known else ""
 
 

@@ -79,7 +79,7 @@ class BatchednessAnalysis:
     _aliases: AliasDb | None = None
 
     def run(self, inputs: Collection[Value]) -> None:
-        """``inputs`` differ; what else does?"""
+        """Find all values that differ between examples, if ``inputs`` do."""
         self.batched.update(inputs)
         before = -1
         while before != len(self.batched) + len(self.written):

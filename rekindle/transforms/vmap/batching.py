@@ -125,8 +125,8 @@ class Batcher:
         return self.expanded(batch, value.type, found)
 
     def expanded(self, batch: Batch, type: Type, value: Value, *, own: bool = False) -> Value:
-        """``value``, the same for all examples, with the examples in front; ``own`` memory for each if it is to be
-        written to."""
+        """Return ``value``, which is the same for all examples, with a batch dimension in front. With ``own``, each
+        example has memory of its own, which may be written to."""
         if value.type == NONE or not (may_contain_tensor(type) or is_number(type)):
             return value
         if is_number(type):
