@@ -33,7 +33,8 @@ BLAS by the time of a launch."""
 
 @dataclass(slots=True)
 class ProductEstimates:
-    """The products of graphs that are called with ``arguments``; without arguments, nothing is known of them."""
+    """Estimated sizes of matrix products in graphs that are called with ``arguments``. Without arguments, all sizes are
+    unknown."""
 
     arguments: Sequence[object] = ()
     depends_on_rows: bool = False
@@ -73,8 +74,8 @@ class ProductEstimates:
         return rows > 1 or not is_large
 
     def launches_saved(self, node: Node) -> float:
-        """Return how many launches are saved where a kernel computes a product, beside those of operators that are
-        fused with it: those of its gradients, and as many as take the time that BLAS would take longer."""
+        """Return how many kernel launches it saves if a kernel computes the product ``node``: those of its gradients,
+        and the time that BLAS would take longer, in launches."""
         if not self.is_in_kernel(node):
             return 0.0
         count = self.multiplications(node)
@@ -82,21 +83,22 @@ class ProductEstimates:
         return _OF_GRADIENTS + saved
 
     def multiplications(self, node: Node) -> int | None:
-        """Return how many multiplications ``node``, a product, has; None if its second factor is not a weight."""
+        """Return the number of multiplications of the matrix product ``node``; None if its second factor is not a
+        weight."""
         first, second = _factors(node)
         rows, weight = self._rows_of(first), self._object(second)
         return rows * weight.numel() if rows is not None and isinstance(weight, Tensor) else None
 
     @property
     def signature(self) -> str:
-        """What the estimates depend on, roughly."""
+        """A key of what the estimates depend on, in rough steps."""
         limit = max_multiplications() if self._most > MAX_MULTIPLICATIONS else MAX_MULTIPLICATIONS
         is_row = has_one_row(self.arguments)
         return f"products {self._most.bit_length()} {limit} {is_row} {self._has_dtype}"
 
     @property
     def _most(self) -> int:
-        """Number of multiplications of a product of the largest weight with all rows."""
+        """The number of multiplications of a product of the largest weight with all rows."""
         rows = _most_rows(self.arguments)
         if not rows:
             return 0
@@ -131,8 +133,8 @@ class ProductEstimates:
                 self._rows.update(dict.fromkeys(node.outputs, rows))
 
     def _object(self, value: Value) -> object:
-        """Return the argument or the attribute of a module that ``value`` is, perhaps transposed; None if it is
-        neither."""
+        """Return the argument, or the attribute of a module, that ``value`` reads, perhaps transposed; None for other
+        values."""
         while value.node.kind in _TRANSPOSES:
             value = value.node.inputs[0]
         names: list[str] = []

@@ -235,7 +235,7 @@ class _Exporter:
         )
 
     def judge(self, problems: Sequence[ExportProblem]) -> None:
-        """Warn about the omissions of a draft.
+        """Raise the error for ``problems``; for a draft that can omit all of them, warn instead.
 
         Raises:
             ExportError: there is something against the export, or against a draft if one was asked for.
@@ -267,11 +267,11 @@ def _distinct(problems: Iterable[ExportProblem]) -> list[ExportProblem]:
 
 
 class _Stopped(BaseException):
-    """Leaves PyTorch's exporter, which would print the graph so far for an exception of any other kind."""
+    """Unwinds PyTorch's exporter, which would print the graph for an exception of any other class."""
 
 
 class _Run:
-    """One attempt."""
+    """One attempt at an export. Another follows if it finds that numbers change or the example must be followed."""
 
     def __init__(self, exporter: _Exporter, state: ProgramState) -> None:
         self.exporter = exporter
@@ -305,7 +305,7 @@ class _Run:
             raise self.exporter.refusal(reported) from error
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-        """Return the program in functional form, with the places of its source.
+        """Return the program in functional form, with source locations.
 
         Raises:
             ExportError: PyTorch has no such form of it.
@@ -321,7 +321,7 @@ class _Run:
     # --------------------------------------------------------------------------------------------- within the tracer
 
     def forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the program on FakeTensors: the function that the tracer runs."""
+        """Run the program symbolically on FakeTensors; PyTorch's tracer calls this."""
         saved = fx_traceback.current_meta
         try:
             with fx_traceback.preserve_node_meta():
@@ -377,7 +377,8 @@ class _Run:
 def _each_by_itself(
     shell: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return an example in which no tensor occurs twice: PyTorch's exporter takes those for one input in all calls."""
+    """Return the example with copies of tensors that occur more than once, which PyTorch's exporter would treat as one
+    input."""
     seen = {id(tensor) for tensor in (*shell.parameters(), *shell.buffers())}
 
     def distinct(leaf: Any) -> Any:
@@ -397,7 +398,7 @@ def _tensors_of(values: Sequence[Any]) -> list[Tensor]:
 
 
 def _give_forward(shell: torch.nn.Module, run: _Run) -> None:
-    """Define ``shell.forward``: it runs the program, and has the parameters that the program declares."""
+    """Define ``shell.forward`` with the parameters of the program; it calls ``run``."""
     call = run.exporter.call
     skip = 0 if call.owner is None else 1
 
@@ -414,7 +415,8 @@ def _plain_signature(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _refilled_in(value: Any, session: ExportSession) -> ExportProblem | None:
-    """Return where the program has changed the elements of an argument, or of a container in it."""
+    """Return the problem of a container in an argument whose elements the program has changed; None if there is
+    none."""
     found = session.mutated_containers.get(id(value))
     if found is not None:
         return found[1]
@@ -436,7 +438,7 @@ _TAKEN: Final = (Tensor, bool, int, float, str, type(None), enum.Enum, torch.dev
 
 
 def _unknown_arguments(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[ExportProblem]:
-    """Return the arguments that no exported program takes."""
+    """Return a problem for each argument of a type that exported programs cannot take."""
     found = []
     for source, leaf in leaves_with_sources(call.argument_names, args, dict(kwargs)):
         if not isinstance(leaf, _TAKEN):

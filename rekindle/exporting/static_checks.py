@@ -48,7 +48,7 @@ def static_problems(nodes: Iterable[Node]) -> list[ExportProblem]:
 
 
 def static_problem(node: Node, callers: Sequence[tuple[str, SourceRange]] = ()) -> ExportProblem | None:
-    """Return the blocker that a kind of nodes is wherever it occurs; None for other kinds."""
+    """Return the reason why a node can never be exported, by its kind; None if it can."""
     kind = node.kind
     if kind == "prim::CreateObject":
         type = node.output.type

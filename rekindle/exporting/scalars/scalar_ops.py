@@ -15,7 +15,7 @@ from rekindle.exporting.scalars.unbacked_arithmetic import unbacked_arithmetic
 
 
 def settled(condition: Any) -> Any:
-    """Return a condition as a bool, if it is known after all; else unchanged."""
+    """Return a condition as a bool if its value is known; else unchanged."""
     if isinstance(condition, SymBool):
         if statically_known_true(condition):
             return True

@@ -83,7 +83,8 @@ def constant_int(value: Value) -> int | None:
 
 
 def insert_empty(graph: Graph, type: Type, range: SourceRange) -> Value | None:
-    """Return the result of ``int()``, ``list()`` and the like, of the type; None if the type has no such value."""
+    """Insert the result of ``int()``, ``list()`` and the like for a type, and return it; None if the type has no such
+    value."""
     if type.kind in _ZEROS:
         return graph.insert_constant(_ZEROS[type.kind], range=range)
     if isinstance(type, (ListType, DictType)):

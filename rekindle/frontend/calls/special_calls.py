@@ -259,7 +259,8 @@ def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> Sugar
 
 
 def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
-    """Emit the call in a block, which becomes a graph of its own later."""
+    """Emit a call in a block of a node (``form`` is ``fork`` or ``awaitable``). The block later becomes a graph of its
+    own."""
     if not call.inputs:
         raise TypeMismatchError(f"{form} takes a function and its arguments", call.range)
     function, *arguments = call.inputs
@@ -291,7 +292,7 @@ def _getattr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _attribute_or(emitter: Emitter, call: Apply, has_it: Value, base: SugaredValue, name: str, default: Expr) -> Value:
-    """Emit ``getattr(base, name, default)`` where the existence of the attribute is known at run time only."""
+    """Emit ``getattr(base, name, default)`` for an attribute whose existence is known only at run time."""
     range = call.range
     node, true, false = emitter.branch(
         range,

@@ -45,7 +45,7 @@ _MADE: Final[dict[str, Type]] = {
 
 
 def most_elements(type: Type) -> int | None:
-    """Return how many elements a deque of the type holds at most; None where there is no limit."""
+    """Return the maximal length of a deque type; None if there is no limit."""
     most = type.python.partition(":")[2] if isinstance(type, ListType) else ""
     return int(most) if most else None
 
@@ -84,7 +84,7 @@ class BoundedDequeOperator(BuiltinFunction):
 
 
 class CopyOf(SugaredValue):
-    """``copy`` of a deque, a Counter and the like, which is of the same class."""
+    """The method ``copy`` of a deque, a Counter or a similar object. The result has the same class."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -100,7 +100,8 @@ class CopyOf(SugaredValue):
 
 
 class LocalFactory(StaticValue):
-    """A local function that captures nothing: a read of the dict calls it."""
+    """A local function without captured variables that is the factory of a defaultdict. A read of a missing key calls
+    it."""
 
     def __init__(self, function: LocalFunction) -> None:
         self.function = function

@@ -87,7 +87,7 @@ def new_set(range: SourceRange, graph: Graph, element: Type, python: str = "set"
 
 
 class SetMethod(SugaredFunction):
-    """``s.add``, ``s.union`` …"""
+    """A method of a set, such as ``s.add`` or ``s.union``, bound to the set."""
 
     def __init__(self, emitter: Emitter, value: Value, name: str, origin: FirstAssignment | None) -> None:
         self.emitter = emitter
@@ -231,7 +231,7 @@ def _copied(emitter: Emitter, range: SourceRange, found: Value) -> Value:
 
 
 def _combine(emitter: Emitter, range: SourceRange, operator: str, found: Value, xs: Value) -> None:
-    """Change a set by a list of elements."""
+    """Emit the in-place update of a set with the elements of a list, by the ``operator``."""
     if operator == "^":
         xs = emitter.insert("aten::keys", range, _set_of(emitter, range, xs))  # each of them once
     _change(emitter, range, _OPERATORS[operator], found, xs)

@@ -68,7 +68,8 @@ from rekindle.syntax.views import (
 
 
 def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
-    """Return ``expr`` as a bool, with the type refinements that it implies and its value if known at compile time."""
+    """Emit ``expr`` as a bool. Return its value with the type refinements that it implies, and its constant value if
+    known at compile time."""
     kind = expr.tree.kind
     if kind in ("and", "or"):
         return _short_circuit(emitter, BinOp(expr.tree))
@@ -97,7 +98,7 @@ def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
 
 
 def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
-    """Return the truth of ``value``, which is the value of ``expr``."""
+    """Return ``bool(value)`` as a condition; ``value`` is the value of ``expr``."""
     decided = None if expr.tree.kind not in _COMPARISONS else _compared(emitter, BinOp(expr.tree), value)
     if decided is not None:
         return static_condition(emitter, expr.range, decided)
@@ -109,7 +110,7 @@ def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
 
 
 def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
-    """Return the result of a comparison whose sides the compiler both knows, one of them not as a literal; else
+    """Return the result of a comparison if both sides are known at compile time, and one of them is not a literal; else
     None."""
     compare = _DECIDED.get(found.node.kind)
     if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
@@ -367,8 +368,8 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
 
 
 def _types_tested(emitter: Emitter, tested: Type, classes: Expr) -> list[Type]:
-    """Return the types that the second argument of isinstance names, for a value of type ``tested``: of a class that is
-    not a type, those types that the value may have and that are of the class.
+    """Return the types in the second argument of isinstance, for a value of type ``tested``. A Python class that is not
+    a type stands for the types of the value that are instances of it.
 
     Raises:
         UnsupportedError: the value may be of any type, and no check at run time knows the class.
@@ -426,7 +427,7 @@ def _is_function(emitter: Emitter, classes: Expr) -> bool:
 
 
 def is_exception(emitter: Emitter, error: Value, classes: Expr) -> Value:
-    """Return whether an exception is of one of the classes that ``classes`` names."""
+    """Emit a test whether an exception is an instance of one of the classes that ``classes`` names."""
     names = exception_classes(emitter, emitter.emit_sugared(classes), classes.range)
     known = emitter.graph.insert_constant(names, ListType(STRING), range=classes.range)
     return emitter.insert("prim::is_exception", classes.range, error, known)
@@ -485,7 +486,7 @@ def _classes_named(emitter: Emitter, expr: Expr) -> list[Type]:
 
 
 def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
-    """Return whether ``expr`` names a class of Python of which no value of a program is an object."""
+    """Return whether ``expr`` names a Python class of which values of programs are never instances."""
     if expr.tree.kind not in (Var.KIND, Select.KIND):
         return False
     try:
