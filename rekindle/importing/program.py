@@ -71,7 +71,7 @@ class _Import:
         self.reader = FxImporter(self.graph, self.attribute, read_operator)
 
     def run(self) -> ScriptModule:
-        """Read the program."""
+        """Import the program."""
         skeleton = skeleton_of(self.program)
         add_modules(skeleton, self.program.graph_module)
         module = module_for_trace(skeleton)
@@ -88,7 +88,7 @@ class _Import:
     # -------------------------------------------------------------------------------------------------------- arguments
 
     def arguments(self) -> tuple[list[str], dict[fx.Node, ImportedValue]]:
-        """Return the names of the parameters of ``forward``, and the imported values of the placeholders."""
+        """Return the parameter names of ``forward``, and the imported values of the placeholders."""
         placeholders = self.program.graph_module.graph.find_nodes(op="placeholder")
         env: dict[fx.Node, ImportedValue] = {}
         leaves = []

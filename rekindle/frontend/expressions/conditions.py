@@ -496,8 +496,8 @@ def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
 
 
 def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] | None:
-    """Return the type that ``name`` refers to, or the types in the tuple of classes that it refers to; None if it
-    refers to neither."""
+    """Return the type that ``name`` refers to, or the types in a tuple of classes; None if it refers to something
+    else."""
     found = emitter.resolver.resolve_value(name, range, emitter.graph)
     if found is None or isinstance(found, SimpleValue):
         return None
@@ -513,7 +513,7 @@ def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] 
 
 
 def asks(expr: Expr) -> bool:
-    """Return whether ``expr`` is a question by its form: a comparison, ``not``, ``isinstance`` …"""
+    """Return whether ``expr`` has the form of a condition: a comparison, ``not``, ``isinstance`` …"""
     if expr.tree.kind == Apply.KIND:
         name = dotted_name(Apply(expr.tree).callee)
         return name is not None and name.rpartition(".")[2] in ("isinstance", "hasattr")
@@ -573,7 +573,8 @@ def _is_open_tuple(type: Type) -> bool:
 
 
 def _is_tuple_of(part: Type, wanted: Type) -> bool:
-    """Return whether values of ``part``, of which Python makes a tuple, are of the class that ``wanted`` names."""
+    """Return whether values of ``part``, which are tuples in Python, are instances of the class that ``wanted``
+    names."""
     if not isinstance(part, ListType):
         return False
     if isinstance(wanted, ListType):
@@ -582,7 +583,7 @@ def _is_tuple_of(part: Type, wanted: Type) -> bool:
 
 
 def _inherits(part: Type, wanted: Type) -> bool:
-    """Return whether objects of ``part`` are of a Python class that inherits from the one of ``wanted``."""
+    """Return whether the Python class of objects of ``part`` derives from that of ``wanted``."""
     if not isinstance(part, ClassType) or not isinstance(wanted, ClassType):
         return False
     own, base = part.python_class, wanted.python_class

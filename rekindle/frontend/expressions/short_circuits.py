@@ -36,8 +36,8 @@ from rekindle.syntax.views import BinOp, Expr
 
 @dataclass(slots=True)
 class _Operand:
-    """An operand: its value, the refinements of its truth, and whether the compiler knows that (``static``). ``truth``
-    is None until it is needed: for the last operand it never is."""
+    """An operand of ``and`` or ``or``: its value, the type refinements of its truth, and that truth if known at compile
+    time (``static``). ``truth`` is None until it is needed, which it never is for the last operand."""
 
     value: Value
     truth: Value | None = None

@@ -59,7 +59,7 @@ from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, ListComp, S
 
 
 def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Return a call of one of Python's builtins; None for other calls."""
+    """Emit a call of one of Python's builtins; return None for other calls."""
     name = call.callee_name
     if name is not None:
         emit = _BUILTINS.get(name)
@@ -133,7 +133,7 @@ def _rounded(emitter: Emitter, call: Apply, written: Expr, number: Value, hint: 
 
 
 def _of_emitted(emitter: Emitter, call: Apply, first: Value) -> SugaredValue:
-    """Return the call of the builtin, whose first argument has been emitted."""
+    """Emit a call of the builtin whose first argument, ``first``, has been emitted."""
     callee = emitter.emit_sugared(call.callee)
     written, *others = call.inputs
     arguments = [NamedValue(first, range=written.range), *emit_arguments(emitter, others)]
@@ -173,12 +173,12 @@ def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
 
 
 def _may_be_tensor(emitter: Emitter, type: Type) -> bool:
-    """Return whether values of a type are Tensors, or Tensors and numbers, in a program of Python's."""
+    """Return whether values of a type may be Tensors, alone or besides numbers, in a program from Python."""
     return emitter.graph.follows_python and (isinstance(type, TensorType) or bool(number_beside_tensor(type)))
 
 
 def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -> SugaredValue:
-    """Emit ``min(a, b)``: for numbers of several types a selection of one, for others the operator."""
+    """Emit ``min(a, b, …)`` or ``max``: for numbers of several types a selection of one, for others the operator."""
     operator = ">" if name == "max" else "<"
     for index in range(1, len(values)):
         values[index], values[0] = present_operands(emitter, operator, values[index], values[0], call.range)
@@ -215,7 +215,7 @@ def _all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 
 
 def _of_rows(emitter: Emitter, call: Apply, function: str) -> SugaredValue | None:
-    """Emit ``any(x)`` of a Tensor, a bool, from its rows; None for other values."""
+    """Emit ``any(x)`` or ``all(x)`` of a Tensor, as Python does by its rows; return None for other values."""
     item = call.only_argument
     if item is None:
         return None
@@ -356,7 +356,7 @@ def _divmod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | 
 
 
 def _of_operands(emitter: Emitter, call: Apply, *operands: Value) -> SugaredValue:
-    """Return the call of the builtin, whose arguments have been emitted."""
+    """Emit a call of the builtin whose arguments have been emitted."""
     callee = emitter.emit_sugared(call.callee)
     pairs = zip(operands, call.inputs, strict=True)
     return callee.call(
@@ -378,7 +378,7 @@ def _formatted(emitter: Emitter, range: SourceRange, *given: Value) -> Value:
 
 
 def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``bool(x)`` of a value that may be None, which is false, or have one of several types."""
+    """Emit ``bool(x)`` of a value that may be None, or have one of several types; return None for other calls."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -389,7 +389,7 @@ def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``len(x)`` of a value that may be None or have one of several types."""
+    """Emit ``len(x)`` of a value that may be None, or have one of several types; return None for other calls."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -414,7 +414,8 @@ def _repr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | No
 
 
 def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``print(…, sep=…)``, which prints one string; the operator adds the line end."""
+    """Emit ``print`` with keyword arguments, ``sep`` and ``end``: print one string. Return None for a call without
+    any."""
     if not call.attributes:
         return None
     options: dict[str, Expr] = {item.name.name: item.value for item in call.attributes}
@@ -453,7 +454,7 @@ def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredVal
 
 
 def _numbered(template: str, positional: int, names: Sequence[str], range: SourceRange) -> str:
-    """Return the template with numbers for names."""
+    """Return the template of ``format`` with numbers in place of field names."""
     parts: list[str] = []
     count = 0
     for text, field, spec, conversion in Formatter().parse(template):

@@ -59,7 +59,7 @@ def _as_list(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Simple
 
 
 def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue]:
-    """Return the arguments of a call of Python's function with these parameters, by name."""
+    """Return the arguments of a call, by name, for a Python function with the parameters ``names``."""
     args, kwargs = emit_sugared_args(emitter, call)
     if len(args) > len(names):
         raise TypeMismatchError(
@@ -74,7 +74,7 @@ def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue
 
 
 def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str) -> int:
-    """Return the constant that an argument is."""
+    """Return the constant int in an argument; ``what`` names it in the error for other arguments."""
     number = None if value is None else constant_int(value.as_value(call.range, emitter.graph))
     if number is None:
         raise UnsupportedError(
@@ -84,12 +84,12 @@ def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str
 
 
 def _if_iterable(emitter: Emitter, item: SugaredValue, range: SourceRange) -> SugaredValue:
-    """Return a compile-time iterable as a list; anything else unchanged."""
+    """Convert an iterable that is known at compile time to a list; return other values unchanged."""
     return SimpleValue(list_of(emitter, range, item, None)) if isinstance(item, _LAZY) else item
 
 
 def _library(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return a function of the library whose arguments may be any iterables."""
+    """Emit a call of a prelude function whose arguments may be any iterables."""
     name = _form_of(emitter, call)
     args, kwargs = emit_sugared_args(emitter, call)
     lists = [_if_iterable(emitter, item, call.range) for item in args]
@@ -222,7 +222,7 @@ def _zip_longest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _groupby(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return a list of keys, each with the list of its elements."""
+    """Emit ``itertools.groupby`` as a list of keys, each with the list of its elements."""
     given = _bound(emitter, call, "iterable", "key")
     xs = list_from(emitter, given["iterable"], call.range)
     key = given.get("key")

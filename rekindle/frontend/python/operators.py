@@ -62,7 +62,7 @@ _NO_VALUES: Final = frozenset({"starred", "generator", "list_comp", "set_comp"})
 
 
 def joined_element(types: Sequence[Type]) -> Type | None:
-    """Return the type of a number or a Tensor that is of one of the types; None where they have none in common."""
+    """Return the common type of numbers or Tensors of these types; None if they have none."""
     found: Type | None = unshaped(types[0])
     for type in types[1:]:
         found = None if found is None else join_values(found, unshaped(type))
@@ -148,7 +148,8 @@ def _number_and_tensor(emitter: Emitter, operator: str, number: Value, tensor: V
 
 
 def _int_power(emitter: Emitter, base: Value, exponent: Value, written: Expr, range: SourceRange) -> Value | None:
-    """Return the power of two ints as an int; None for other types, and if the exponent has a minus sign."""
+    """Emit the power of two ints as an int; return None for other types, and if the exponent is written with a minus
+    sign."""
     kinds = {part.kind for value in (base, exponent) for part in union_members(value.type)}
     is_open = any(value.type == NUMBER or isinstance(value.type, UnionBase) for value in (base, exponent))
     if is_open and kinds <= REAL_KINDS and emitter.graph.follows_python:
@@ -255,20 +256,21 @@ def is_literal(items: Value) -> bool:
 
 
 def _never_equal(one: Type, other: Type) -> bool:
-    """Return whether no values of the two types are equal: a string and a number, None and what cannot be None."""
+    """Return whether values of the two types are never equal: a string and a number, or None and a type that excludes
+    None."""
     if isinstance(one, NoneType) or isinstance(other, NoneType):
         return not one.is_optional or not other.is_optional
     return STRING in (one, other) and (one.kind in _NUMBERS or other.kind in _NUMBERS)
 
 
 def _compared_by_items(one: Type, other: Type) -> bool:
-    """Return whether the types are those of lists, and no operator compares these."""
+    """Return whether both types are lists that no operator compares."""
     if not isinstance(one, ListType) or not isinstance(other, ListType):
         return False
     return one.element != other.element or isinstance(one.element, (ListType, TupleType, DictType))
 
 
 def _is_optional_plain(type: Type) -> bool:
-    """Return whether values may be None, and else compare to a bool."""
+    """Return whether values may be None, and otherwise are compared to a bool."""
     inner = without_none(type)
     return isinstance(type, UnionBase) and type.is_optional and not isinstance(inner, (TensorType, UnionBase))

@@ -51,7 +51,7 @@ def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> N
 
 
 def _differs_from_library(node: Node) -> bool:
-    """Return whether ``torch.name`` of an archive has other semantics than this operator of ``aten``."""
+    """Return whether an archive's ``torch.name`` has other semantics than this ``aten`` operator."""
     return "math" in node.attributes or (node.operator is not None and differs_in_archives(node.operator))
 
 
@@ -61,7 +61,8 @@ _OWN_SPELLINGS: Final = {"aten::backward": "torch.autograd.backward", "aten::gra
 
 
 def operator_name(kind: str) -> str:
-    """Return ``torch.add`` for ``aten::add``; ``ops.prim.abs`` for a kind in another namespace."""
+    """Return the name of an operator in source: ``torch.add`` for ``aten::add``; ``ops.prim.abs`` for one in another
+    namespace."""
     namespace, _, name = kind.partition("::")
     if namespace in ("aten", "archive"):
         return _OWN_SPELLINGS.get(kind) or f"torch.{name}"
@@ -100,7 +101,7 @@ def _write_unknown(out: TaggedText, node: Node, printer: FunctionPrinter) -> Non
 
 
 def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """Return the arguments of an operator of which nothing is known but the call that was read."""
+    """Return the arguments of an unknown operator as the call that was read had them."""
     names = node.attributes.get(KEYWORDS, [])
     assert isinstance(names, list)
     uses = printer.uses(node.inputs)
@@ -111,7 +112,8 @@ def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
 
 
 def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """Return the arguments of the call, without defaults at the end: a later release may have more of them."""
+    """Return the arguments of a call. Default values at the end are omitted, since a later release may have more
+    parameters."""
     arguments = schema.arguments
     count = len(arguments)
     outs = 0
@@ -208,7 +210,7 @@ def _tuple(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _typed_none(value: Value, printer: FunctionPrinter) -> str | None:
-    """Return a None that is of a wider type, where a reader is to know it: the type of a tuple is that of its items."""
+    """Return a None with its wider type, if a reader needs that to infer the type of a tuple; else None."""
     is_none = value.node.kind == "prim::Constant" and "value" not in value.node.attributes
     if not printer.importable or not is_none or value.type == NONE or isinstance(value.type, FunctionType):
         return None

@@ -21,7 +21,7 @@ another."""
 
 
 class FunctionPrinter:
-    """Prints the graph of one function to ``out``.
+    """Prints the graph of one function to ``out``. ``mention`` is called with every type in the text.
 
     ``mention`` is called with every type that the text depends on.
     """
@@ -52,7 +52,7 @@ class FunctionPrinter:
     # ------------------------------------------------------------------------------------------------------- values
 
     def use(self, value: Value) -> str | TaggedText:
-        """Return the text of ``value`` at its use."""
+        """Return the text of ``value`` where it is used: a variable, or an inlined expression."""
         return self._written[value]
 
     def uses(self, values: Sequence[Value]) -> list[str | TaggedText]:
@@ -81,7 +81,7 @@ class FunctionPrinter:
     # --------------------------------------------------------------------------------------------------- statements
 
     def body(self, block: Block) -> None:
-        """Print a whole function: first the constants that are too long for the lines that use them."""
+        """Print the body of a function: first the constants that are too long for the lines that use them."""
         self.inlined |= inlined_nodes(block)
         self.level += 1
         for constant in _constants(block):
@@ -153,8 +153,8 @@ class FunctionPrinter:
         return value.node in self.inlined and not is_constant(value.node)
 
     def _split_long(self, node: Node) -> None:
-        """Make variables of inputs that are long expressions, and of all that is computed before them: they must not
-        change places."""
+        """Assign inputs that are long expressions to variables first, and all that is computed before them, so that the
+        order of evaluation stays."""
         for value in node.inputs:
             if self._is_expression(value) and self._is_long(self.use(value)):
                 found: list[Value] = []
@@ -330,16 +330,16 @@ class FunctionPrinter:
 
 
 def _is_cast(target: Value, value: Value) -> bool:
-    """Return whether a branch needs a cast to the type of an assigned value, which no annotation can express: an Any, a
-    Scalar that gets a number of a single type, a tuple of numbers that gets one of narrower types."""
+    """Return whether a branch needs a cast of the assigned value, whose type no annotation can express: an Any, a
+    Scalar that gets a number of one type, or a tuple of numbers that gets one of narrower types."""
     if isinstance(target.type, TupleType):
         return value.type != target.type and any(map(is_open_number, target.type.elements))
     return target.type in (NUMBER, ANY) and value.type != target.type
 
 
 def _say_their_types(outputs: Sequence[Value]) -> bool:
-    """Return whether the types of the variables that an ``if`` assigns have to be written: a reader infers Optional
-    types itself, unless the variable is the only one."""
+    """Return whether the types of the variables that an ``if`` assigns must be printed. A reader infers Optional types
+    itself, unless the variable is the only one."""
     union = UnionBase if len(outputs) == 1 else UnionType
     return any(isinstance(output.type, union) for output in outputs)
 
@@ -359,7 +359,7 @@ def _constants(block: Block) -> dict[Node, None]:
 
 
 def _is_for(node: Node) -> bool:
-    """Return whether a loop counts (``for``) or tests a condition (``while``).
+    """Return whether a loop is printed as ``for`` (it counts), not as ``while``.
 
     Raises:
         UnsupportedError: it does both: no statement does.

@@ -46,8 +46,7 @@ def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None
 
 
 def compiled_methods(owner: ClassType) -> list[GraphFunction]:
-    """Compile the methods of a class, and return them. Those that they call by ``super()`` become methods of it only
-    then.
+    """Compile and return the methods of a class. Methods that they call by ``super()`` are added to the class by this.
 
     Methods of objects that do not compile are left out: no program calls them, because it would not compile either.
 

@@ -26,7 +26,7 @@ def interface_schema(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
-    """Return the schema of a method of an interface, whose first parameter is an object of it.
+    """Return the schema of a method of an interface. Its first parameter is an object of the interface.
 
     Raises:
         UnsupportedError: the method has a body, takes no self, or does not say what it returns.
@@ -58,7 +58,7 @@ def interface_schema(
 
 
 def basename(interface: InterfaceType) -> str:
-    """Return the part of the name after its last dot."""
+    """Return the name of an interface without its module."""
     return interface.name.rpartition(".")[2]
 
 
@@ -80,7 +80,7 @@ def _is_not_implemented(tree: Tree) -> bool:
 
 
 class InterfaceValue(SugaredValue):
-    """An interface by its name: a type, of which no objects can be made."""
+    """An interface as a name in the program: a type that cannot be instantiated."""
 
     def __init__(self, type: InterfaceType) -> None:
         self.type = type

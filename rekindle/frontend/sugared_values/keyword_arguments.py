@@ -17,7 +17,7 @@ from rekindle.syntax.views import DictLiteral, Expr, Lambda, Select, StringLiter
 
 
 class KeywordArguments(SugaredValue):
-    """A dict of which the keys are known while compiling, and whose values may be of different types."""
+    """A dict with keys known at compile time, whose values may have different types, such as ``**kwargs``."""
 
     description = "a dict of keyword arguments"
     is_passed_sugared = True
@@ -121,7 +121,7 @@ def _constant_key(value: Value, range: SourceRange) -> str:
 
 
 class _Method(SugaredFunction):
-    """``kwargs.get`` and the like."""
+    """A method of such a dict, such as ``kwargs.get``."""
 
     def __init__(self, owner: KeywordArguments, name: str, method: _Emit) -> None:
         self.owner = owner

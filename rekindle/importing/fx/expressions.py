@@ -42,7 +42,7 @@ _RELATIONS: Final = {
 
 
 def value_of_expression(reader: FxImporter, expression: Any, symbols: Mapping[sympy.Symbol, Value]) -> ImportedValue:
-    """Return the value of a SymPy expression over ``symbols``: a value, or a number.
+    """Insert nodes that compute a SymPy expression over ``symbols``; return the value, or a constant number.
 
     Raises:
         Unreadable: it holds another symbol, or a function that is not known.
