@@ -84,6 +84,6 @@ def _differs(name: str, pattern: Pattern, mismatch: PatternMismatch) -> str:
 
 
 def _place(range: SourceRange, otherwise: str) -> list[str]:
-    """Return the source line of a place, or ``otherwise`` where there is none."""
+    """Return the source line of a location; ``otherwise``, if it is unknown."""
     shown = range.highlight(0).rstrip("\n") if range.is_known else ""
     return [shown] if shown else [f"  {otherwise}"] if otherwise else []

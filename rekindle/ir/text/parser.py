@@ -89,7 +89,7 @@ class _Input:
 
 @dataclass(slots=True)
 class _Frame:
-    """A block that is being read: the names that it defines, and its last node so far."""
+    """A block that is being parsed: the names that it defines, and its last node so far."""
 
     block: Block
     names: list[str] = field(default_factory=list)
@@ -159,7 +159,7 @@ class _GraphReader:
     # ----------------------------------------------------------------------------------------------------------- blocks
 
     def _statement(self) -> bool:
-        """Read a statement, a block's head or end; True at the end of the graph."""
+        """Parse a statement, or the head or end of a block; return True at the end of the graph."""
         lexer = self._lexer
         self._skip_comments()
         token = lexer.cur
@@ -372,7 +372,7 @@ class _GraphReader:
         return [substitute(result.type, bindings) or TENSOR for result in schema.returns]
 
     def _note_function(self, node: Node) -> None:
-        """Give a constant that is a function the type of the function that it names."""
+        """Set the type of a constant that is a function."""
         if node.kind == "prim::Constant" and len(node.outputs) == 1 and isinstance(node.output.type, FunctionType):
             name = node.attributes.get("name")
             if isinstance(name, str):

@@ -112,7 +112,7 @@ def power_of_scalars(a: complex, b: complex) -> complex:
 def _powers(schema: str, function: Operation) -> None:
     @implements_for_node(schema)
     def power(node: Node) -> Operation:
-        """Return ``a ** b``, or ``math.pow(a, b)``, which raises other errors, if the node has the attribute
+        """Return the operation ``a ** b``; ``math.pow(a, b)``, which raises other errors, if the node has the attribute
         ``math``."""
         return math.pow if node.attributes.get("math") else function
 
@@ -282,5 +282,5 @@ def range_length(lo: int, hi: int, step: int) -> int:
 
 @implements("aten::__derive_index(int index, int start, int step) -> int")
 def derive_index(index: int, start: int, step: int) -> int:
-    """Return the number at ``index`` of a range."""
+    """Return element ``index`` of a range."""
     return start + index * step

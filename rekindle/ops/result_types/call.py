@@ -19,7 +19,8 @@ Sizes = tuple[int | None, ...]
 
 @dataclass(slots=False, frozen=True)
 class Call:
-    """Arguments of ``schema``, one fact each. The default dtype and device are None where they are not known.
+    """A call for which result types are inferred: a fact about each argument of ``schema``. The default dtype and
+    device are None if unknown. Names that the schema lacks read as None, since rules serve all overloads of a kind.
 
     Names that the schema lacks read as None: rules serve all overloads of a kind.
     """
@@ -111,8 +112,8 @@ class Call:
 
     @cached_property
     def tensors(self) -> Sequence[TensorType]:
-        """All tensors among the arguments, items of lists included, without those to which results are written. What
-        may be a tensor counts as one of which nothing is known."""
+        """The types of all tensors among the arguments, including items of lists, without those to which results are
+        written. An argument that may be a tensor counts as an unknown one."""
         found: list[TensorType] = []
         for argument, fact in zip(self.schema.arguments, self.arguments, strict=False):
             if not argument.is_out and _may_hold_tensor(argument.type):

@@ -32,7 +32,7 @@ def _made(dtype: DtypeRule, sizes: SizesRule, device: DeviceRule = default_devic
 
 
 def _of_number(name: str) -> DtypeRule:
-    """Return the dtype of a tensor that is filled with the number ``name``."""
+    """Return the rule for the dtype of a tensor that is filled with the number ``name``."""
     return lambda call: dtypes.promoted([call.fact(name)], call.default_dtype)
 
 
@@ -84,7 +84,7 @@ def _nested_sizes(call: Call) -> Sizes | None:
 
 
 def _nested_dtype(call: Call) -> torch.dtype | None:
-    """Return the dtype for the declared type of the numbers."""
+    """Return the dtype of ``torch.tensor`` for nested lists, by the declared type of the numbers."""
     text = str(call.schema.arguments[0].type)
     for kind, dtype in (("int", torch.int64), ("bool", torch.bool), ("float", call.default_dtype)):
         if text.rstrip("[]") == kind:

@@ -19,7 +19,7 @@ def _view(rule: SizesRule) -> Result:
 
 
 def _reshaped(call: Call) -> Sizes | None:
-    """Return the sizes listed; resolve -1 if all others are known."""
+    """Return the sizes of ``view`` or ``reshape``. A size of -1 is computed if all others are known."""
     wanted = call.ints("size" if call.has("size") else "shape")
     if wanted is None:
         return None
@@ -81,8 +81,8 @@ def _expanded(call: Call) -> Sizes | None:
 
 
 def _squeezed(call: Call) -> Sizes | None:
-    """Return the sizes without dimensions of size 1: all of these, or those of ``dim``. The sizes that decide must be
-    known."""
+    """Return the sizes of ``squeeze``: without dimensions of size 1, all or only ``dim``. None if a size on which that
+    depends is unknown."""
     known = call.first.sizes
     if known is None:
         return None
@@ -114,7 +114,7 @@ def _selected(call: Call) -> Sizes | None:
 
 
 def _sliced(call: Call) -> Sizes | None:
-    """Return the number of indices, if size, bounds and step are known."""
+    """Return the sizes of ``slice``: the number of selected indices is known if size, bounds and step are."""
     place, known = axis(call.int("dim"), call.first.rank), call.first.sizes
     if known is None or not known or place is None:
         return unknown_of(call.first.rank)

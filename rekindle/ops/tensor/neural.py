@@ -126,7 +126,8 @@ def no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: torch.Ge
     side_effects=True,
 )
 def no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Shorten the rows of ``weight`` that ``input`` names to ``max_norm``, unseen by autograd. Writes to ``weight``."""
+    """Scale the rows of ``weight`` at the indices ``input`` down to the norm ``max_norm``, in place and without
+    gradients."""
     with torch.no_grad():
         return torch.embedding_renorm_(weight, input, max_norm, norm_type)
 

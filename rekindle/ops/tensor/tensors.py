@@ -37,7 +37,7 @@ def tensor(
 
 
 def assigned_number(data: complex, dtype: int, device: torch.device, requires_grad: bool = False) -> Tensor:
-    """Return the number of ``x[i] = data`` as a Tensor.
+    """Convert the number of ``x[i] = data`` to a Tensor.
 
     Raises:
         RuntimeError: a number of the dtype cannot be as large.
@@ -60,8 +60,8 @@ def assigned_number(data: complex, dtype: int, device: torch.device, requires_gr
     "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
 )
 def make_tensor(node: Node) -> Operation:
-    """Return ``torch.tensor``, or, if the node has the attribute ``assigned``, the conversion of the value of ``x[i] =
-    …``."""
+    """Return the operation ``torch.tensor``; if the node has the attribute ``assigned``, the conversion of the value of
+    ``x[i] = …``."""
     return assigned_number if node.attributes.get("assigned") else tensor
 
 
@@ -154,7 +154,7 @@ def layout_number(a: Tensor) -> int:
 
 @implements("aten::size(Tensor self) -> int[]", "aten::sym_size(Tensor self) -> SymInt[]")
 def size(self: Tensor) -> list[int]:
-    """Return the lengths of all dimensions: a list of its own, which may be written to."""
+    """Return the sizes of all dimensions as a new list."""
     return list(self.shape)
 
 
@@ -172,7 +172,7 @@ def make_size(sizes: list[int]) -> list[int]:
 
 @implements("aten::is_non_overlapping_and_dense(Tensor self) -> bool")
 def is_non_overlapping_and_dense(self: Tensor) -> bool:
-    """Return whether the elements fill a stretch of memory without gaps, each place once."""
+    """Return whether the elements of the tensor fill memory without gaps and overlaps."""
     dimensions = [pair for pair in zip(self.stride(), self.shape, strict=True) if pair[1] > 1]
     expected = 1
     for step, length in sorted(dimensions):
@@ -340,7 +340,7 @@ def unsafe_index(self: Tensor, indices: list[Tensor]) -> Tensor:
 
 @implements("aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]")
 def split(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:
-    """Views of the given lengths along ``dim``."""
+    """Return views of ``self`` of the given lengths along ``dim``."""
     return list(torch.split(self, split_sizes, dim))
 
 
@@ -355,7 +355,7 @@ def einsum_of_sublists(a: Tensor, *operands: Tensor | list[int]) -> Tensor:
 
 @implements("aten::_infer_size(int[] a, int[] b) -> int[]", "aten::broadcast_shapes(int[] a, int[] b) -> int[]")
 def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """Return the shape that both broadcast to.
+    """Return the shape to which both shapes broadcast.
 
     Raises:
         RuntimeError: there is none.
@@ -365,7 +365,7 @@ def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> list[int]:
 
 @implements("aten::_size_if_not_equal(int[] self_size, int[] other_size) -> int[]?", may_alias_inputs=True)
 def size_if_not_equal(self_size: list[int], other_size: list[int]) -> list[int] | None:
-    """Return the size that a gradient must be summed to, None where it has that size."""
+    """Return the size to which a gradient must be summed; None if it has that size."""
     return None if self_size == other_size else self_size
 
 
@@ -377,7 +377,7 @@ def grad_sum_to_size(self: Tensor | None, size: list[int] | None) -> Tensor | No
 
 @implements("aten::_ncf_unsqueeze(Tensor(a) self, int ndim) -> Tensor(a)")
 def ncf_unsqueeze(self: Tensor, ndim: int) -> Tensor:
-    """Return a vector of channels with ``ndim`` dimensions, the channels second."""
+    """Return a vector of channels reshaped to ``ndim`` dimensions, with the channels in the second one."""
     return self.reshape([1, self.size(0)] + [1] * (ndim - 2))
 
 

@@ -81,8 +81,8 @@ def _path(value: Value) -> str:
 
 
 def can_be_constant(value: Any) -> bool:
-    """Return whether a program may hold ``value`` as a constant: a tensor, a number, a string, None, and the like, and
-    lists, dicts and tuples of such."""
+    """Return whether ``value`` can be a constant of a program: a tensor, a number, a string, None, and lists, dicts and
+    tuples of such."""
     if isinstance(value, (list, tuple)):
         return all(can_be_constant(item) for item in value)
     if isinstance(value, dict):

@@ -108,7 +108,7 @@ def _same_scalar(at: RewriteSite) -> bool:
 
 
 def _plus_nothing(at: RewriteSite) -> bool:
-    """Remove the sum of a gradient and one that does not exist."""
+    """Replace the sum of a gradient and a missing one by the gradient."""
     gradient, other = at.node.inputs
     return is_constant(other) and value_of(other.node) is None and at.replace_uses(gradient)
 
@@ -133,7 +133,7 @@ _NEVER_NONE: Final = (TensorType, ListType, DictType, TupleType)
 
 
 def _is_none(at: RewriteSite) -> bool:
-    """Fold ``x is x``, and ``x is None`` where the type of ``x`` decides it."""
+    """Replace ``x is x``, and ``x is None`` if the type of ``x`` determines it, by a constant."""
     node = at.node
     left, right = node.inputs
     if left is right:
@@ -149,7 +149,7 @@ def _is_none(at: RewriteSite) -> bool:
 
 
 def _none_attribute(at: RewriteSite) -> bool:
-    """Fold an attribute of a module that is None by its type."""
+    """Replace the read of an attribute whose type is None by a constant."""
     owner = at.node.input.type
     if at.node.output.type != NONE or not isinstance(owner, ClassType) or not owner.is_module or not at.begin():
         return False
@@ -170,7 +170,8 @@ def _cast_of_cast(at: RewriteSite) -> bool:
 
 
 def _type_test(at: RewriteSite) -> bool:
-    """Return whether a value is a Tensor or a number, where the type that it was made with determines it."""
+    """Replace the test whether a value is a Tensor or a number by a constant, if the type of the original value
+    determines it."""
     node = at.node
     types, type = node["types"], _before_casts(node.input).type
     if not isinstance(types, list) or any(wanted not in (TENSOR, INT, FLOAT, COMPLEX, BOOL) for wanted in types):
@@ -199,7 +200,7 @@ def _compared_length(at: RewriteSite) -> bool:
 
 
 def shortest_text(value: Value) -> int:
-    """Return how many characters a string has at least."""
+    """Return a lower bound of the length of a string."""
     node = value.node
     match node.kind:
         case "prim::Constant":
@@ -234,7 +235,7 @@ def _choice(at: RewriteSite) -> bool:
 
 
 def _length(at: RewriteSite) -> bool:
-    """Fold the length of a list literal, of an empty dict, and of a shape."""
+    """Replace the length of a list literal, of an empty dict or of a shape by a constant."""
     node = at.node
     made = node.input.node
     if (
@@ -294,7 +295,7 @@ def _extremum(at: RewriteSite) -> bool:
 
 
 def _fact(at: RewriteSite) -> bool:
-    """Fold a query of a tensor that its type determines."""
+    """Replace a query of a tensor property that the type determines by a constant."""
     node = at.node
     tensor, *_ = node.inputs
     found = known_by_type(node, tensor.type) if isinstance(tensor.type, TensorType) else None
@@ -302,7 +303,7 @@ def _fact(at: RewriteSite) -> bool:
 
 
 def known_by_type(node: Node, type: TensorType) -> object:
-    """Return the result of a query of a tensor of ``type``; None where the type leaves it open."""
+    """Return the result of a property query of a tensor of ``type``; None if the type does not determine it."""
     match node.kind:
         case "aten::dim":
             return type.rank
@@ -335,7 +336,7 @@ def _product(sizes: Sizes) -> int | None:
 
 
 def _shape(at: RewriteSite) -> bool:
-    """Fold the shape of a tensor whose type determines it: a list of constants, new each time."""
+    """Replace the shape of a tensor whose type determines it by a list of constants, which is constructed each time."""
     node = at.node
     tensor, *dims = node.inputs
     type = tensor.type
@@ -360,7 +361,7 @@ def _same_dtype(at: RewriteSite) -> bool:
 
 
 def _identity_dropout(at: RewriteSite) -> bool:
-    """Replace a dropout that returns its argument by that: one without probability, or outside of training."""
+    """Replace a dropout that returns its argument, with a rate of 0 or outside of training, by the argument."""
     tensor, probability, train = at.node.inputs
     p = probability.to_python()
     if not isinstance(p, (int, float)) or not 0 <= p <= 1:  # an error otherwise

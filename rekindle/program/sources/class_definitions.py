@@ -40,7 +40,7 @@ def definitions_in(source: Source) -> dict[str, ClassDef | Def]:
 
 @dataclass(slots=True)
 class ClassText:
-    """The contents of the body of a class."""
+    """The contents of a class body in the source of an archive."""
 
     slots: list[tuple[str, Expr]]
     """Attributes and their types."""

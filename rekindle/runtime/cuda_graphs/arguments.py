@@ -15,11 +15,11 @@ COMPARED: Final = frozenset({int, bool, str, type(None), torch.dtype, torch.devi
 
 
 class NotCapturable(Exception):
-    """A call cannot be captured; the text is the reason."""
+    """A call cannot be captured; the message is the reason."""
 
 
 def kind_of(value: Any, tensors: list[Tensor]) -> Hashable:
-    """Return what identifies the kind of an argument or a result, and add its tensors to ``tensors``.
+    """Return a key of the kind of an argument or a result, and append its tensors to ``tensors``.
 
     Raises:
         NotCapturable: there can be no copy of it.
@@ -40,7 +40,7 @@ def kind_of(value: Any, tensors: list[Tensor]) -> Hashable:
 
 
 def layout_of(tensor: Tensor) -> Hashable:
-    """Return what operators depend on beside the elements of a tensor.
+    """Return a key of the properties of a tensor on which operators depend, other than its elements.
 
     Raises:
         NotCapturable: it has more than one block of elements, or they are not what its memory holds.
@@ -53,7 +53,7 @@ def layout_of(tensor: Tensor) -> Hashable:
 
 
 def value_key(value: Any) -> Hashable | None:
-    """Return what identifies a number, a text or None; None for other values."""
+    """Return a key of a number, a string or None; None for other values."""
     if type(value) in COMPARED:
         return type(value), value
     return (float, value, math.copysign(1.0, value)) if type(value) is float else None
@@ -90,7 +90,7 @@ _SETTINGS: Final = tuple(
 
 
 def modes() -> Hashable:
-    """Return the modes that choose what operators do."""
+    """Return a key of the global modes on which operators depend, such as inference mode and autocast."""
     return (
         torch.is_inference_mode_enabled(),
         *((torch.is_autocast_enabled(each), torch.get_autocast_dtype(each)) for each in ("cuda", "cpu")),
@@ -102,7 +102,8 @@ def modes() -> Hashable:
 
 
 def is_intercepted() -> bool:
-    """Return whether something has to see each operator."""
+    """Return whether something observes each operator: a mode, a function transform, forward-mode derivatives or a
+    trace."""
     return (
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._len_torch_function_stack() > 0

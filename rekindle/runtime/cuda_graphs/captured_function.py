@@ -34,7 +34,7 @@ _TIMED_RUNS: Final = 5
 
 
 def captured_function(version: Version) -> CapturedFunction:
-    """Return what calls a version, or replays its calls."""
+    """Return the object that calls a version, or replays a captured call of it."""
     found = version.captured
     if not isinstance(found, CapturedFunction):
         found = version.captured = CapturedFunction(version)
@@ -43,8 +43,8 @@ def captured_function(version: Version) -> CapturedFunction:
 
 @dataclass(slots=True)
 class _Capture:
-    """A captured call: ``inputs`` and ``results`` are its own tensors, ``value`` is what it returned. It holds the
-    ``function`` whose kernels it launches, and the tensors of attributes, whose ``state`` was this."""
+    """A captured call. ``inputs`` and ``results`` are its own tensors, ``value`` is what it returned. It keeps alive
+    the ``function`` whose kernels it launches, and the tensors of attributes, whose ``state`` it records."""
 
     inputs: list[Tensor]
     results: list[Tensor]
@@ -56,7 +56,7 @@ class _Capture:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, given: list[Tensor]) -> Any:
-        """Return the results for ``given``."""
+        """Copy the tensors ``given`` to the inputs, replay the capture, and return copies of the results."""
         with self.lock:
             if len(given) == 1:
                 self.inputs[0].copy_(given[0])
@@ -68,8 +68,8 @@ class _Capture:
 
 @dataclass(slots=True)
 class _Kind:
-    """Calls of one kind: how many there were, how many captures were discarded, and the capture. ``is_refused``: there
-    can be none."""
+    """Calls of one kind: their number, the number of discarded captures, and the capture. ``is_refused``: calls of this
+    kind cannot be captured."""
 
     calls: int = 0
     changes: int = 0
@@ -78,7 +78,8 @@ class _Kind:
 
 
 class CapturedFunction:
-    """Calls the function of ``version``, and replays it where that is possible.
+    """Calls the function of ``version``, or replays a capture of it. ``captures`` and ``replays`` are counts.
+    ``reason`` is why a call was not captured, if there were enough calls of its kind.
 
     ``captures`` and ``replays`` are their numbers. ``reason`` is why a call was not captured, where there were enough
     calls of its kind.
@@ -133,7 +134,7 @@ class CapturedFunction:
         return self.function(*arguments) if captured is None else captured.run(tensors)
 
     def _key(self, arguments: Sequence[Any], tensors: list[Tensor]) -> Hashable:
-        """Return what identifies the kind of a call, and add its tensors to ``tensors``.
+        """Return the key of the kind of a call, and append its tensors to ``tensors``.
 
         Raises:
             NotCapturable: calls like this one are not captured.
@@ -151,7 +152,7 @@ class CapturedFunction:
         return kinds, modes(), device, self._device.stream(device)
 
     def _new_kind(self, key: Hashable, arguments: Sequence[Any]) -> _Kind:
-        """Return the kind of a first call. Its capture lives no longer than the modules among the arguments."""
+        """Return the record of a new kind of calls. Its capture is dropped with the modules among the arguments."""
         if len(self._kinds) >= _MAX_KINDS:
             self._kinds = {each: kind for each, kind in self._kinds.items() if kind.capture or kind.is_refused}
             if len(self._kinds) >= _MAX_KINDS:
@@ -163,14 +164,15 @@ class CapturedFunction:
         return kind
 
     def _discard(self, kind: _Kind) -> None:
-        """Drop a capture, because attributes have changed."""
+        """Drop the capture of a kind, because attributes have changed."""
         kind.capture, kind.calls = None, 0
         kind.changes += 1
         kind.is_refused = kind.changes >= _MAX_CHANGES
         self.reason = "attributes have changed since calls were captured"
 
     def _capture_kind(self, kind: _Kind, device: torch.device, arguments: Sequence[Any], tensors: list[Tensor]) -> None:
-        """Capture a call, if that can be done. What the program raises, the plain call raises that follows."""
+        """Capture a call, if that is possible. Errors of the program are ignored here: the normal call that follows
+        raises them."""
         kind.is_refused = True  # whatever happens, it is tried once
         try:
             kind.capture = self._capture(device, arguments, tensors)
@@ -214,7 +216,7 @@ class CapturedFunction:
         return made
 
     def _seconds(self, run: Callable[[], Any]) -> float:
-        """Return the time that ``run`` takes the host: the shortest of some."""
+        """Return the host time of ``run`` in seconds: the shortest of several runs."""
         times = []
         for _ in range(_TIMED_RUNS):
             began = self._device.now()
@@ -235,7 +237,7 @@ class CapturedFunction:
 
 
 def _forget(function: weakref.ref[CapturedFunction], key: Hashable) -> None:
-    """Drop a kind of calls, because a module among their arguments is gone."""
+    """Drop a kind of calls, because a module among their arguments was deleted."""
     captured = function()
     if captured is not None:
         captured._kinds.pop(key, None)
@@ -248,7 +250,7 @@ def _compile_eagerly(code: Code) -> None:
 
 
 def _is_dense(tensor: Tensor) -> bool:
-    """Return whether a copy has the same strides."""
+    """Return whether a copy of the tensor has the same strides."""
     return torch.empty_like(tensor, device="meta").stride() == tensor.stride()
 
 

@@ -59,7 +59,7 @@ class LoweredCode:
 
 
 def lower(graph: Graph) -> LoweredCode:
-    """Return the instructions of ``graph``. The arguments are expected in the first registers.
+    """Lower ``graph`` to instructions for the interpreter. The arguments are in the first registers.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
@@ -96,7 +96,7 @@ class _Lowering:
         return register
 
     def define(self, value: Value) -> int:
-        """Return the register that ``value`` is written to."""
+        """Return the register to which ``value`` is written: the planned one, or a new one."""
         register = self.planned.pop(value, None)
         if register is None:
             register = self.new_register()
@@ -104,14 +104,14 @@ class _Lowering:
         return register
 
     def assign(self, value: Value, register: int) -> None:
-        """Say that ``register`` holds ``value``."""
+        """Record that ``register`` holds ``value``."""
         self.registers[value] = register
         self.result.values[register].append(value)
         if value.type.kind not in WITHOUT_MEMORY:
             self.result.non_owning.discard(register)
 
     def define_outputs(self, node: Node) -> tuple[int | None, ...]:
-        """Return the registers that the outputs of ``node`` are written to; None for unused outputs."""
+        """Return the registers to which the outputs of ``node`` are written; None for unused outputs."""
         assert node.owning_block is not None
         used = self.live.last_use[node.owning_block]
         return tuple(self.define(output) if output in used else None for output in node.outputs)
@@ -151,7 +151,8 @@ class _Lowering:
         return len(self.result.instructions)
 
     def drop(self, values: Sequence[Value], node: Node) -> None:
-        """Clear the registers of the ``values`` that die here without an instruction that uses them last."""
+        """Emit an instruction that clears the registers of ``values``, which die here without being an instruction's
+        last use."""
         held = [
             value
             for value in values
