@@ -89,7 +89,7 @@ _REFUSED_PREFIXES = {"await": "await", "yield": "yield"}
 
 
 class ExpressionParser:
-    """Reads the expressions of one source."""
+    """A parser of the expressions of one source."""
 
     def __init__(self, lexer: Lexer) -> None:
         self.lexer = lexer
@@ -125,7 +125,7 @@ class ExpressionParser:
         return SourceRange(self.source, start, self.lexer.end)
 
     def deeper(self, token: Token) -> None:
-        """Enter a nesting level opened by ``token``; ``_depth`` is decremented at its end."""
+        """Enter a nesting level opened by ``token``. The caller decrements ``_depth`` at its end."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise too_deep(token.range)
@@ -136,7 +136,7 @@ class ExpressionParser:
     # ------------------------------------------------------------------------------------------------------ expressions
 
     def expression(self, power: int = 0) -> Expr:
-        """Return one expression, up to the first operator that binds no more tightly than ``power``."""
+        """Parse one expression, up to the first operator whose binding power is at most ``power``."""
         token = self.lexer.next()
         prefix = self._prefixes.get(token.kind)
         if prefix is None:
@@ -159,8 +159,7 @@ class ExpressionParser:
         return left
 
     def expressions(self) -> Expr:
-        """Return one expression, or several with commas between them, which make a tuple. Any of them may be
-        starred."""
+        """Parse one expression, or several separated by commas, which form a tuple. Each may be starred."""
         start = self.lexer.cur.start
         first = self._starred_or(0)
         if self.lexer.cur.kind != ",":
@@ -315,7 +314,7 @@ class ExpressionParser:
         return ListLiteral.create(self.since(opening.start), items)
 
     def _braces(self, opening: Token) -> Expr:
-        """Return a dict or a set, or the comprehension of a dict."""
+        """Parse a dict, a set, or a comprehension in braces."""
         self.deeper(opening)
         lexer = self.lexer
         keys: list[Expr] = []
@@ -349,7 +348,7 @@ class ExpressionParser:
         return DictLiteral.create(self.since(opening.start), keys, values)
 
     def _close(self, bracket: str) -> None:
-        """Take the bracket that ends this level."""
+        """Consume the bracket that ends this nesting level."""
         if self.lexer.cur.kind != bracket:
             self.lexer.fail(f"Expected ',' or '{bracket}' but found {self.lexer.cur}.")
         self.lexer.next()
@@ -504,7 +503,7 @@ class ExpressionParser:
     # ---------------------------------------------------------------------------------------------------------- strings
 
     def _strings(self, first: Token) -> Expr:
-        """Return a string literal, or several in a row, which are one."""
+        """Parse a string literal, or several adjacent ones, which are joined."""
         tokens = [first]
         while self.lexer.cur.kind == STRING:
             tokens.append(self.lexer.next())
@@ -548,7 +547,7 @@ class ExpressionParser:
         return inner.whole()
 
     def whole(self) -> Expr:
-        """Return the one expression (or tuple) that takes all of the text."""
+        """Parse the whole source as one expression or tuple."""
         expr = self._unstarred(self.expressions())
         self.lexer.next_if(NEWLINE)
         if self.lexer.cur.kind != EOF:

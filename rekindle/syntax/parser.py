@@ -60,13 +60,14 @@ from rekindle.syntax.views import (
 
 
 def parse_module(source: Source | str, *, nested_functions: bool = False) -> list[Stmt]:
-    """Return the statements of a program: definitions, classes, imports, assignments. The texts of archives have
-    functions within functions, too."""
+    """Return the statements of a program: definitions, classes, imports and assignments. With ``nested_functions``,
+    functions may contain functions, as in archives."""
     return _run(source, Parser.archive_text if nested_functions else Parser.module)
 
 
 def parse_module_gathering(source: Source, diagnostics: Diagnostics) -> tuple[list[Stmt], set[str]]:
-    """Return the statements of a program as far as they can be read, and the names of the definitions that cannot.
+    """Parse as much of a program as possible; return its statements, and the names of the definitions that could not be
+    parsed. Errors are added to ``diagnostics``.
 
     Errors go to ``diagnostics``; parsing continues at the next definition at the left margin.
     """
@@ -134,7 +135,7 @@ _ASYNC = {"def": "async_def", "for": "async_for", "with": "async_with"}
 
 
 class Parser(ExpressionParser):
-    """Reads the statements of one source."""
+    """A parser of the statements of one source."""
 
     def __init__(self, lexer: Lexer) -> None:
         super().__init__(lexer)
@@ -204,7 +205,7 @@ class Parser(ExpressionParser):
     # ------------------------------------------------------------------------------------------------------- statements
 
     def statement(self, into: list[Stmt]) -> None:
-        """Read one statement, or several on one line, and add them to ``into``."""
+        """Parse one statement, or several on one line, and append them to ``into``."""
         token = self.lexer.cur
         compound = self._compound.get(token.kind)
         if compound is not None:
@@ -403,7 +404,7 @@ class Parser(ExpressionParser):
         return SourceRange(self.source, start, body[-1].range.end)
 
     def _if(self) -> Stmt:
-        """Parse ``if`` with its ``elif`` and ``else``; a long chain is read in a loop and built from its end."""
+        """Parse ``if`` with its ``elif`` and ``else`` parts, without recursion, so that long chains are possible."""
         links: list[tuple[int, Expr, list[Stmt]]] = []
         otherwise: list[Stmt] = []
         while True:
@@ -577,7 +578,7 @@ _CLOSING = (")", "]", "}")
 
 
 def _first_statement(body: list[Stmt]) -> int:
-    """Return where the first statement begins, the docstring aside."""
+    """Return the position of the first statement of a body, after a docstring."""
     first = body[0].tree
     documented = first.kind == ExprStmt.KIND and first.subtree(0).kind == StringLiteral.KIND
     return body[1 if documented and len(body) > 1 else 0].range.start

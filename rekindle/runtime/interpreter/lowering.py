@@ -220,8 +220,8 @@ class _Lowering:
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> None:
-        """Lower a constant. It is in its register from the start, unless it is mutable: then a copy is made each
-        time."""
+        """Assign a register to a constant. The register holds it from the start; for a mutable constant, an instruction
+        copies it at each execution."""
         value = node.output.to_python()
         if is_writable(value):
             self.emit(Opcode.CONSTANT, node, (), self.define_outputs(node)).constant = value
@@ -288,7 +288,7 @@ class _Lowering:
             self.assign(node.output, self.new_register(None))
 
     def deferred(self, opcode: Opcode, node: Node, name: str) -> None:
-        """Lower a fork or await to a function of its own. Its graph remains that of the node."""
+        """Lower a fork or an await: its graph is compiled as a function of its own, and stays part of the node."""
         graph = node.get_graph("Subgraph")
         arguments = tuple(Argument(value.base_name, value.type) for value in graph.inputs)
         function = GraphFunction(name)
@@ -304,7 +304,8 @@ class _Lowering:
         self.emit(opcode, node, inputs, outputs, dying=dying, name=name).function = function
 
     def bailout(self, node: Node) -> None:
-        """Lower a guard and its continuation, which gets all inputs but the template."""
+        """Lower a guard and its continuation, which gets all inputs of the node but the first, the unoptimized
+        template."""
         guarded, template, *captured = node.inputs
         inputs = [guarded, *captured]
         dying = self.live.dies_at.get(node, set()) - {template}

@@ -68,7 +68,8 @@ class Wrapper(SugaredFunction, StaticValue):
 
 
 def forwarding(function: types.FunctionType) -> Forwarding | None:
-    """Return how ``function`` forwards, where it is a wrapper that takes any arguments; None for others."""
+    """Return how ``function`` forwards its calls, if it is a wrapper that takes any arguments; None for other
+    functions."""
     inner: Any = vars(function).get("__wrapped__")
     if not isinstance(inner, types.FunctionType):
         return None

@@ -94,7 +94,7 @@ def _is_traced(recorder: Recorder, data: object) -> bool:
 
 @dataclass(slots=True)
 class FreshConstant:
-    """A constant that the code creates in each call: ``copy`` is the node that copies it for this call."""
+    """A constant tensor that the code creates at each call: ``copy`` is the node that copies it for this call."""
 
     made: torch.Tensor
     version: int | None
@@ -109,12 +109,12 @@ def _constant(recorder: Recorder, made: torch.Tensor) -> Value:
 
 
 def _version(tensor: torch.Tensor) -> int | None:
-    """Return how often the tensor was written to; None if that is not counted."""
+    """Return the version counter of the tensor, which counts writes; None if it has none."""
     return None if tensor.is_inference() else tensor._version
 
 
 def settle_constants(recorder: Recorder, outputs: Sequence[Value]) -> None:
-    """Copy none of the fresh constants but those that the code writes to, keeps or returns."""
+    """Remove the copies of constants that the code neither writes to, stores nor returns."""
     kept = set(_held_by(outputs))
     for constant in recorder.fresh_constants:
         copy = constant.copy.output

@@ -33,7 +33,7 @@ Handler = Callable[[Recorder, Callable[..., Any], Arguments, Keywords], Any]
 
 
 def perform(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Call ``function``, and record what the call does.
+    """Call ``function``, record what the call computes, and return its result.
 
     Raises:
         TracingError: it computes tensors in a way that no graph can hold.
@@ -54,7 +54,7 @@ def perform(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
 
 
 def _transformed(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Run what ``torch.vmap`` or ``torch.func`` transforms. The operators that it becomes are recorded."""
+    """Run a function transformed by ``torch.vmap`` or ``torch.func``, and record the operators that it calls."""
     recorder.bake_setting(
         "a transform of torch.func", "applied", "the trace keeps the sizes that the tensors within it had"
     )
@@ -78,7 +78,8 @@ def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], arg
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return a name for the tables: ``Tensor.size``, ``Tensor.shape:get``, ``torch.zeros``."""
+    """Return the name of ``function`` in the tables of handlers: ``Tensor.size``, ``Tensor.shape:get``,
+    ``torch.zeros``."""
     if isinstance(function, types.MethodWrapperType):
         # A descriptor's __get__, __set__ or __delete__.
         return f"Tensor.{function.__self__.__name__}:{function.__name__.strip('_')}"  # type: ignore[attr-defined]
@@ -88,7 +89,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def kind_of(function: Callable[..., Any]) -> str | None:
-    """Return the kind of the operator that ``function`` is, if it is one."""
+    """Return the kind of the operator that ``function`` calls; None if it is not an operator."""
     if isinstance(function, types.MethodWrapperType):
         return _PROPERTIES.get(name_of(function))
     if isinstance(function, torch._ops.OpOverload):
@@ -174,8 +175,8 @@ def _argument(recorder: Recorder, item: object, which: int | str) -> NamedValue:
 def _insert_leniently(
     recorder: Recorder, kind: str, args: Arguments, keywords: Keywords, is_method: bool, error: SchemaError
 ) -> Value:
-    """Insert what Python's functions take and operators do not: ints in a list of floats, and numbers in the place of
-    tensors, as in ``torch.floor_divide(7, x)``.
+    """Insert a call with arguments that Python's functions accept and operators do not: ints in a list of floats, and
+    numbers in place of tensors, as in ``torch.floor_divide(7, x)``.
 
     Raises:
         SchemaError: ``error``; that is not all there is to it.
@@ -305,7 +306,7 @@ def _bakes(what: str) -> Handler:
 
 
 def _is_computed(recorder: Recorder, tensor: torch.Tensor) -> bool:
-    """Return whether the tensor can be another in another run."""
+    """Return whether the tensor may be different in another call: it is computed in the trace."""
     value = recorder.known(tensor)
     return value is not None and value.node.kind != "prim::Constant"
 
