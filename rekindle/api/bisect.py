@@ -74,8 +74,8 @@ def bisect(
 
     Args:
         f: a function, a method or a module, compiled or not.
-        args: positional arguments of the call.
-        kwargs: arguments by name.
+        args: a tuple of the positional arguments of the call.
+        kwargs: a dict of its arguments by name.
         passes: the passes to search.
         same: compares two outcomes. An outcome is the result or the error, and the written arguments.
         script: a path for a program that shows the difference.

@@ -36,8 +36,9 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
 
     Args:
         f: a function, a method or a module, compiled or not; a graph; or a result of ``torch.compile(…,
-            backend="rekindle")``, whose graphs are shown. With arguments, the passes are those that run before a call
-            with them.
+            backend="rekindle")``, whose graphs are shown.
+        args, kwargs: the arguments of one call, as they would be passed to ``f``: not in a tuple. With them, the passes
+            are those that run before such a call.
 
     Raises:
         ArgumentError: there are arguments, and they do not fit.

@@ -99,6 +99,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
 
     Args:
         f: a function or a module, compiled or not.
+        args, kwargs: the arguments of one call, as they would be passed to ``f``: not in a tuple.
 
     Returns:
         A tuple of stages with ``name``, ``graph``, ``text``, ``diff`` and ``changes``. ``str()`` shows the first, and

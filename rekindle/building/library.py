@@ -108,9 +108,9 @@ def build(
         program: a compiled function or module.
         path: the folder, which gets ``lib<name>.so``, ``<name>.h``, ``<name>.hpp``, ``<name>.weights`` and
             ``manifest.json``.
-        examples: tuples of arguments that the program is run on. They determine the dtypes and ranks of tensors, and
-            which kernels are needed. For a module, they are those of ``forward``, or a dict from the names of methods
-            to theirs.
+        examples: a list of tuples, each with the positional arguments of one call: ``[(x,)]`` for one call with one
+            argument. The program is run on each. They determine the dtypes and ranks of tensors, and which kernels are
+            needed. For a module, they are calls of ``forward``, or a dict from the names of methods to such lists.
         dynamic: parameters by name, with the dimensions that may have any size. The program is also run on the examples
             with these dimensions repeated and cut.
         name: the prefix of the files and of the C functions.

@@ -72,15 +72,16 @@ def to_exported(
     Ints, floats, bools and strings are those of the example, unless ``dynamic_shapes`` names them; the exported program
     checks them. Attributes that the program changes become buffers that change with each call.
 
-    If the program holds what Export IR cannot express, it is run once on the example, so that all reasons are found.
+    If Export IR cannot express a part of the program, the program is run once on the example to find all such parts.
 
     Args:
         program: a compiled module, method or function.
-        args: positional arguments of an example call.
-        kwargs: arguments of it by name.
+        args: a tuple of the positional arguments of one example call: ``(x,)`` for one argument.
+        kwargs: a dict of its arguments by name.
         dynamic_shapes: which sizes and ints vary between calls, in the form of :func:`torch.export.export`.
-        draft: export the rest. Decisions that cannot be expressed are those of the example, and are checked; prints and
-            the like are left out. A :class:`rekindle.errors.DraftWarning` lists them.
+        draft: export the program even if Export IR cannot express all of it. Then it takes the branches and contains
+            the numbers of the example, and checks them; prints and similar effects are left out. A
+            :class:`rekindle.errors.DraftWarning` lists all that is left out or fixed.
 
     Raises:
         ExportError: the program holds what Export IR cannot express; the error has every reason. With ``draft``, there
@@ -114,7 +115,7 @@ def to_exported_methods(
 
     Args:
         module: a compiled module.
-        calls: positional arguments of an example call for each method, by the name of the method.
+        calls: a dict from the name of each method to a tuple of the positional arguments of one example call.
         dynamic_shapes: what :func:`to_exported` takes, by the same names.
         draft: as in :func:`to_exported`.
 

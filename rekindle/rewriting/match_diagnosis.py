@@ -34,7 +34,8 @@ class Explanation:
 def explain(
     name: str, patterns: Sequence[Pattern], graph: Graph, refusal: Callable[[Match], RewriteBlocker | None]
 ) -> Explanation:
-    """See :meth:`rekindle.rewriting.rule.PatternRewrite.explain`."""
+    """Return where the rule ``name`` matches ``graph``; if nowhere, the first mismatch of the best partial match, or
+    why ``refusal`` rejected a match."""
     fits: list[str] = []
     refused: list[tuple[Match, RewriteBlocker]] = []
     closest: tuple[Pattern, PatternMismatch] | None = None

@@ -68,7 +68,7 @@ class AliasTrackerBuilder:
                 yield value, element
 
     def _set(self, value: Value, targets: Sequence[Element]) -> None:
-        """Record that ``value`` may be any of ``targets``. What is already known of it stays."""
+        """Record that ``value`` may be any of ``targets``, in addition to what was recorded before."""
         known = self.elements.get(value)
         if known is None:
             if targets and not is_immutable(value.type):

@@ -203,7 +203,7 @@ def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -
         and not how.prefixed
     ):
         number = w.converted(value.register, value.type, FLOAT) if letter == "f" else _as_float(w, value)
-        form = constants_of(how.kind)
+        form = printf_format(how.kind)
         precision = 6 if how.precision < 0 else how.precision
         if precision > 60:
             raise NotBuildable("a format specification with more than 60 digits", node.range)
@@ -244,8 +244,8 @@ def _character(w: ProgramWriter, node: Node, value: Operand) -> str:
     return text_of(w, value, node)
 
 
-def constants_of(kind: str) -> str:
-    """Return the conversion of C's ``printf`` for a float format."""
+def printf_format(kind: str) -> str:
+    """Return the format of C's ``printf`` for a float that Python formats as ``kind``: ``%.*e`` for ``e``."""
     return f"%.*{'f' if kind == '%' else kind}"
 
 

@@ -95,7 +95,8 @@ class NestLaunch:
         return f.emit_value(f"icmp eq i64 {rest}, 0")
 
     def _lookup_strides(self, access: int) -> list[int]:
-        """Return the parameters that hold the strides in bytes by which indices move an access."""
+        """Return the indices of the parameters that hold the strides, in bytes, of the dimensions of ``access`` that
+        index tensors select."""
         given = self.first + self.nest.rank + len(self.nest.accesses) * (1 + self.nest.rank)
         strides = []
         for expression in expressions_of(self.nest):

@@ -40,13 +40,13 @@ class NativeType(IntEnum):
 
     @property
     def llvm(self) -> str:
-        """The type of such a value in code; not of a NUMBER, which has three registers."""
+        """The LLVM type of a value; not defined for NUMBER, whose values have three registers."""
         return {NativeType.INT: "i64", NativeType.FLOAT: "double", NativeType.BOOL: "i1"}.get(self, "ptr")
 
     @property
     def registers(self) -> tuple[str, ...]:
-        """The LLVM types of the registers that hold such a value: of a NUMBER, whether it is a float, the int that it
-        is, and the float that it is or is rounded to."""
+        """The LLVM types of the registers that hold a value. For NUMBER: whether it is a float, its value if it is an
+        int, and its value as a float, rounded if needed."""
         return ("i1", "i64", "double") if self is NativeType.NUMBER else (self.llvm,)
 
     @property

@@ -312,7 +312,7 @@ def raises(block: Block) -> bool:
 
 
 def known_kind(value: Value) -> NativeType:
-    """Return the kind of a value of a region."""
+    """Return the native type of a value of a region; raise an InternalError if its type has none."""
     kind = native_type_of(value.type)
     if kind is None:
         raise InternalError(f"native code was to work on {value.name}, which is of type {value.type}")

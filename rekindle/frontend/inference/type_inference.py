@@ -105,8 +105,8 @@ class FirstAssignment:
 
 @dataclass(slots=True)
 class TypeEvidence:
-    """Evidence from uses, by the statement that assigns the variable first: for a list the ``element``, for a dict the
-    ``key`` and the ``value``, for others the ``value``."""
+    """The types that uses show for variables, by the statement that assigns the variable first: for a list the
+    ``element``, for a dict the ``key`` and the ``value``, for others the ``value``."""
 
     shown: dict[tuple[int, str], Type] = field(default_factory=dict)
     result: Type | None = None
@@ -164,8 +164,7 @@ class TypeEvidence:
             raise RestartEmission
 
     def type_of(self, origin: FirstAssignment) -> Type | None:
-        """Return the inferred type of the variable with the first assignment ``origin``; None if there is no
-        evidence."""
+        """Return the type inferred for the variable with the first assignment ``origin``; None if no use shows it."""
         type = self._type_of(origin)
         return optional(type) if type is not None and origin.is_optional else type
 
@@ -223,7 +222,7 @@ class TypeEvidence:
         return True
 
     def record(self, origin: FirstAssignment, **parts: Type) -> None:
-        """Record evidence from a use.
+        """Record the types that a use of a variable shows.
 
         Raises:
             RestartEmission: the variable is to have another type than it has.
@@ -233,7 +232,8 @@ class TypeEvidence:
             raise RestartEmission
 
     def _shows(self, origin: FirstAssignment, parts: Mapping[str, Type]) -> bool:
-        """Return whether the evidence ``parts`` requires another type for the variable."""
+        """Record the types ``parts`` that a use shows for the variable; return whether its type differs from the one
+        assumed so far."""
         before = self.type_of(origin)
         for part, type in parts.items():
             key = (id(origin.statement), part)
@@ -456,7 +456,8 @@ def learn_from_branches(
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[TypeEvidence], T]) -> T:
-    """Return the result of ``emit``, which is restarted each time uses of variables provide new evidence of types."""
+    """Return the result of ``emit``, which is restarted each time a use of a variable shows that its assumed type is
+    wrong."""
     evidence = TypeEvidence()
     reported = list(diagnostics.problems)
     while True:

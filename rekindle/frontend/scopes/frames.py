@@ -71,7 +71,7 @@ class EnvironmentFrame:
         return None
 
     def find_partial(self, name: str) -> Partial | None:
-        """Return the facts about a variable that may be unassigned; None for others."""
+        """Return the description of a variable that may be unassigned; None for other variables."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:

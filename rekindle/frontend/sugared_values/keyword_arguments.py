@@ -121,7 +121,7 @@ def _constant_key(value: Value, range: SourceRange) -> str:
 
 
 class _Method(SugaredFunction):
-    """A method of such a dict, such as ``kwargs.get``."""
+    """A method of the dict ``**kwargs``, such as ``kwargs.get``."""
 
     def __init__(self, owner: KeywordArguments, name: str, method: _Emit) -> None:
         self.owner = owner

@@ -27,7 +27,7 @@ def construct_list(*items: Any) -> list[Any]:
 
 @implements("prim::DictConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_dict(*items: Any) -> dict[Any, Any]:
-    """Return a dict, ``{…}``. The items are keys and values in turn."""
+    """Return a dict, ``{…}``. The items are alternately keys and values."""
     following = iter(items)
     return dict(zip(following, following, strict=True))
 

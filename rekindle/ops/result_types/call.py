@@ -19,8 +19,8 @@ Sizes = tuple[int | None, ...]
 
 @dataclass(slots=False, frozen=True)
 class Call:
-    """A call for which result types are inferred: a fact about each argument of ``schema``. The default dtype and
-    device are None if unknown. Names that the schema lacks read as None, since rules serve all overloads of a kind.
+    """A call for which result types are inferred: what is known about each argument of ``schema``. The default dtype
+    and device are None if unknown. Names that the schema lacks read as None, since rules serve all overloads of a kind.
 
     Names that the schema lacks read as None: rules serve all overloads of a kind.
     """
@@ -42,7 +42,7 @@ class Call:
         return self.schema.argument_index(name) is not None
 
     def fact(self, name: str) -> Fact:
-        """Return the fact about the argument ``name``; Constant(None) if the overload has no such argument."""
+        """Return what is known about the argument ``name``; Constant(None) if the overload has no such argument."""
         return self.facts[name] if self.has(name) else Constant(None)
 
     def tensor(self, name: str) -> TensorType:

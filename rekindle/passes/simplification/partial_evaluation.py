@@ -238,7 +238,7 @@ class _Callees:
 
 
 def _known_of(value: Value, parameter: Value) -> Hashable:
-    """Return the fact about an argument to which a function is specialized."""
+    """Return what is known about an argument to which a function is specialized."""
     if _is_known_constant(value):
         return constant_key(value.node)
     return value.type if _is_narrower(value, parameter) else None
@@ -270,7 +270,7 @@ _TRANSFER: Final = TransferFunctions(any_modes=True)
 
 
 def _fact_of(value: Value) -> Fact:
-    """Return the fact about an input of a node, for the transfer functions."""
+    """Return what is known about an input of a node, for the transfer functions."""
     if is_constant(value):
         return fact_of_input(value)
     if value.node.kind == "prim::ListConstruct":

@@ -94,7 +94,8 @@ class _Description:
 
 
 def _form_of(type: Type) -> tuple[Form, int, tuple[Type, ...]]:
-    """Return the form of a type, its operand and its parts.
+    """Return the form by which machine code checks a type (list, tuple, class …), the operand of that form, and the
+    types of the parts.
 
     Raises:
         _NotDescribed: values of the type have no form of their own.

@@ -393,7 +393,8 @@ class _Lowering:
         return carried
 
     def _body(self, loop: LoopView, carried: dict[int, int], start: int) -> list[Instruction]:
-        """Return the body and what leads to its next iteration. Returns the instructions that leave the loop."""
+        """Lower the body of a loop and the test for another iteration. Return the instructions that leave the loop,
+        whose targets the caller sets."""
         node, body = loop.node, loop.body
         around = self.occupants
         self.occupants = around | {register: loop.parameters[index] for index, register in carried.items()}

@@ -167,8 +167,8 @@ def _elements(node: Node) -> Iterator[tuple[int, Value]]:
 
 
 def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
-    """Return the queries of ``graph`` on its arguments, each once, in the order of the arguments. Queries of results
-    that follow from arguments become queries of these."""
+    """Return the properties of arguments that ``graph`` queries, each once, in the order of the arguments. A query of a
+    tensor whose type follows from arguments counts as a query of these arguments."""
     arguments = _arguments(graph)
     queried: set[tuple[ArgumentPath, ArgumentProperty]] = set()
     derived = _Derived(arguments)
