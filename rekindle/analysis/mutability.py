@@ -136,11 +136,7 @@ def part_type(type: Type, key: Key) -> Type:
 @dataclass(slots=True, frozen=True)
 class MemoryTraits:
     """The properties of a type that alias analysis needs. ``holds`` are the types of the parts that can be written to.
-    ``has_memory``: whether the value itself can be written to; a tuple cannot.
-
-    ``holds`` are the types of the parts that can be written to. ``has_memory`` says whether the value itself can be:
-    a tuple has no memory of its own.
-    """
+    ``has_memory``: whether the value itself can be written to; a tuple cannot."""
 
     is_mutable: bool
     has_memory: bool

@@ -13,10 +13,6 @@ class ArchiveLimits:
     ``decompressed`` and ``pickle_bytes`` are in bytes, ``ratio`` is decompressed to compressed size; the others are
     counts.
 
-    The defaults admit the archives that people save, and keep a small hostile file from taking a machine's memory or
-    time. ``decompressed`` and ``pickle_bytes`` are in bytes, ``ratio`` is decompressed to compressed size; the others
-    are counts.
-
     Example:
         >>> from dataclasses import replace
         >>> limits = replace(rekindle.ArchiveLimits(), ratio=1000)

@@ -34,10 +34,7 @@ def add_recipes(
     calls: Sequence[GroupInputs], recipes: list[KernelRecipe], make: Callable[[GroupInputs], KernelRecipe | None]
 ) -> None:
     """Extend ``recipes`` by kernels for sizes that the inputs of a group may have besides those in ``calls``. ``make``
-    creates the recipe for given inputs.
-
-    ``make`` makes a recipe; it returns None where there can be no kernel.
-    """
+    returns the recipe for given inputs; None if there is no kernel."""
     by_signature: dict[tuple[object, ...], list[GroupInputs]] = {}
     for call in calls:
         signature = tuple((each.dtype, each.rank) if isinstance(each, Layout) else each for each in call)

@@ -43,10 +43,11 @@ limit_option = click.option(
     multiple=True,
     callback=_limits,
     metavar="NAME=NUMBER",
-    help=f"How much the archive may ask for; names are {', '.join(LIMITS)}. May be given several times.",
+    help="Change a limit on what reading the archive may take, in bytes or a count; the limits are "
+    f"{', '.join(LIMITS)}. May be given several times.",
 )
 method_option = click.option(
-    "--method", default=None, metavar="NAME", help="A method, by its name; of a part, by its path: layer1.0.forward."
+    "--method", default=None, metavar="NAME", help="The method to show; of a submodule, by its path: layer1.0.forward."
 )
 
 

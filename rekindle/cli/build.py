@@ -50,9 +50,9 @@ def build(
     tolerance: float,
     limits: ArchiveLimits,
 ) -> int:
-    """Build a shared library and a C header of the module in ARCHIVE.
+    """Build a shared library and a C header from ARCHIVE.
 
-    The library runs the module without Python.
+    The library runs the method without Python.
     """
     bounds = read_ranges(ranges)
     ranged = set(bounds)

@@ -28,8 +28,7 @@ from rekindle.errors import RekindleError
 def convert(archive: str, result: str, maps: tuple[str, ...], limits: ArchiveLimits) -> None:
     """Save ARCHIVE as RESULT, in the current format.
 
-    The files that are kept beside the program go along. --map moves tensors, and changes the devices that the
-    programs name.
+    Extra files in the archive are copied. --map moves tensors, and changes the devices that the programs name.
     """
     everything = device_called(maps[0]) if len(maps) == 1 and "=" not in maps[0] else None
     to = {} if everything else _targets(maps)

@@ -42,10 +42,10 @@ def export(
     tolerance: float,
     limits: ArchiveLimits,
 ) -> int:
-    """Write the module in ARCHIVE as a program of torch.export.
+    """Write the module in ARCHIVE as a torch.export program.
 
-    Sizes with a name may differ between calls; sizes with the same name are the same. All else about the inputs stays
-    as in the example.
+    Sizes with a name may differ between calls; sizes with the same name are the same. Everything
+    else about the inputs is fixed as in the example.
     """
     bounds = read_ranges(ranges)
     sizes = example_sizes(inputs, bounds)

@@ -40,7 +40,10 @@ _ROUNDS: Final = 3
 @click.option("--check", is_flag=True, help="Run both programs, on the example and on others like it, and compare.")
 @tolerance_option
 def import_(program: str, output: str, libraries: tuple[str, ...], check: bool, tolerance: float) -> int:
-    """Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads."""
+    """Write the torch.export program in PROGRAM as an archive.
+
+    PROGRAM is a .pt2 file of torch.export.save. The archive can be loaded by rekindle, torch.jit.load and LibTorch.
+    """
     _import_libraries(libraries)
     try:
         with working("Loading"):

@@ -23,7 +23,7 @@ from rekindle.api.drop_in.usage import Usage
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run_script(script: str, arguments: tuple[str, ...], module: bool, report: bool) -> None:
-    """Run a Python program whose torch.jit is rekindle.
+    """Run a Python program with rekindle in place of torch.jit.
 
     SCRIPT runs as `python SCRIPT` would run it, with torch.jit's names referring to rekindle. The arguments after
     SCRIPT are passed on to it. The exit code and errors are the script's.

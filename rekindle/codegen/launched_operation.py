@@ -30,11 +30,7 @@ class NativeCall:
     """How machine code computes a Tensor from others: the fields of a
     :class:`~rekindle.codegen.llvm.call_sites.CachedLaunch` without the layouts of its inputs. ``keep`` holds the
     kernel's code and the objects at addresses in ``parameters``. It lives as long as the operation: a launch that is
-    replaced may still run, without the GIL.
-
-    ``keep`` holds the kernel's code and what ``parameters`` have addresses of. It lives as long as the operation: a
-    launch that is replaced may still run, without the GIL.
-    """
+    replaced may still run, without the GIL."""
 
     kernel: int
     parameters: Sequence[int]

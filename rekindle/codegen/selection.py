@@ -54,11 +54,7 @@ class NativeCandidate:
 class Selection:
     """Selects the fastest of several implementations by timing them. ``candidates`` have names; the last one supports
     all arguments, and defines the errors. ``identity`` describes the operator: the choice is shared on disk among equal
-    ones, and not stored if it is empty. ``written`` is the index of an argument that candidates may write to.
-
-    ``identity`` describes the operator: choices for equal ones are shared on disk. Where it is empty, nothing is kept.
-    The argument number ``written`` is one that candidates may write to.
-    """
+    ones, and not stored if it is empty. ``written`` is the index of an argument that candidates may write to."""
 
     candidates: Mapping[str, Candidate]
     identity: str = ""

@@ -24,7 +24,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NameInfo:
-    """A name, and a remark on it where the status does not say enough."""
+    """The status of a name of ``torch.jit`` in the drop-in, and a remark if the status does not describe it fully."""
 
     status: Status
     remark: str = ""

@@ -84,12 +84,7 @@ class ArchiveResolver(EmptyResolver):
     """The resolver of names in archive sources. ``find_type`` returns types and functions by qualified name;
     ``constants`` are those of the archive. ``preferred`` returns upgraders: functions that replace an operator if their
     signatures fit, with its semantics in the release that wrote the archive. ``missing_operator`` returns the known
-    schemas of operators whose library is not installed.
-
-    ``find_type`` gives types and functions by qualified name, ``constants`` are those beside the text. ``preferred``
-    gives functions that stand for an operator where their signatures fit (what it meant in the release that wrote the
-    archive); ``missing_operator`` the schemas of operators whose library is not installed, as far as they are known.
-    """
+    schemas of operators whose library is not installed."""
 
     def __init__(
         self,
@@ -330,10 +325,7 @@ class _MissingOperator(SugaredValue):
 
 class ForkedFunction(SugaredValue):
     """A function without parameters within a function, by which archives express forked calls. A call emits its body
-    with ``emit``, and returns its result.
-
-    ``emit`` emits its body where it is called, and gives its result.
-    """
+    with ``emit``, and returns its result."""
 
     def __init__(self, name: str, emit: Callable[[], Value]) -> None:
         self.name = name

@@ -65,10 +65,7 @@ emission: Final = LayerHook[BuilderFrontend]("rekindle.transforms.editing")
 
 class Builder:
     """Inserts nodes at the insertion point of ``graph``: ``build.tanh(x)`` inserts a call of ``aten::tanh``. They get
-    the source location, the call stack and the scope of the node ``like``.
-
-    They get the place in the source, the call stack and the scope of the node ``like``.
-    """
+    the source location, the call stack and the scope of the node ``like``."""
 
     __slots__ = ("_first_number", "_is_used", "graph", "like")
 

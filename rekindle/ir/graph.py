@@ -38,11 +38,7 @@ draw: Final = LayerHook[Callable[["Graph"], "str | None"]]("rekindle.viz", lambd
 
 class Block:
     """A list of nodes that run in order, with inputs and outputs. The list is circular: ``return_node`` is before the
-    first node and after the last. ``param_node`` holds the inputs and is not in the list.
-
-    The list is circular: ``return_node`` is before the first node and after the last. ``param_node`` holds the inputs
-    and is not in the list.
-    """
+    first node and after the last. ``param_node`` holds the inputs and is not in the list."""
 
     __slots__ = ("graph", "owning_node", "param_node", "return_node")
 

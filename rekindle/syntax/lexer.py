@@ -152,12 +152,7 @@ class Lexer:
     """The tokens of ``source`` from ``start`` to ``end``. ``cur`` is the current token; at the end it stays at EOF.
     ``type_comments`` are the ``# type:`` comments in order: they may occur between any two tokens, so a parser looks
     for them where they are meaningful. All tokens are made at once, which is faster than one at a time and allows any
-    lookahead.
-
-    ``cur`` is the current token; at the end it stays at EOF. ``type_comments`` holds the ``# type:`` comments of a
-    program in their order: they may occur between any two tokens, so a parser looks for them where they are meaningful.
-    All tokens are made at once: that costs less than making them one by one, and lookahead is free.
-    """
+    lookahead."""
 
     __slots__ = ("_index", "cur", "dialect", "end", "source", "tokens", "type_comments")
 

@@ -67,10 +67,8 @@ def parse_module(source: Source | str, *, nested_functions: bool = False) -> lis
 
 def parse_module_gathering(source: Source, diagnostics: Diagnostics) -> tuple[list[Stmt], set[str]]:
     """Parse as much of a program as possible; return its statements, and the names of the definitions that could not be
-    parsed. Errors are added to ``diagnostics``.
-
-    Errors go to ``diagnostics``; parsing continues at the next definition at the left margin.
-    """
+    parsed. Errors are added to ``diagnostics``; after one, parsing continues at the next definition without
+    indentation."""
     body: list[Stmt] = []
     lost: set[str] = set()
     start = 0

@@ -54,10 +54,7 @@ from rekindle.syntax.views import (
 
 class OffsetTable:
     """A converter from the line and column of an ``ast`` node to an offset of a source. ``ast`` counts lines of the
-    parsed source, and bytes of UTF-8 within a line.
-
-    The node counts lines of the text that Python parsed, and bytes of UTF-8 within a line.
-    """
+    parsed source, and bytes of UTF-8 within a line."""
 
     __slots__ = ("_ascii", "_first_line", "_source", "_starts")
 

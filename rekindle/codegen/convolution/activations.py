@@ -25,11 +25,7 @@ from rekindle.codegen.operators import activations
 class Activation:
     """An activation that is applied to the result of a convolution. ``apply`` runs PyTorch's operator, and may write to
     the result. ``formula`` builds the expression for kernels. ``number`` identifies the activation in a kernel's
-    parameters.
-
-    ``apply`` runs PyTorch's operator; it may write to the result. ``formula`` makes the expression that kernels
-    compute. ``number`` is what kernels take.
-    """
+    parameters."""
 
     name: str
     number: int

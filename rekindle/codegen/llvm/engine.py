@@ -82,11 +82,7 @@ class Library(Protocol):
 class NativeCode:
     """Machine code in this process, which is freed with this object. ``target`` is the target it was compiled for;
     ``addresses`` are those of its functions; ``seconds`` is the time that compiling took, ``from_cache`` whether it was
-    loaded from disk.
-
-    ``target`` is the target it was compiled for; ``addresses`` are those of its functions; ``seconds`` is the time that
-    compiling took, ``from_cache`` whether it was loaded from disk.
-    """
+    loaded from disk."""
 
     __slots__ = ("__weakref__", "_source", "_tracker", "addresses", "from_cache", "kept", "seconds", "target")
 

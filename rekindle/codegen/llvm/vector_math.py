@@ -42,10 +42,7 @@ class UnsupportedFunction(RekindleError):
 @dataclass(frozen=True, slots=True)
 class VectorFunction:
     """A function on vectors. ``text`` is the LLVM IR that declares or defines it; it is called as ``@symbol``.
-    ``source`` is where it comes from: ``sleef``, ``polynomial`` or ``libm``.
-
-    ``source`` is whose it is: ``sleef``, ``polynomial`` or ``libm``.
-    """
+    ``source`` is where it comes from: ``sleef``, ``polynomial`` or ``libm``."""
 
     symbol: str
     text: str

@@ -32,11 +32,7 @@ DTYPE_OF_KIND: Final[dict[str, torch.dtype]] = {"int": torch.int64, "float": tor
 class UnbackedScalar:
     """A number that is known only when the exported program runs: the element of a tensor without dimensions. It is
     converted to a SymInt, SymFloat or SymBool if an operator needs a number; conditions and carried values remain
-    tensors.
-
-    It becomes a SymInt, SymFloat or SymBool where an operator needs a number; conditions and carried values stay
-    tensors.
-    """
+    tensors."""
 
     kind: NumberKind
     tensor: Tensor
@@ -180,10 +176,7 @@ def with_symbols(value: Any) -> Any:
 
 class StateCopier:
     """Copies values with all mutable containers in them, and replaces leaves. A container that occurs several times is
-    copied once: ``copies`` has the original and its copy by the id of the original.
-
-    What is one container stays one: ``copies`` has the copy of each by the id of the original, beside the original.
-    """
+    copied once: ``copies`` has the original and its copy by the id of the original."""
 
     def __init__(self, replacements: Mapping[LeafKey, Any]) -> None:
         self.replacements = replacements

@@ -109,11 +109,11 @@ Emit = Callable[[Arguments], Value]
 def dispatch_on_number(
     schemas: Sequence[FunctionSchema], range: SourceRange, graph: Graph, arguments: Arguments, emit: Emit
 ) -> Value | None:
-    """Emit a call with one branch for each type that a number among the arguments may have; return None if no argument
-    is such a number.
+    """Emit a call with one branch for each type that a number among the arguments may have, and return its result.
+    ``emit`` emits the call in a branch, in which the number has one of these types.
 
-    Returns None where the call is emitted as it is: no argument is such a number, an overload takes a Scalar, or the
-    program is not one from Python. ``emit`` emits the call with the number taken for one of its types.
+    Return None, without emitting anything, if no argument is such a number, an overload takes a Scalar, or the program
+    is not one from Python.
     """
     if graph.none_checks is None:
         return None

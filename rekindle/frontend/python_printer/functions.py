@@ -21,10 +21,7 @@ another."""
 
 
 class FunctionPrinter:
-    """Prints the graph of one function to ``out``. ``mention`` is called with every type in the text.
-
-    ``mention`` is called with every type that the text depends on.
-    """
+    """Prints the graph of one function to ``out``. ``mention`` is called with every type in the text."""
 
     def __init__(
         self,

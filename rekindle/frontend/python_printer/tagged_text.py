@@ -10,10 +10,7 @@ from rekindle.errors import UNKNOWN_RANGE, SourceRange
 @dataclass(slots=True)
 class TaggedText:
     """A text with a source map: ranges of the author's source, each from an offset on (in characters). ``range`` is
-    that of the text that is added next.
-
-    ``range`` is what is added from now on stands for.
-    """
+    that of the text that is added next."""
 
     range: SourceRange = UNKNOWN_RANGE
     ranges: list[tuple[int, SourceRange]] = field(default_factory=list)

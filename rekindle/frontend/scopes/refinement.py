@@ -39,11 +39,8 @@ def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
 @dataclass(slots=True)
 class CondValue:
     """A condition: its bool value, its type refinements, and its constant value if known at compile time (``static``).
-    Of an ``if`` with a static condition, only the branch that is taken is compiled.
-
-    Of an ``if`` whose condition is static only the branch that is taken is compiled, which is how programs adapt to
-    their configuration.
-    """
+    Of an ``if`` with a static condition, only the branch that is taken is compiled, so that programs can adapt to their
+    configuration."""
 
     value: Value
     refinements: RefinementSet = field(default_factory=RefinementSet)

@@ -35,11 +35,7 @@ FLAG: Final = "$assigned."
 @dataclass(slots=True, frozen=True)
 class Partial:
     """A variable that may not have been assigned. ``type`` is its type if it has. ``tries`` are the ids of the ``try``
-    statements whose bodies may have assigned it before they raised.
-
-    ``tries`` are the ``try`` statements, by the identity of their trees, whose bodies may have assigned it before they
-    raised.
-    """
+    statements whose bodies may have assigned it before they raised."""
 
     type: Type
     tries: frozenset[int] = frozenset()

@@ -24,11 +24,12 @@ from rekindle.ir.types import Type, join_values, unify
 def convert_to_ssa(
     graph: Graph, result: Type | None = None, *, as_printed: bool = False, partial: Collection[str] = ()
 ) -> None:
-    """Convert a graph of the emitter to SSA form, in place. ``result`` is the return type.
+    """Convert a graph of the emitter to SSA form, in place. ``result`` is the return type; a graph that always raises
+    has an output too.
 
-    ``result`` is the type of what the function returns: a graph that always raises has an output too. Source that was
-    printed from a graph (``as_printed``) gives that graph again: what a loop carries and an ``if`` results in comes in
-    the order in which it is assigned, and branches that raise say what they assign.
+    Source that was printed from a graph (``as_printed``) is converted to the same graph again: loop-carried values and
+    results of an ``if`` are in the order in which the source assigns them, and branches that raise have the outputs
+    that they assign.
     """
     if result is not None and not graph.outputs:
         graph.add_output(graph.append_node(graph.create("prim::Uninitialized", types=[result])).output)
@@ -47,11 +48,7 @@ def convert_to_ssa(
 class _Scope:
     """The types of the variables assigned in a block, with those of the enclosing blocks. ``own`` are those that its
     own statements and branches assign, without its loops. ``exits``: control never reaches the end of the block;
-    ``leaves``: it leaves the function or raises.
-
-    ``own`` are those that its own statements and branches assign, the loops in it left aside. ``exits`` says that
-    control never reaches the end of the block, ``leaves`` that it leaves the function or raises.
-    """
+    ``leaves``: it leaves the function or raises."""
 
     block: Block
     parent: _Scope | None = None

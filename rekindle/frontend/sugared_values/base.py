@@ -27,11 +27,7 @@ Keywords: TypeAlias = "Mapping[str, SugaredValue]"
 class FlattenedValue:
     """A sugared value flattened into values of the graph, which become parameters of another function, and static data.
     One compiled function serves all sugared values with equal keys. ``unflatten`` rebuilds the sugared value from the
-    parameters, in the emitter of the other function.
-
-    One compiled function serves all that have equal keys. ``unflatten`` rebuilds the sugared value from the parameters,
-    in the emitter of the other function.
-    """
+    parameters, in the emitter of the other function."""
 
     key: Hashable
     values: Sequence[Value]

@@ -90,12 +90,7 @@ class InitBinding:
     """The binding of ``self`` in ``__init__``, where the first assignment of an attribute declares it. ``declared`` are
     the types that the body of the class declares. ``assumed`` are the parameters that were assumed to be Tensors
     because they have no annotation. ``find_method`` returns the methods that ``__init__`` calls, which may declare
-    attributes as well; None for an unknown name.
-
-    ``declared`` are the types that the body of the class declares. ``assumed`` are the parameters that were taken for
-    Tensors because they have no annotation. ``find_method`` finds the methods that ``__init__`` calls, which may make
-    attributes as well; None where there is none of that name.
-    """
+    attributes as well; None for an unknown name."""
 
     def __init__(
         self,

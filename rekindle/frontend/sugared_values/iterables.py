@@ -77,10 +77,7 @@ class RangeValue(IterableValue):
 
 class IterableTree(IterableValue):
     """Several iterables that a loop iterates over together: ``zip`` and ``enumerate``, which may be nested. The loop is
-    unrolled if one of them must be; then all need a length known at compile time.
-
-    A loop over it is unrolled if one of the children must be; then all need a static length.
-    """
+    unrolled if one of them must be; then all need a length known at compile time."""
 
     description = "zip or enumerate"
     static_length: int | None = None

@@ -100,10 +100,7 @@ def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction 
 
 class LocalFunction(SugaredFunction):
     """A function defined within the one that is being compiled, or within one that has passed it as an argument.
-    ``variables`` are the captured ones: the name of each, and the emitter's variable for it.
-
-    ``variables`` are those around it that it reads: the name of each, and what the emitter calls it.
-    """
+    ``variables`` are the captured ones: the name of each, and the emitter's variable for it."""
 
     def __init__(
         self,

@@ -26,10 +26,7 @@ Make = Callable[[], SugaredValue]
 
 class RuntimeDispatch(SugaredFunction):
     """One of several objects, selected by a number or name that is known only at run time. ``makes`` emit each where it
-    is needed. Calls and attributes become an ``if`` for each object.
-
-    ``makes`` emit each where it is needed. Calls and attributes are of the one that is chosen.
-    """
+    is needed. Calls and attributes become an ``if`` for each object."""
 
     is_passed_sugared = False
 

@@ -61,12 +61,7 @@ def reads(*functions: object) -> Callable[[Handler], Handler]:
 class FxImporter:
     """Imports graphs of ``torch.fx`` into ``graph``, at its insertion point. ``attribute`` returns the imported value
     of an attribute of a graph's module. ``operators`` imports calls of operators without another handler. ``fallback``
-    imports all other calls; without it they are collected in ``problems``.
-
-    ``attribute`` returns the imported value of an attribute of a graph's module. ``operators`` imports calls of
-    operators without another handler. ``fallback`` imports all other calls; without one they are collected in
-    ``problems``.
-    """
+    imports all other calls; without it they are collected in ``problems``."""
 
     graph: Graph
     attribute: Callable[[FxImporter, fx.GraphModule, str], ImportedValue]

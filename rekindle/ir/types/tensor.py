@@ -58,10 +58,7 @@ Sizes = tuple[int | None, ...]
 @dataclass(slots=True, frozen=True)
 class TensorType(Type):
     """The type of a tensor. A property that is None is unknown, and so is an entry of ``sizes`` or ``strides`` that is
-    None. ``undefined``: whether the value is the placeholder for a missing gradient.
-
-    ``undefined`` says whether the value is the placeholder for a missing gradient.
-    """
+    None. ``undefined``: whether the value is the placeholder for a missing gradient."""
 
     kind: ClassVar[str] = "TensorType"
 

@@ -21,8 +21,6 @@ Sizes = tuple[int | None, ...]
 class Call:
     """A call for which result types are inferred: what is known about each argument of ``schema``. The default dtype
     and device are None if unknown. Names that the schema lacks read as None, since rules serve all overloads of a kind.
-
-    Names that the schema lacks read as None: rules serve all overloads of a kind.
     """
 
     schema: FunctionSchema

@@ -91,11 +91,7 @@ Runner = Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any]
 
 class Binder:
     """Argument binding for one schema (see :func:`bind`), and conversion of results. ``bind`` is Python code generated
-    for the schema: arguments of exactly the expected class are accepted after one comparison.
-
-    ``bind`` is Python written for the schema: arguments of just the class that is expected are passed on after one
-    comparison.
-    """
+    for the schema: arguments of exactly the expected class are accepted after one comparison."""
 
     def __init__(
         self,

@@ -79,11 +79,7 @@ class _Kind:
 
 class CapturedFunction:
     """Calls the function of ``version``, or replays a capture of it. ``captures`` and ``replays`` are counts.
-    ``reason`` is why a call was not captured, if there were enough calls of its kind.
-
-    ``captures`` and ``replays`` are their numbers. ``reason`` is why a call was not captured, where there were enough
-    calls of its kind.
-    """
+    ``reason`` is why a call was not captured, if there were enough calls of its kind."""
 
     def __init__(self, version: Version, device: GraphDevice | None = None) -> None:
         self.function = version.function

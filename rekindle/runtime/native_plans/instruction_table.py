@@ -56,10 +56,7 @@ class _Entry:
 @dataclass(slots=True)
 class InstructionTable:
     """A collector of the instructions of a native plan; :meth:`finish` encodes them as 64-bit words. ``kept`` are the
-    objects to which the words refer.
-
-    ``kept`` is what the words refer to.
-    """
+    objects to which the words refer."""
 
     entries: list[_Entry] = field(default_factory=list)
     starts: dict[int, int] = field(default_factory=dict)

@@ -32,11 +32,7 @@ class Register:
 class FrameLayout:
     """The layout of a frame: the registers of ``code``, followed by scratch memory. ``writes_natively`` states for each
     instruction whether it is expected to write tensors without Python; ``arrays`` maps the registers of lists that only
-    C++ functions read to their kinds.
-
-    ``writes_natively`` specifies for each instruction whether it is expected to write Tensors without Python;
-    ``arrays`` are the registers of lists that only native calls read, with their kinds.
-    """
+    C++ functions read to their kinds."""
 
     code: Code
     writes_natively: Sequence[bool]

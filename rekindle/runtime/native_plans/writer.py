@@ -32,12 +32,7 @@ class Demoted(Exception):
 class PlanWriter:
     """A writer of the instruction ``table`` and the frame ``layout`` for ``code``. ``ways`` are functions that may
     write an operator: each returns whether it did, or raises NotNative. Lists in ``demoted`` registers are Python
-    lists. ``native_calls`` and ``python_calls`` count the calls of operators, those in loops several times.
-
-    ``ways`` are what may write an operator: each returns whether it could, or raises NotNative. Lists in registers that
-    are ``demoted`` are lists of Python. ``native_calls`` and ``python_calls`` count the calls of operators, those in
-    loops several times.
-    """
+    lists. ``native_calls`` and ``python_calls`` count the calls of operators, those in loops several times."""
 
     def __init__(
         self,

@@ -67,11 +67,7 @@ class NotCompilable(Exception):
 class PythonWriter:
     """A writer of instructions as lines of Python; subclasses define how registers are read and written. ``lines`` are
     the lines, ``indices`` the index of the instruction that each line runs, and ``names`` the globals that the code
-    needs.
-
-    ``lines`` are the lines, ``indices`` has for each the instruction that it runs, and ``names`` are the globals that
-    the code needs.
-    """
+    needs."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         self.instructions = instructions

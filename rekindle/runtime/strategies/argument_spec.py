@@ -90,11 +90,7 @@ class ArgumentPath:
 class ArgumentSpecCreator:
     """A generator of the specs of the calls of ``graph``. ``key``, called with all arguments, returns the spec; it is
     None if the graph queries nothing about its arguments. It is Python code written for the graph, since it runs at
-    every call. If ``allowed`` is given, only those queries are part of a spec.
-
-    ``key``, called with all arguments, gives the spec; it is None where the graph asks nothing. It is Python, written
-    for the graph: it runs at every call. Where ``allowed`` is given, nothing else is part of a spec.
-    """
+    every call. If ``allowed`` is given, only those queries are part of a spec."""
 
     graph: Graph
     allowed: Collection[tuple[ArgumentPath, ArgumentProperty]] | None = None

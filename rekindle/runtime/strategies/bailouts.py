@@ -52,10 +52,7 @@ def failing_guards() -> Iterator[FaultInjector]:
 
 
 class Bailout:
-    """The run-time data of a guard, ``prim::BailOut``. ``test`` returns whether a value has the assumed ``type``.
-
-    ``test`` returns whether a value is of the assumed ``type``.
-    """
+    """The run-time data of a guard, ``prim::BailOut``. ``test`` returns whether a value has the assumed ``type``."""
 
     __slots__ = (
         *("_graph", "_index", "_places", "_rest", "_template"),

@@ -49,10 +49,7 @@ _ASSUMED: Final = (bool, int, float, str, type(None))
 class CallFacts:
     """The assumptions about a call: ``inputs`` by index that are constants or ``PRESENT`` (not None), and
     ``attributes`` with their values. ``hold``, called with the arguments, tests whether the assumptions are met; it is
-    None if there are none.
-
-    ``hold``, called with the arguments, tests whether a call is as assumed; it is None where nothing is.
-    """
+    None if there are none."""
 
     inputs: Mapping[int, object]
     attributes: Mapping[AttributeRead, object]
@@ -127,10 +124,7 @@ def _module_name(path: ModulePath, known: dict[ModulePath, str], lines: list[str
 @dataclass(slots=True)
 class CallFactsFinder:
     """A search for assumptions about the calls of a function that a version may depend on. ``volatile`` are the
-    attributes for which several values other than bools have been seen.
-
-    ``volatile`` are the attributes for which several values other than bools have been seen.
-    """
+    attributes for which several values other than bools have been seen."""
 
     record: GraphFunction
     volatile: set[AttributeRead] = field(default_factory=set)

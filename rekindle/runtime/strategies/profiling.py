@@ -28,12 +28,7 @@ from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE,
 class TensorProfile:
     """The record of one ``prim::profile`` node. ``type`` fits all recorded tensors (dtype, device, sizes, strides and
     ``requires_grad``); None if there was no tensor. ``nones`` counts values that were None, and ``opaque_tensors``
-    those of tensors that types do not describe: subclasses and sparse tensors.
-
-    ``type`` holds for all recorded tensors: dtype, device, sizes, strides and ``requires_grad``; None if there was no
-    tensor. ``nones`` counts None in place of a tensor, ``opaque_tensors`` tensors that types do not describe:
-    subclasses and sparse tensors.
-    """
+    those of tensors that types do not describe: subclasses and sparse tensors."""
 
     seen: int = 0
     type: TensorType | None = None

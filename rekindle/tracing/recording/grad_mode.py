@@ -34,10 +34,7 @@ class _Region:
 class GradMode:
     """The gradient mode during a recording: the ``no_grad`` and ``enable_grad`` regions that the running code is in,
     and those that the graph is in. ``report`` records a fact for the trace report: the mode, its value, and the
-    consequence.
-
-    ``report`` records a fact: the mode, its value, and the consequence.
-    """
+    consequence."""
 
     def __init__(self, report: Callable[[str, str, str], None]) -> None:
         self._initial = torch.is_grad_enabled()

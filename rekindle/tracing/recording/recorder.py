@@ -111,11 +111,7 @@ class TracingScopes:
 
 class Recorder:
     """The state of a trace that is being recorded. ``modules`` and ``tensors`` map the submodules and tensors of the
-    traced module, by identity, to their paths; one object may have several.
-
-    ``modules`` and ``tensors`` map the parts of the traced module, by identity, to their paths: an object may have
-    several.
-    """
+    traced module, by identity, to their paths; one object may have several."""
 
     def __init__(
         self,

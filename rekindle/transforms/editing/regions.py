@@ -18,9 +18,6 @@ class Region:
     the order of first use, without constants, which are copied with the nodes. ``outputs`` are their results that other
     nodes use.
 
-    ``inputs`` are the values from elsewhere that the nodes use, in the order of first use, without constants, which are
-    copied with the nodes. ``outputs`` are their values that other nodes use.
-
     Raises:
         GraphError: there are no nodes, or they are not in one block.
 
