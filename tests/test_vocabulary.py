@@ -206,6 +206,9 @@ _NOT_IMPERATIVE: Final = frozenset(
 )
 """First words of a summary line that are no verb: a function's docstring says what to do, not what there is."""
 
+_VERB: Final = re.compile(r"[A-Z][a-z-]+")
+"""What a summary line begins with: not with code, whose effect the reader would have to guess, or with ``Raises:``."""
+
 
 def _functions(path: Path) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
     """The functions of a file that have docstrings, without properties: these are read as what they are."""
@@ -223,6 +226,6 @@ def test_functions_begin_with_an_imperative() -> None:
         for path in sorted(PACKAGE.rglob("*.py"))
         if _is_checked(path)
         for node, text in _functions(path)
-        if text.split()[0] in _NOT_IMPERATIVE
+        if text.split()[0] in _NOT_IMPERATIVE or not _VERB.fullmatch(text.split()[0].rstrip(","))
     ]
     assert set(found) == help_of_the_command

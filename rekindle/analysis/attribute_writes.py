@@ -27,8 +27,8 @@ AttributeKey: TypeAlias = tuple[Type, str]
 
 
 def written_attributes(graphs: Sequence[Graph]) -> set[AttributeKey]:
-    """Return the attributes of modules that ``graphs``, called in any order, may replace or write to, those whose
-    values they hand to something that is not known, and lists and dicts that callers get hold of.
+    """Return the attributes of modules that ``graphs``, called in any order, may assign or write to. Attributes whose
+    values escape to unknown code are included, and so are lists and dicts that callers can reach.
 
     The first input of each graph is the module; all other modules are its parts.
     """
@@ -65,7 +65,8 @@ def _in_one(graphs: Iterable[Graph]) -> Graph:
 
 
 def slot_of(node: Node) -> AttributeKey:
-    """Return the attribute that a ``prim::GetAttr`` or ``prim::SetAttr`` is about."""
+    """Return the key of the attribute that a ``prim::GetAttr`` reads, or a ``prim::SetAttr`` writes: the class and the
+    name."""
     receiver, *_ = node.inputs
     return receiver.type, node.get_string("name")
 

@@ -12,7 +12,7 @@ from rekindle.ir.types import FunctionType, Type
 
 
 def is_constant(value: Value) -> bool:
-    """Return whether ``value`` is a constant with a Python value (a function is one without)."""
+    """Return whether ``value`` is a constant that has a Python value. A constant function has none."""
     return value.node.kind == "prim::Constant" and not isinstance(value.type, FunctionType)
 
 

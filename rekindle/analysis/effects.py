@@ -113,7 +113,8 @@ def is_write(info: AliasInfo | None) -> bool:
 
 
 def is_conservative(node: Node) -> bool:
-    """Return whether the node must be taken to write to all its inputs and to hand them to others."""
+    """Return whether the node must be assumed to write to all its inputs and to store them where other code finds
+    them."""
     if (
         node.kind in FORWARDING_KINDS
         or node.kind in FRESH_VALUE_KINDS

@@ -49,7 +49,7 @@ class Liveness:
         return known
 
     def is_needed_output(self, block: Block | None, index: int) -> bool:
-        """Return whether anything becomes of output ``index`` of ``block``."""
+        """Return whether output ``index`` of ``block`` is used: by an output of its node, or by the next iteration."""
         owner = None if block is None else block.owning_node
         if owner is None or owner.kind not in ("prim::If", "prim::Loop"):
             return True
@@ -61,7 +61,7 @@ class Liveness:
         return block.inputs[index].has_uses or self.is_needed(owner.outputs[index - 1])
 
     def is_live_after(self, value: Value, node: Node) -> bool:
-        """Return whether ``value``, which is visible at ``node``, may be read once ``node`` has run."""
+        """Return whether ``value``, which is visible at ``node``, may be read after ``node`` has run."""
         home = value.node.owning_block
         block = node.owning_block
         while block is not None:
@@ -139,7 +139,8 @@ def liveness(graph: Graph) -> Liveness:
 
 
 def _find_last_uses(found: Liveness, block: Block, position: int) -> int:
-    """Fill ``last_use`` and the order for ``block`` and all within. Returns the next free position."""
+    """Record the last uses in ``block`` and the blocks within, from the free ``position`` on. Return the next free
+    position."""
     last = found.last_use[block] = {}
     for node in block.nodes:
         position = found._order[node] = position + 1
@@ -159,8 +160,8 @@ def _find_last_uses(found: Liveness, block: Block, position: int) -> int:
 
 
 def _find_deaths(found: Liveness, block: Block, mortal: set[Value]) -> None:
-    """Record where the values of ``mortal``, which are live at the start of ``block`` and not after it, die;
-    likewise those defined within."""
+    """Record where values die: those of ``mortal``, which are live at the start of ``block`` and not after it, and
+    those defined in the block."""
     last = found.last_use[block]
     unused = sorted(mortal - last.keys(), key=lambda value: value.unique)
     if unused:

@@ -73,8 +73,8 @@ _OF_KIND: Final[dict[str, AliasClass]] = {
 
 
 def alias_class_of(type: Type) -> AliasClass:
-    """Return the family of a type. A list belongs with the lists of the same family of elements: a caller may pass one
-    list as ``List[int]`` and as ``List[Optional[int]]``."""
+    """Return the alias class of a type: values of different classes never alias. Lists whose elements have the same
+    class are in one class, since a caller may pass one list as ``List[int]`` and as ``List[Optional[int]]``."""
     if isinstance(type, OptionalType):
         return alias_class_of(type.element)
     if type.contained and not isinstance(type, UnionType):
@@ -135,11 +135,8 @@ def part_type(type: Type, key: Key) -> Type:
 
 @dataclass(slots=True, frozen=True)
 class MemoryTraits:
-    """The properties of a type that alias analysis needs.
-
-    ``holds`` are the types of the parts that can be written to. ``has_memory`` says whether the value itself can be:
-    a tuple has no memory of its own.
-    """
+    """The properties of a type that alias analysis needs. ``holds`` are the types of the parts that can be written to.
+    ``has_memory``: whether the value itself can be written to; a tuple cannot."""
 
     is_mutable: bool
     has_memory: bool

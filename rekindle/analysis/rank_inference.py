@@ -60,7 +60,8 @@ def ranks_are_fixed(graph: Graph) -> bool:
 
 
 class Ranks:
-    """The ranges of the values of a graph in which :func:`ranks_are_fixed`, at the place where :func:`in_order` is."""
+    """The known ranks of the values of a graph, at the node that :func:`in_order` has reached. :func:`ranks_are_fixed`
+    must hold for the graph."""
 
     def __init__(self) -> None:
         self._facts: dict[Value, int] = {}
@@ -68,14 +69,14 @@ class Ranks:
         self._known: dict[Value, Range] = {}
 
     def learn(self, value: Value, rank: int) -> None:
-        """Record that ``value`` has ``rank`` dimensions from here on."""
+        """Record that ``value`` has ``rank`` dimensions at all later nodes."""
         while (operand := operand_of_same_rank(value)) is not None:
             value = operand
         self._facts[value] = rank
         self._known.clear()
 
     def of(self, value: Value) -> Range:
-        """Return the range of a tensor."""
+        """Return the range of the rank of a tensor."""
         chain: list[Value] = []
         while value not in self._known and (operand := operand_of_same_rank(value)) is not None:
             chain.append(value)
@@ -158,7 +159,7 @@ def _learn_from(check: Node, ranks: Ranks) -> None:
 
 
 def _narrowed(found: Range, value: Value) -> Range:
-    """Return the range narrowed by the requirements of the producer of ``value`` on its argument."""
+    """Return ``found``, the range of a rank, narrowed by what the producer of ``value`` requires of its argument."""
     fewest, most = found
     if value.node.kind == "aten::batch_norm":
         return max(fewest, 2), most

@@ -43,9 +43,12 @@ _VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
 
 @dataclass(slots=True)
 class TransferFunctions:
-    """``grad_enabled``: whether gradients are recorded when the node runs; None if unknown. With ``any_modes`` facts
-    also hold under autocast, and for any default dtype and device. ``is_steady``: nothing in the graph turns on
-    autocast, or may."""
+    """The rules that derive facts about the outputs of nodes from facts about their inputs.
+
+    ``grad_enabled``: whether gradients are recorded when the node runs; None if unknown. With ``any_modes`` facts also
+    hold under autocast, and for any default dtype and device. ``is_steady``: nothing in the graph turns on autocast, or
+    may.
+    """
 
     grad_enabled: bool | None = None
     any_modes: bool = False
@@ -59,7 +62,7 @@ class TransferFunctions:
             self.default_device = torch.get_default_device()
 
     def results(self, node: Node, inputs: Sequence[Fact]) -> Sequence[Fact]:
-        """Return the facts about the outputs of a node without blocks; none if nothing is known."""
+        """Return what is known about each output of a node without blocks; an empty sequence if nothing is known."""
         kind = node.kind
         if kind == "prim::Constant":
             return [_constant(node)]
@@ -102,8 +105,9 @@ class TransferFunctions:
         return [self.adjust(result, is_new, may_be_cast) for result in found]
 
     def adjust(self, result: Fact, is_new: bool, may_be_cast: bool) -> Fact:
-        """Return ``result`` of an operator without the properties that depend on the recording of gradients and on
-        autocast. ``is_new``: it is not one of the arguments, which would keep ``requires_grad``."""
+        """Return ``result``, a fact about the result of an operator, without the properties that depend on the
+        recording of gradients and on autocast. ``is_new``: the result is not one of the arguments, which would keep
+        ``requires_grad``."""
         if isinstance(result, TensorType):
             if may_be_cast and result.dtype is not None and result.dtype.is_floating_point:
                 result = replace(result, dtype=None)
@@ -147,7 +151,7 @@ _NOTHING: Final = object()
 
 
 def _value(type: Type, fact: Fact) -> Any:
-    """Return the Python value that a fact represents; ``_NOTHING`` if it is unknown."""
+    """Return the Python value if ``fact`` states a constant; ``_NOTHING`` otherwise."""
     if isinstance(fact, Constant):
         return fact.value
     if isinstance(fact, tuple):
@@ -177,7 +181,7 @@ def _is_large_result(value: Any) -> bool:
 
 
 def fact_of_input(value: Value) -> Fact:
-    """Return the fact that a rule receives for an input of a node: its type and, of a constant, its value."""
+    """Return what a rule may know about an input of a node: its type, and its value if it is a constant."""
     if value.type == NONE:
         return Constant(None)
     is_number = value.node.kind == "prim::Constant" and _is_simple(value.type)
@@ -203,7 +207,7 @@ def _fact_of_value(value: Any) -> Fact:
 
 
 def _annotated_fact(value: Value) -> Fact:
-    """Return the fact that the graph's own annotation states about a tensor."""
+    """Return the tensor type that the graph itself states for a value."""
     return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
 
 
@@ -222,7 +226,7 @@ def _item(fact: Fact, index: Fact) -> Fact:
 
 
 def _argument(type: Type, fact: Fact) -> Fact:
-    """Return the fact that a rule receives for an argument: for an unknown number, its kind."""
+    """Return what a rule may know about an argument; for a number whose value is unknown, its class."""
     if fact is not None:
         return fact
     if isinstance(type, TensorType):

@@ -58,8 +58,8 @@ def propagate_types(
 def decided_branches(
     graph: Graph, input_types: Sequence[Type | None], *, any_modes: bool = False
 ) -> list[tuple[Node, bool]]:
-    """Return the nodes ``prim::If`` of which it follows from types which branch they take, with whether it is the
-    first. Their conditions are not constants yet."""
+    """Return the ``prim::If`` nodes whose branch follows from the types, each with True if it is the first branch.
+    Their conditions are not constants yet."""
     propagation = _Propagation(graph, None, False, any_modes)
     propagation.run(input_types)
     found = []
@@ -71,8 +71,8 @@ def decided_branches(
 
 
 def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
-    """Write what :func:`propagate_types` found of tensors, and of those in tuples, into the graph; returns whether
-    anything changed."""
+    """Write the facts of :func:`propagate_types` about tensors, also those in tuples, into the types of the graph.
+    Return whether anything changed."""
     changed = False
     for value, found in types.items():
         type = _of_parts(value) if value.node.kind == "prim::TupleConstruct" else _refined(value.type, found)
@@ -84,7 +84,7 @@ def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
 
 
 def _of_parts(value: Value) -> Type:
-    """Return the type of a tuple that is made here, by what has been written of its elements."""
+    """Return the type of a tuple that a node constructs, with the refined types of its elements."""
     assert isinstance(value.type, TupleType)
     parts = zip(value.type.elements, value.node.inputs, strict=True)
     return value.type.with_contained(
@@ -104,8 +104,8 @@ def _refined(declared: Type, found: Type) -> Type:
 
 
 def _both_give(value: Value, type: Type) -> bool:
-    """Return whether a result of branches is of ``type`` whichever runs: what is known may be true of the one alone
-    that ever does."""
+    """Return whether a result of branches is of ``type`` in both. If only one branch is known to run, a fact may hold
+    for that one alone."""
     node = value.node
     return node.kind != "prim::If" or all(block.outputs[value.offset].type.is_subtype_of(type) for block in node.blocks)
 
@@ -134,7 +134,7 @@ class InvariantTypeFacts:
         return replace(type, strides=None, undefined=None, requires_grad=None if writable else type.requires_grad)
 
     def _find_reshaped(self, graph: Graph) -> MemoryLocations:
-        """Return the memory of tensors whose sizes may change once they are there."""
+        """Return the memory of tensors whose sizes may change after their creation."""
         found = 0
         for node in graph.all_nodes():
             is_unknown = node.kind != "aten::set_grad_enabled" and self.aliases.has_untracked_effects(node)

@@ -25,7 +25,7 @@ _TAKES: Final = UNPACKS | {"aten::__getitem__"}
 
 
 def may_be_uninitialized(graph: Graph) -> set[Value]:
-    """Return the values of ``graph`` that may hold nothing where they are made."""
+    """Return the values of ``graph`` that may be uninitialized: variables that are not assigned on every path."""
     found: set[Value] = set()
     kept: set[Value] = set()
     """Lists and tuples that hold some."""

@@ -74,8 +74,8 @@ def bisect(
 
     Args:
         f: a function, a method or a module, compiled or not.
-        args: positional arguments of the call.
-        kwargs: arguments by name.
+        args: a tuple of the positional arguments of the call.
+        kwargs: a dict of its arguments by name.
         passes: the passes to search.
         same: compares two outcomes. An outcome is the result or the error, and the written arguments.
         script: a path for a program that shows the difference.
@@ -126,7 +126,7 @@ class _Stopping(ChangeCounter):
 
 @dataclass(slots=True)
 class _Trial:
-    """A graph after a number of changes by passes, and its result."""
+    """A graph after a number of changes by passes, the log of the changes, and the outcome of a call."""
 
     graph: Graph
     log: _Stopping
@@ -185,7 +185,7 @@ class _Search:
         return self._culprit(full, wrong, PLAN, full.log.counts, "the graph as Python")
 
     def _unasked(self, right: _Trial) -> Culprit:
-        """Return the first pass that changes the result without asking for permission."""
+        """Return the culprit among passes that do not count their changes: the first pass that changes the outcome."""
         low = right
         for index, each in enumerate(self.passes):
             high = self._try(self.passes[: index + 1], 0)

@@ -65,7 +65,7 @@ _NOT_OPTIMIZED: Final = "optimized_execution(False) has the interpreter run it a
 
 
 class _Watch:
-    """The calls within one block; ``inner`` is the runner that was active before."""
+    """The calls of compiled programs within one ``with`` block; ``inner`` is the runner that was active before."""
 
     def __init__(self, allow: frozenset[str], inner: Runner | None) -> None:
         self._allow = allow
@@ -76,7 +76,7 @@ class _Watch:
         """Number of fallbacks of each group before."""
 
     def call(self, record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run a call of ``record``, and note its code."""
+        """Run a call of ``record``, and remember the code that ran."""
         run, name = self._inner or runner_of(record), record.name.rsplit(".", 1)[-1]
         if not is_optimizing():
             unfused = [UnfusedNode(each.node, _NOT_OPTIMIZED) for each in unfused_nodes(record.graph)]

@@ -36,8 +36,9 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
 
     Args:
         f: a function, a method or a module, compiled or not; a graph; or a result of ``torch.compile(…,
-            backend="rekindle")``, whose graphs are shown. With arguments, the passes are those that run before a call
-            with them.
+            backend="rekindle")``, whose graphs are shown.
+        args, kwargs: the arguments of one call, as they would be passed to ``f``: not in a tuple. With them, the passes
+            are those that run before such a call.
 
     Raises:
         ArgumentError: there are arguments, and they do not fit.
@@ -63,8 +64,8 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
 
 
 def page_of(subject: EntryPoint, arguments: Sequence[Any] | None, seconds: Mapping[Node, float] | None = None) -> Page:
-    """Return the page for what is run with these ``arguments``, or with any. ``seconds`` are the times of nodes of what
-    calls run, where they were measured."""
+    """Return the page of a compiled function: the graph after each pass for a call with these ``arguments``, or for any
+    arguments if that is None. ``seconds`` are the measured times of nodes, None if they were not measured."""
     files: list[Source] = []
     kernels: list[str] = []
     with room_to_recurse(UNKNOWN_RANGE):
@@ -99,7 +100,8 @@ def _is_small(graph: Graph) -> bool:
 
 
 def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Graph, str]]:
-    """Yield the graph before the first pass, and after each that changed it."""
+    """Yield a title, the graph and the difference: before the first pass, and after each pass that changed the graph. A
+    large graph is only shown before and after all passes."""
     whole = graph.copy()
     inline(whole)
     if not _is_small(whole):
@@ -114,7 +116,7 @@ def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Gra
 
 
 def _versions(record: GraphFunction) -> Iterator[tuple[str, Graph]]:
-    """Yield the versions that calls run."""
+    """Yield the title and the graph of each version that calls run."""
     executable = record.executable
     if isinstance(executable, Executable) and executable.strategy is not None:
         for number, version in enumerate(executable.strategy.versions, start=1):

@@ -52,8 +52,8 @@ class Stage:
 
     @property
     def function(self) -> Any:
-        """``plan`` of :attr:`python`, ready to be called with the values of the graph's inputs; None where that is
-        None."""
+        """Return ``plan`` of :attr:`python` as a callable, which takes the values of the graph's inputs; None where
+        that is None."""
         plan = self._plan()
         return None if plan is None else plan.function
 
@@ -99,6 +99,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
 
     Args:
         f: a function or a module, compiled or not.
+        args, kwargs: the arguments of one call, as they would be passed to ``f``: not in a tuple.
 
     Returns:
         A tuple of stages with ``name``, ``graph``, ``text``, ``diff`` and ``changes``. ``str()`` shows the first, and
@@ -123,7 +124,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
 
 
 def stages_of(graph: Graph, passes: Iterable[Pass]) -> Stages:
-    """Return the stages of a copy of ``graph`` on its way through ``passes``."""
+    """Return the stages of a copy of ``graph``: the graph before ``passes``, and after each of them."""
     graph = graph.copy()
     found = [Stage(COMPILED, graph.copy(), print_graph(graph, ranges=False), "", 0)]
     log = ChangeCounter()

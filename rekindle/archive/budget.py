@@ -27,7 +27,7 @@ class Budget:
         self._bytes = bytes
 
     def step(self) -> None:
-        """Take a step.
+        """Subtract one step of the interpreter from the budget.
 
         Raises:
             ArchiveLimitError: there is none left.
@@ -37,7 +37,8 @@ class Budget:
             raise _too_much("takes too many steps", "steps")
 
     def spend(self, steps: int, bytes: int) -> None:
-        """
+        """Subtract ``steps`` of the interpreter and ``bytes`` of memory from what an archive may still use.
+
         Raises:
             ArchiveLimitError: that is more than there is left.
         """
@@ -149,7 +150,8 @@ _GROWTH: Final[dict[str, Callable[..., int]]] = {
 
 
 class TensorCosts(TorchDispatchMode):
-    """Within it, every operator of PyTorch first runs on meta tensors, which determines its costs."""
+    """A mode in which every operator of PyTorch first runs on meta tensors, so that its costs are subtracted from the
+    budget before it takes memory."""
 
     def __init__(self, budget: Budget, method: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

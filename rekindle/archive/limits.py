@@ -8,11 +8,10 @@ from typing import Final
 
 @dataclass(slots=True, frozen=True)
 class ArchiveLimits:
-    """Limits on what an archive may ask for. One that exceeds them is an :class:`~rekindle.errors.ArchiveLimitError`.
-
-    The defaults admit the archives that people save, and keep a small hostile file from taking a machine's memory or
-    time. ``decompressed`` and ``pickle_bytes`` are in bytes, ``ratio`` is decompressed to compressed size; the others
-    are counts.
+    """Limits on the size of an archive. An archive that exceeds one raises :class:`~rekindle.errors.ArchiveLimitError`.
+    The defaults admit the archives that people save, and keep a small hostile file from exhausting memory or time.
+    ``decompressed`` and ``pickle_bytes`` are in bytes, ``ratio`` is decompressed to compressed size; the others are
+    counts.
 
     Example:
         >>> from dataclasses import replace

@@ -75,7 +75,7 @@ def load(
 
 
 class _Loader:
-    """One archive on its way."""
+    """Loads one archive: its sources, constants and attributes."""
 
     def __init__(
         self, reader: ArchiveReader, map_location: MapLocation, limits: ArchiveLimits, allow_setstate: bool

@@ -28,8 +28,8 @@ class Members(Protocol):
 
 
 def older_than(archive: Members, version: int) -> Release | None:
-    """Return the release of PyTorch that the archive of a format version is older than; None where nothing indicates
-    one.
+    """Return the earliest release of PyTorch that the archive is known to be older than; None if nothing indicates one.
+    ``version`` is its format version.
 
     The bound is not always the tightest: 1.12 and later cannot be distinguished.
     """
@@ -40,7 +40,8 @@ def older_than(archive: Members, version: int) -> Release | None:
 
 
 def _by_layout(archive: Members) -> Release | None:
-    """1.3 brought ``data.pkl``, and 1.4 wrote it before the code."""
+    """Return the release that wrote an archive, if the order of its files shows that: PyTorch 1.3 brought ``data.pkl``,
+    and 1.4 wrote it before the code."""
     names = list(archive.names)
     if "model.json" in names:
         return (1, 3)
@@ -49,7 +50,8 @@ def _by_layout(archive: Members) -> Release | None:
 
 
 def _by_debug_information(archive: Members) -> Release | None:
-    """1.12 brought the table of strings."""
+    """Return PyTorch 1.12 for an archive whose debug information lacks the table of strings, which that release
+    brought; else None."""
     for name in archive.names:
         if name.startswith("code/") and name.endswith(".debug_pkl"):
             return None if b"FORMAT_WITH_STRING_TABLE" in archive.read(name)[:64] else (1, 12)

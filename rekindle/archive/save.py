@@ -71,7 +71,7 @@ def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None 
 
 
 def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None) -> ArchiveWriter:
-    """Return the archive of a program, complete but for its being written.
+    """Return the archive of a program, ready to be written to a file.
 
     Raises:
         SaveError: the program cannot be saved.
@@ -166,7 +166,8 @@ class _Saver:
     # ------------------------------------------------------------------------------------------------------------- code
 
     def _print_all(self, pending: list[NamedType]) -> None:
-        """Print these types and every named type that something printed mentions, each to the text of its module."""
+        """Print the definitions of these types, and of every named type that a printed definition mentions. Each is
+        printed to the source of its module."""
         while pending:
             found = pending.pop(0)
             name = self.names.name_of(found)
@@ -222,8 +223,8 @@ def _attributes_of(value: Any, type: ClassType) -> Iterator[tuple[str, Any, Type
 
 
 def _before_assignment(slot: ClassAttribute) -> Callable[[], object] | None:
-    """Return a function that makes the archived value of an attribute that a method is to assign and has not yet
-    assigned; None if there is no such value."""
+    """Return a function that makes the value that an archive has for an attribute without a value, which a method
+    assigns later; None if the type has no such value."""
     if not slot.is_dynamic:
         return None
     return (lambda: None) if slot.type.is_optional else _EMPTY.get(slot.type.kind)
@@ -261,5 +262,5 @@ _CHANGED: Final = {
 
 
 def version_for(graphs: Iterable[Graph]) -> int:
-    """Return the version of an archive that holds these graphs."""
+    """Return the format version of an archive that contains these graphs."""
     return max((_CHANGED.get(node.kind, LOWEST) for graph in graphs for node in nodes_within(graph)), default=LOWEST)

@@ -53,8 +53,8 @@ class AttributeSummary:
 
 @dataclass(slots=True, frozen=True)
 class OperatorSummary:
-    """An operator that the program calls by name (``aten::linear``), at how many places, the package that brings it
-    where that is known and not PyTorch, and whether it is missing here."""
+    """An operator that the program calls by name (``aten::linear``): how many calls there are, the package that
+    registers it (None if that is PyTorch or unknown), and whether it is missing in this process."""
 
     kind: str
     calls: int
@@ -64,7 +64,7 @@ class OperatorSummary:
 
 @dataclass(slots=True, frozen=True)
 class ClassSummary:
-    """A class written in C++ that the program uses, and the package that brings it, where that is known."""
+    """A C++ class that the program uses, and the package that registers it, None if unknown."""
 
     name: str
     package: str | None
@@ -72,7 +72,7 @@ class ClassSummary:
 
 @dataclass(slots=True, frozen=True)
 class MemberSummary:
-    """A file in the archive: its bytes, and how many they take in the archive."""
+    """A file in the archive: its size in bytes, and how many bytes it takes in the archive."""
 
     name: str
     size: int
@@ -108,12 +108,12 @@ class ArchiveSummary:
 
     @property
     def missing_operators(self) -> tuple[OperatorSummary, ...]:
-        """The operators that no installed and imported library brings."""
+        """The operators that neither PyTorch nor an imported library registers."""
         return tuple(operator for operator in self.operators if operator.is_missing)
 
     @property
     def parameter_count(self) -> int:
-        """The elements of all parameters."""
+        """The total number of elements of all parameters."""
         return sum(tensor.count for tensor in self.parameters)
 
     @property
@@ -121,7 +121,7 @@ class ArchiveSummary:
         return sum(tensor.nbytes for tensor in self.parameters)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as dicts, lists, strings, numbers and None, for JSON."""
+        """Return the whole summary as dicts, lists, strings, numbers and None, for JSON."""
         found = _plain(dataclasses.asdict(self))
         assert isinstance(found, dict)
         return found

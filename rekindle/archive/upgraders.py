@@ -35,7 +35,8 @@ class Upgrade:
     namespace: str = "aten"
 
     def applies(self, version: int, older_than: Release | None) -> bool:
-        """Return whether to upgrade an archive of a format version that is known to be older than a release."""
+        """Return whether the upgrade applies to an archive of this format version, which is known to be older than the
+        release ``older_than``, if that is not None."""
         if self.version is not None:
             return version < self.version
         return older_than is not None and self.release is not None and older_than <= self.release
@@ -229,8 +230,8 @@ UPGRADES: Final = (
 
 
 def upgraders_of(version: int, older_than: Release | None = None) -> Callable[[str], Sequence[GraphFunction]]:
-    """Return a function from a kind to the upgraders that take precedence over its operators, for an archive of a
-    format version, older than a release if that is known."""
+    """Return a function from an operator kind to its upgraders: functions that replace the operator in an archive of
+    this format version. ``older_than`` is a release that the archive is older than, if that is known."""
     functions = _functions(version, older_than)
 
     def find(kind: str) -> Sequence[GraphFunction]:

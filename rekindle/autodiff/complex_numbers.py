@@ -19,7 +19,7 @@ class ComplexValues:
         self._known: set[Value] = set()
 
     def touches(self, node: Node) -> bool:
-        """Return whether ``node`` has complex inputs or outputs; its outputs are recorded."""
+        """Return whether ``node`` has complex inputs or outputs. Complex outputs are recorded."""
         makes = _makes(node)
         takes = any(value in self._known or _is_by_type(value) for value in node.inputs)
         if makes or (takes and not node.has_trait(Trait.MAKES_REAL)):
@@ -40,7 +40,7 @@ class ComplexValues:
 
 
 def _holds(block: Block) -> bool:
-    """Return whether something in ``block`` makes complex numbers."""
+    """Return whether a node in ``block`` creates complex numbers."""
     return any(_makes(node) or any(map(_holds, node.blocks)) for node in block.nodes)
 
 

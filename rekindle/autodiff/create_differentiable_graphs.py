@@ -83,8 +83,8 @@ class CreateDifferentiableGraphs:
         return _SubgraphPartitioner(graph, self).run() or moved
 
     def _may_make_one(self, graph: Graph) -> bool:
-        """Return whether there are enough operators for a group or a loop, wherever they are: a test that costs little
-        for the many graphs of few operators."""
+        """Return whether ``graph`` has enough differentiable operators for a group, wherever they are. The test is
+        cheap, since most graphs have few."""
         found = 0
         counts = False
         for node in graph.all_nodes():
@@ -123,7 +123,7 @@ class _Partition:
         self.members.add(node)
 
     def cut(self) -> list[Node]:
-        """Remove the nodes after the end of the layer, and return them."""
+        """Remove the nodes after the end of the layer from the group, and return them."""
         later = self.nodes[self.end :] if self.end else []
         del self.nodes[len(self.nodes) - len(later) :]
         self.members.difference_update(later)
@@ -234,14 +234,15 @@ class _SubgraphPartitioner:
         return not any(self.aliases.has_writers(value) for value in tracked)
 
     def _is_read_only(self, value: Value) -> bool:
-        """Return whether giving ``value`` memory of its own is unobservable: its users only compute new values."""
+        """Return whether ``value`` could be copied without an observable difference: its users only compute new
+        values."""
         users = [use.user for use in value.uses]
         return not self.aliases.has_writers(value) and all(
             self._has_formula(user) and not _makes_views(user) and not may_be_identity_dropout(user) for user in users
         )
 
     def _is_closed_loop(self, node: Node) -> bool:
-        """Return whether ``node`` is a loop that a gradient may go back through, and which can be taken as a whole."""
+        """Return whether ``node`` is a loop that is differentiated as a unit."""
         if node.kind != "prim::Loop" or not self.options.loops:
             return False
         found = self.loops.get(node)
@@ -252,13 +253,15 @@ class _SubgraphPartitioner:
         return found
 
     def _pays(self, loop: Node) -> bool:
-        """Return whether PyTorch's autograd would record enough in an iteration, of which something counts."""
+        """Return whether an iteration of ``loop`` has at least the threshold of operators that PyTorch's autograd would
+        record, and one of them counts."""
         nodes = [node for node in loop.inner_nodes() if formula_of(node) is not None and not _makes_views(node)]
         recorded = [each for node in nodes for each in operators_recorded(node) if not _makes_views(each)]
         return len(recorded) >= self.options.threshold and any(map(self._counts, nodes))
 
     def _is_auxiliary(self, node: Node) -> bool:
-        """Return whether ``node`` computes something beside the gradients: a comparison, a size."""
+        """Return whether the results of ``node`` have no gradients, such as a comparison or a size, and it can be
+        recomputed."""
         if has_side_effects(node) or not is_recomputable(node) or node.operator is None:
             return False
         if is_constant_operator(node):
@@ -289,7 +292,8 @@ class _SubgraphPartitioner:
         return all(self.aliases.can_swap(other, node) for other in group.pending)
 
     def _run_again_alike(self, group: _Partition, node: Node) -> bool:
-        """Return whether all nodes are recomputable, if there is a loop: gradients of gradients run it again."""
+        """Return whether all nodes of a group with a loop are recomputable, ``node`` included: second derivatives run
+        them again."""
         nodes = [*group.nodes, node]
         return not any(each.blocks for each in nodes) or all(each.blocks or is_recomputable(each) for each in nodes)
 
@@ -369,7 +373,7 @@ class _SubgraphPartitioner:
         return group.pending
 
     def _is_worth_it(self, nodes: Sequence[Node]) -> bool:
-        """Return whether a graph of their own makes ``nodes`` faster."""
+        """Return whether it is faster to run ``nodes`` as a graph with a backward graph of its own."""
         counted = [node for node in nodes if self._computes(node)]
         if any(node.blocks for node in counted):
             return True
@@ -378,13 +382,13 @@ class _SubgraphPartitioner:
         return self.options.pays is None or self.options.pays(nodes, set(counted))
 
     def _counts(self, node: Node) -> int:
-        """Return how many operators count where ``node`` runs."""
+        """Return how many operators count for the threshold where ``node`` runs."""
         counts = self.options.counts
         computed = [each for each in operators_recorded(node) if not _makes_views(each)]
         return len(computed) if counts is None else sum(map(counts, computed))
 
     def _computes(self, node: Node) -> bool:
-        """Return whether gradients go back through ``node``, and it computes something."""
+        """Return whether ``node`` is differentiable and computes new values, so that it is not just a view."""
         return self._has_formula(node) and not _makes_views(node)
 
     def _trimmed(self, group: _Partition) -> tuple[list[Node], list[Node], list[Node]]:
@@ -414,8 +418,8 @@ class _SubgraphPartitioner:
         return before, [node for node in group.nodes if node in members], behind
 
     def _first_that_stay_outside(self, group: _Partition, members: Set[Node]) -> set[Node]:
-        """Return the operators among ``members`` that may stay outside and use nothing that stays within, with the
-        views that they use."""
+        """Return the nodes among ``members`` that may remain before the group: operators that gain nothing in it and
+        use none of its results, with the views that they use."""
         candidates: set[Node] = set()
         for node in group.nodes:
             if node in self.inseparable or node not in members:
@@ -434,7 +438,7 @@ class _SubgraphPartitioner:
         return found
 
     def _may_stay_outside(self, node: Node) -> bool:
-        """Return whether nothing is gained by having ``node``, which gradients go back through, in a group."""
+        """Return whether the differentiable ``node`` gains nothing in a group."""
         return not node.blocks and not self._counts(node)
 
     def _may_stay_after(self, node: Node, members: Set[Node]) -> bool:
@@ -489,7 +493,7 @@ def _makes_views(node: Node) -> bool:
 
 
 def _is_one_of_several_picked(node: Node) -> bool:
-    """Return whether ``node`` picks a part of a tensor of which others pick parts."""
+    """Return whether ``node`` selects a part of a tensor from which other nodes select parts too."""
     return node.kind == "aten::select" and sum(use.user.kind == node.kind for use in node.inputs[0].uses) > 1
 
 
@@ -544,11 +548,12 @@ class _Outliner:
         return found
 
     def _outputs(self, group: Node, place: Node) -> None:
-        """Replace uses outside of the group by the group's outputs, or by views recomputed from these."""
+        """Replace uses outside of the group: by outputs of the group, or by views that are recomputed from these before
+        ``place``."""
         outside: dict[Value, Value] = {}
 
         def given(value: Value) -> Value:
-            """Return the value outside of the group for ``value``."""
+            """Return the value that replaces ``value`` outside of the group."""
             if value.node not in self.members:
                 return value
             found = outside.get(value)

@@ -92,7 +92,8 @@ class DifferentiableOperation:
         return self._plain(*inputs)
 
     def derivative(self, wanted: tuple[bool, ...]) -> DerivativeExecutor:
-        """Return the derivative with respect to the inputs that are ``wanted``, created when first needed."""
+        """Return the executor of the derivative with respect to the inputs marked in ``wanted``. It is created when
+        first needed."""
         found = self._derivatives.get(wanted)
         if found is None:
             found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
@@ -110,7 +111,8 @@ _OPERATIONS: Final[SubgraphCache[DifferentiableOperation]] = SubgraphCache()
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:
-    """Return whether graphs of this package may compute the gradients."""
+    """Return whether backward graphs of this package apply to ``inputs``: no tensor subclasses, and one floating-point
+    dtype."""
     dtype: torch.dtype | None = None
     for value in inputs:
         if isinstance(value, Tensor):
@@ -149,7 +151,7 @@ _MAX_KEYS: Final = 1024
 
 
 class DerivativeExecutor:
-    """A gradient, with what runs it: a plan for each set of sizes that the inputs have, or one for all."""
+    """Executor of a gradient. Holds one specialization for each set of input sizes, and a generic one."""
 
     __slots__ = ("_by_numbers", "_by_sizes", "_general", "_numbers", "_provisional_runs", "_varying", "gradient")
 
@@ -186,7 +188,7 @@ class DerivativeExecutor:
         return results[0] if count == 1 else results[:count]
 
     def pieces(self) -> Iterator[CompiledPart]:
-        """See :meth:`DifferentiableOperation.pieces`."""
+        """Yield the functions compiled for this derivative so far."""
         may_learn = self._by_sizes is not None and len(self._by_numbers) < _MAX_PLANS
         for plan in [self._general, *self._by_numbers.values()]:
             sizes = "any sizes" if plan is self._general else "sizes that were met"
@@ -198,7 +200,8 @@ class DerivativeExecutor:
                 yield CompiledPart(f"backward, {what}", backward.function, learns, backward.run)
 
     def _learn(self, key: Hashable, results: Sequence[Any]) -> None:
-        """Record the saved numbers for other inputs of these sizes."""
+        """Record the saved numbers of a call under ``key``, so that another call with the same input sizes can be
+        specialized."""
         assert self._by_sizes is not None
         if len(self._by_sizes) >= _MAX_KEYS:
             return
@@ -211,8 +214,7 @@ class DerivativeExecutor:
         self._by_sizes[key] = _KnownSizes(values, sizes_of_inputs(key))
 
     def _specialized(self, key: Hashable, known: _KnownSizes) -> _SizeSpecialization:
-        """Return the plan for inputs of sizes that have been met, made for the first of them; the general one, if there
-        are too many."""
+        """Return the specialization for input sizes that occurred before; the generic one, if there are too many."""
         assert self._by_sizes is not None
         values = {index: value for index, value in known.values.items() if index not in self._varying}
         ranks = [None if each is None else len(each) for each in known.sizes]
@@ -230,8 +232,9 @@ class DerivativeExecutor:
         return plan
 
     def _varying_sizes(self, values: Mapping[int, object], ranks: Sequence[int | None]) -> set[int]:
-        """Return the sizes outside of loops in which ``values`` alone differ from those of some plan: of sequences of
-        different lengths. They are saved from then on, so that one plan serves all."""
+        """Return the indices of sizes outside of loops, if only these differ between ``values`` and an existing
+        specialization: sequences of different lengths. They are then saved at run time, so that one specialization
+        serves all lengths."""
         if self.gradient.is_straight_line:
             return set()
         for plan in self._by_numbers.values():
@@ -244,7 +247,7 @@ class DerivativeExecutor:
 
 @dataclass(slots=True, eq=False)
 class _KnownSizes:
-    """The saved numbers of a call, and the sizes of its inputs: a plan is made when there is another call with such."""
+    """The saved numbers of a call, and the sizes of its inputs. A second call with these sizes is specialized."""
 
     values: dict[int, object]
     sizes: Sequence[torch.Size | None]
@@ -261,7 +264,8 @@ class _Backward:
 
 
 class _SizeSpecialization:
-    """Runs the graphs of a gradient, of which the kept numbers ``values`` are known, and the ``ranks`` of inputs."""
+    """Runs the forward and backward graphs of a gradient in which the saved numbers ``values`` and the ``ranks`` of the
+    inputs are constants."""
 
     __slots__ = (
         "_again",
@@ -315,14 +319,15 @@ class _SizeSpecialization:
         self._backward: dict[tuple[bool, ...], _Backward] = {}
 
     def optimize(self) -> None:
-        """Run faster graphs from now on."""
+        """Use optimized graphs from the next call on."""
         self.is_optimized = True
         self.forward = callable_of(self._graph, "differentiable graph", optimized=True)
         self.replayed_forward = replayed(self.forward)
         self._backward.clear()
 
     def recompute_with_autograd(self, inputs: Sequence[Any], gradients: Sequence[Tensor | None]) -> list[Any]:
-        """Return the gradients of the inputs that want one, recorded: the graph runs again, operator by operator."""
+        """Return the gradients of the inputs that require one, recorded by autograd for second derivatives. The forward
+        runs again, operator by operator."""
         if self._again is None:
             self._again = callable_of(self.gradient.forward, "differentiable graph")
         roots = [root for root in self.gradient.roots if gradients[self.places[root]] is not None]
@@ -420,8 +425,8 @@ class DifferentiableGraph(torch.autograd.Function):
 
 
 def _unpack(saved: Any, is_result: bool, written: RuntimeError) -> Any:
-    """Return the tensors in ``saved``, whose values have to be what they were when they were saved. Autograd does not
-    unpack one that is a result: its version shows that, and is 0 until something writes to the tensor.
+    """Return the saved tensors, after a check that none was written to since it was saved. Autograd does not check a
+    tensor that is a result: its version is compared here, which is 0 until something writes to the tensor.
 
     Raises:
         RuntimeError: one was written to; ``written``, if it is a result.
@@ -439,8 +444,8 @@ def _unpack(saved: Any, is_result: bool, written: RuntimeError) -> Any:
 
 
 def _passed_through(results: Sequence[Any], inputs: Sequence[Any]) -> dict[int, int]:
-    """Return which results are existing tensors: the complement of the index of an input, or the index of an earlier
-    result. A branch, or a loop without iterations, may return its input."""
+    """Return the results that are existing tensors, by index: the complement of the index of an input, or the index of
+    an earlier result. A branch, or a loop without iterations, may return its input."""
     known = {id(value): ~index for index, value in enumerate(inputs) if isinstance(value, Tensor)}
     found: dict[int, int] = {}
     for index, value in enumerate(results):

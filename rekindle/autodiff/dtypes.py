@@ -25,7 +25,7 @@ from rekindle.ops.registration.traits import traits_of_kind
 
 
 def introduces_dtypes(graph: Graph) -> bool:
-    """Return whether a tensor in ``graph`` may be of another dtype than the floats that the graph takes."""
+    """Return whether a tensor in ``graph`` may have another dtype than the floating-point inputs of the graph."""
     return any(node.has_trait(Trait.CONVERTS) or _has_dtype(node) or _is_new(node) for node in graph.all_nodes())
 
 
@@ -36,7 +36,7 @@ def _has_dtype(node: Node) -> bool:
 
 
 def _is_new(node: Node) -> bool:
-    """Return whether ``node`` makes a tensor of no other: of the default dtype, if nothing else is said."""
+    """Return whether ``node`` creates a tensor without taking one, so that its dtype may be the default dtype."""
     if node.kind.startswith("prim::") and node.kind != "prim::NumToTensor":
         return node.kind == "prim::Constant" and isinstance(node.output.type, TensorType)
     takes = any(may_contain_tensor(value.type) for value in node.inputs)
@@ -68,7 +68,7 @@ def values_to_convert(steps: Sequence[TapeEntry]) -> set[Value]:
 
 
 def _takes_any_dtype(step: TapeEntry) -> bool:
-    """Return whether the formula of ``step`` computes with a gradient of any dtype."""
+    """Return whether the derivative formula of ``step`` accepts a gradient of any dtype."""
     if step.formula is None:
         return False
     schema = step.formula.schema
@@ -106,7 +106,8 @@ def _are_known_as_one(types: Sequence[Type]) -> bool:
 
 
 def _sources(value: Value) -> list[Value]:
-    """Return the values that ``value`` may be, by branches, loops and casts."""
+    """Return the values that ``value`` may be equal to: results of branches, loop-carried values, operands of casts;
+    empty for others."""
     node = value.node
     if node.kind in CASTS:
         return [node.input]

@@ -75,7 +75,7 @@ class Formula:
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """The names of the values that the backward uses."""
+        """The names of the forward values that the backward formulas use."""
         backward = self._definitions.get("backward")
         return () if backward is None else backward.parameters
 
@@ -96,7 +96,7 @@ class Formula:
 
     @property
     def result_names(self) -> tuple[str, ...]:
-        """The names of the results."""
+        """The names of the operator's results."""
         results = self.schema.returns
         if len(results) == 1:
             return ("result",)
@@ -210,12 +210,13 @@ def _add(index: _Index, family: str, definition: Definition) -> None:
 
 
 def operators_with_formulas() -> Sequence[str]:
-    """Return every operator that has a formula, as ``add.Tensor``, in the order of the texts."""
+    """Return every operator that has a formula, as ``add.Tensor``, in the order of the formula files."""
     return list(_index().definitions)
 
 
 def family_of(operator: str) -> str | None:
-    """Return the family whose text contains ``add.Tensor``."""
+    """Return the family of operators (a file of formulas) that contains ``operator``, such as ``add.Tensor``; None if
+    there is no formula."""
     return _index().families.get(operator)
 
 
@@ -233,7 +234,7 @@ def _formula(key: str, schema: FunctionSchema) -> Formula | None:
 
 
 def formula_of(node: Node) -> Formula | None:
-    """Return the formula of the operator that ``node`` calls, if there is one."""
+    """Return the formula of the operator that ``node`` calls; None if it has none."""
     key = _key(node)
     if key is None or key not in _index().definitions:
         return None

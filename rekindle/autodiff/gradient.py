@@ -34,8 +34,9 @@ iteration."""
 
 @dataclass(slots=True, frozen=True)
 class BackwardGraph:
-    """``graph`` takes the gradients that exist, in the order of the roots, and the residuals with the indices
-    ``captures``; it returns the requested gradients of the inputs, None where there is none."""
+    """A backward graph. ``graph`` takes the gradients of the roots that have one, in the order of the roots, then the
+    residuals with the indices ``captures``. It returns the gradients of the inputs that require one; None for an input
+    without a gradient."""
 
     graph: Graph
     captures: tuple[int, ...]
@@ -67,12 +68,12 @@ class Gradient:
 
     @property
     def is_straight_line(self) -> bool:
-        """Whether the graph is one without branches and loops."""
+        """Whether the graph has no branches and loops."""
         return isinstance(self._analysis, _StraightLine)
 
     @property
     def backward(self) -> Graph:
-        """The backward graph where every result that may have a gradient has one, and no capture has."""
+        """The backward graph for the case that every result that may have a gradient has one, and no residual has."""
         return self.backward_for([root < self.results for root in self.roots]).graph
 
     def backward_for(self, defined: Sequence[bool]) -> BackwardGraph:
@@ -220,7 +221,8 @@ def reverse_mode(
 
 
 def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[Value]:
-    """Return the values that the backward reads, including the backward of residuals that have gradients themselves."""
+    """Return the forward values that the backward graph reads. Residuals may have gradients themselves; what their
+    backward reads is included."""
     values = [analysis.graph.outputs[root] for root in roots]
     while True:
         found = build_backward(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)
@@ -233,7 +235,8 @@ def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[V
 
 
 def _source(forward: Graph, value: Value) -> int:
-    """Return where ``value`` is found: which output, which is made if need be, or ``~`` which input."""
+    """Return the index of the output of ``forward`` that is ``value``; an output is added if there is none. For an
+    input of ``forward``, return the complement of its index."""
     if value in forward.inputs:
         return ~list(forward.inputs).index(value)
     if value in forward.outputs:

@@ -25,13 +25,14 @@ from rekindle.ir.graph import Node, Value
 
 
 def is_check(node: Node) -> bool:
-    """Return whether ``node`` may only raise an exception."""
+    """Return whether ``node`` computes nothing and may only raise an exception."""
     kinds = {inner.kind for inner in node.inner_nodes()}
     return node.kind == "prim::If" and not node.outputs and "prim::RaiseException" in kinds
 
 
 def operands_within(node: Node, members: Container[Node], is_copied: Callable[[Node], bool]) -> list[Node] | None:
-    """Return the ``members`` that ``node`` depends on; None if one of them is not ``is_copied``."""
+    """Return the nodes among ``members`` that ``node`` depends on, which are to be copied; None if ``is_copied`` is
+    false for one of them."""
     found: dict[Node, None] = {}
     pending = [*node.inputs, *free_values(node)]
     while pending:

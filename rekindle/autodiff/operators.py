@@ -19,8 +19,8 @@ from rekindle.ops.registration.declare import implements, implements_for_node
 
 @implements("autodiff::join(Tensor?[] gradients, Tensor[] parts, int dim) -> Tensor")
 def join(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) -> Tensor:
-    """``gradients`` joined along ``dim``, with zeros for those that do not exist, of the size of their part; there are
-    no parts where all exist."""
+    """Concatenate ``gradients`` along ``dim``. A missing gradient is zeros of the size of its part in ``parts``, which
+    is empty if none is missing."""
     if not parts:
         return torch.cat(gradients, dim)  # type: ignore[arg-type]
     pairs = zip(gradients, parts, strict=True)
@@ -29,7 +29,8 @@ def join(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) 
 
 @implements("autodiff::only_at(t gradient, int count, int index) -> t?[]", may_alias_inputs=True)
 def only_at(gradient: Any, count: int, index: int) -> list[Any]:
-    """Return the gradients of a list of ``count`` elements, of which one was used."""
+    """Return the gradients of the elements of a list of ``count`` elements: ``gradient`` at ``index``, None for all
+    others."""
     found: list[Any] = [None] * count
     found[index] = gradient
     return found
@@ -45,8 +46,8 @@ def only_at(gradient: Any, count: int, index: int) -> list[Any]:
     may_alias_inputs=True,
 )
 def added(a: Any, b: Any) -> Any:
-    """Return the sum of the gradients of two containers, any part of which may not exist: of lists element by element,
-    of dicts key by key."""
+    """Return the sum of the gradients of two containers: of lists element by element, of dicts key by key. A missing
+    element counts as zero."""
     if a is None or b is None:
         return b if a is None else a
     if isinstance(a, Tensor):
@@ -58,13 +59,13 @@ def added(a: Any, b: Any) -> Any:
 
 @implements("autodiff::plus(Tensor(a) a, Tensor? b) -> Tensor(a)")
 def plus(a: Tensor, b: Tensor | None) -> Tensor:
-    """Return the sum of a gradient, and one that may not exist."""
+    """Return ``a + b``, where ``b`` may be None."""
     return a if b is None else a + b
 
 
 @implements("autodiff::sum_of(Tensor(a)? a, Tensor(a)? b) -> Tensor(a)?")
 def sum_of(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    """Return the sum of two gradients, either of which may not exist."""
+    """Return ``a + b``, where both may be None; None if both are."""
     if a is None or b is None:
         return b if a is None else a
     return a + b
@@ -100,7 +101,7 @@ def backward_of_call(operator: str, given: Sequence[int], wanted: Sequence[int],
 
 @cache
 def _called(name: str) -> tuple[Callable[..., Any], bool]:
-    """Return the function that runs an operator, and whether it has several results."""
+    """Return the function that runs the operator ``name``, and whether it has several results."""
     operator = REGISTRY.find(name)
     if operator is None:
         raise InternalError(f"there is no operator {name}")
@@ -137,7 +138,8 @@ def _numbers(node: Node, name: str) -> list[int]:
 
 
 def _fresh(value: Any, again: bool) -> Any:
-    """Return ``value`` so that its gradient can be requested; still connected to its history if ``again``."""
+    """Return a copy of ``value`` whose gradient can be requested. It is connected to the history of ``value`` if
+    ``again``, for second derivatives; else detached."""
     if isinstance(value, list):
         return [_fresh(item, again) for item in value]
     if not isinstance(value, Tensor):
@@ -190,7 +192,7 @@ def _shaped(value: Any, by_leaf: dict[int, Tensor]) -> Any:
 
 @implements("autodiff::with_item(t[] list, int index, t item) -> t[]", may_alias_inputs=True)
 def with_item(list: Sequence[Any], index: int, item: Any) -> list[Any]:
-    """Return a list that has another item at one place."""
+    """Return a copy of a list with another item at ``index``."""
     found = [*list]
     found[index] = item
     return found
@@ -198,7 +200,7 @@ def with_item(list: Sequence[Any], index: int, item: Any) -> list[Any]:
 
 @implements("autodiff::without_item(t[] list, int index) -> t[]", may_alias_inputs=True)
 def without_item(list: Sequence[Any], index: int) -> list[Any]:
-    """Return a list that lacks the item at one place."""
+    """Return a copy of a list without the item at ``index``."""
     found = [*list]
     del found[index]
     return found
@@ -206,7 +208,7 @@ def without_item(list: Sequence[Any], index: int) -> list[Any]:
 
 @implements("autodiff::with_room(t[] list, int index) -> t[]", may_alias_inputs=True)
 def with_room(list: Sequence[Any], index: int) -> list[Any]:
-    """Return the gradients of a list: None for the item at one place, which the given gradients lack."""
+    """Return the gradients of a list from those of the list without the item at ``index``, whose gradient is None."""
     found = [*list]
     found.insert(index if index >= 0 else len(found) + 1 + index, None)
     return found
@@ -214,7 +216,8 @@ def with_room(list: Sequence[Any], index: int) -> list[Any]:
 
 @implements("autodiff::unsliced(t[] gradient, int count, int? start, int? end, int step) -> t[]", may_alias_inputs=True)
 def unsliced(gradient: Sequence[Any], count: int, start: int | None, end: int | None, step: int) -> list[Any]:
-    """Return the gradients of a list of ``count`` elements, of which a slice was used."""
+    """Return the gradients of the elements of a list of ``count`` elements from those of a slice; None for elements
+    outside of the slice."""
     found: list[Any] = [None] * count
     for place, item in zip(range(*slice(start, end, step).indices(count)), gradient, strict=True):
         found[place] = item
@@ -227,7 +230,7 @@ def unsliced(gradient: Sequence[Any], count: int, start: int | None, end: int | 
     may_alias_inputs=True,
 )
 def with_entry(dict: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    """Return a dict that has another value for one key."""
+    """Return a copy of a dict with another value for one key."""
     return {**dict, key: value}
 
 
@@ -237,7 +240,7 @@ def with_entry(dict: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     may_alias_inputs=True,
 )
 def without_entry(dict: dict[Any, Any], key: Any) -> dict[Any, Any]:
-    """Return the gradients of a dict but that of one entry."""
+    """Return the gradients of the entries of a dict, without that of one key."""
     return {each: value for each, value in dict.items() if each != key}
 
 
@@ -247,7 +250,7 @@ def without_entry(dict: dict[Any, Any], key: Any) -> dict[Any, Any]:
     may_alias_inputs=True,
 )
 def entry(dict: dict[Any, Any], key: Any) -> Any:
-    """Return the gradient of an entry of a dict, None where there is none."""
+    """Return the gradient of an entry of a dict; None if it has none."""
     return dict.get(key)
 
 
@@ -257,7 +260,8 @@ def entry(dict: dict[Any, Any], key: Any) -> Any:
     may_alias_inputs=True,
 )
 def entries_of(values: Sequence[Tensor | None], like: dict[Any, Tensor]) -> dict[Any, Tensor]:
-    """Return the gradients of a dict from those of its values, as far as there are any."""
+    """Return the gradients of the entries of the dict ``like`` from those of its values. Entries without a gradient are
+    omitted."""
     return {key: value for key, value in zip(like, values, strict=True) if value is not None}
 
 
@@ -267,25 +271,25 @@ def entries_of(values: Sequence[Tensor | None], like: dict[Any, Tensor]) -> dict
     may_alias_inputs=True,
 )
 def values_of(entries: dict[Any, Tensor], like: dict[Any, Tensor]) -> list[Tensor | None]:
-    """Return the gradients of the values of a dict, in its order."""
+    """Return the gradients of the values of the dict ``like``, in its order; None for values without one."""
     return [entries.get(key) for key in like]
 
 
 @implements("autodiff::second_of(Tensor?[]?[] pairs) -> Tensor?[]", may_alias_inputs=True)
 def second_of(pairs: Sequence[Sequence[Tensor | None] | None]) -> list[Tensor | None]:
-    """Return the gradients of the second of each pair."""
+    """Return the second element of each pair of gradients; None for a missing pair."""
     return [None if pair is None else pair[1] for pair in pairs]
 
 
 @implements("autodiff::as_second(Tensor?[] values) -> Tensor?[]?[]", may_alias_inputs=True)
 def as_second(values: Sequence[Tensor | None]) -> list[list[Tensor | None] | None]:
-    """Return the gradients of pairs, of which the first of each has none."""
+    """Return the gradients of pairs from those of their second elements. First elements have none."""
     return [[None, value] for value in values]
 
 
 @implements("autodiff::fitted(Tensor self, Tensor(a) value) -> Tensor(a)")
 def fitted(self: Tensor, value: Tensor) -> Tensor:
-    """Return ``value`` converted and expanded as by a write to ``self``.
+    """Return ``value`` in the dtype of ``self``, as a write to ``self`` converts it.
 
     Raises:
         RuntimeError: it has other sizes.
@@ -313,13 +317,15 @@ def in_dtype(gradient: Tensor, dtype: int) -> Tensor:
 
 @implements("autodiff::with_value(Tensor self, Tensor value) -> Tensor")
 def with_value(self: Tensor, value: Tensor) -> Tensor:
-    """Return ``self`` after a write of ``value`` without recorded gradients: its gradient is that of ``self``."""
+    """Return what ``self`` is after a write of ``value`` under ``no_grad``. The gradient of the result is that of
+    ``self``."""
     return value.to(self.dtype, copy=True).expand_as(self)
 
 
 @implements("autodiff::with_value_(Tensor(a!) self, Tensor value) -> Tensor(a!)")
 def with_value_(self: Tensor, value: Tensor) -> Tensor:
-    """Return the write as it is until functionalization replaces it."""
+    """Write ``value`` to ``self`` under ``no_grad``; return ``self``. Functionalization replaces this operator by
+    :func:`with_value`."""
     with torch.no_grad():
         return self.copy_(value)
 
@@ -329,7 +335,7 @@ def with_value_(self: Tensor, value: Tensor) -> Tensor:
 
 @implements("autodiff::seed(Tensor value) -> Tensor")
 def seed(value: Tensor) -> Tensor:
-    """Return the gradient that the value of a program has by itself: one."""
+    """Return the gradient with which ``backward`` begins at a scalar tensor: one."""
     if value.dim() != 0:
         raise RuntimeError(
             f"a gradient is of a tensor without dimensions, and this has the sizes {list(value.shape)}; add it up, or "
@@ -342,7 +348,7 @@ def seed(value: Tensor) -> Tensor:
 
 @implements("autodiff::unit(Tensor like, int place) -> Tensor")
 def unit(like: Tensor, place: int) -> Tensor:
-    """Zeros, with a one at one place, counted through all dimensions."""
+    """Return zeros like ``like``, with a one at flat index ``place``."""
     found = torch.zeros(like.numel(), dtype=like.dtype, device=like.device)
     found[place] = 1
     return found.view(like.shape)
@@ -350,7 +356,8 @@ def unit(like: Tensor, place: int) -> Tensor:
 
 @implements("autodiff::jacobian(Tensor[] rows, Tensor result, Tensor argument) -> Tensor")
 def jacobian(rows: Sequence[Tensor], result: Tensor, argument: Tensor) -> Tensor:
-    """Return the matrix of which there are the rows, with the sizes of the result, then those of the argument."""
+    """Return the Jacobian matrix from its ``rows``, one for each element of ``result``. Its sizes are those of the
+    result, then those of the argument."""
     sizes = (*result.shape, *argument.shape)
     return torch.stack(list(rows)).view(sizes) if rows else argument.new_zeros(sizes)
 
@@ -364,8 +371,8 @@ def jacobian(rows: Sequence[Tensor], result: Tensor, argument: Tensor) -> Tensor
     may_alias_inputs=True,
 )
 def or_zeros(gradient: Any, like: Any) -> Any:
-    """Return a gradient, or zeros where there is none: of a tensor, or of each tensor in a list or a dict; None where
-    there is no tensor."""
+    """Return a gradient, or zeros like ``like`` if it is None: a tensor, or a list or dict of them. None for values
+    other than tensors."""
     if like is None:
         return None
     if isinstance(like, dict):

@@ -25,13 +25,13 @@ def may_be_copied(graph: Graph, argument: Value) -> bool:
 
 
 def _passes_on(node: Node, reached: set[Value]) -> bool:
-    """Return whether a node passes an argument to a graph of its own, which may do anything with it."""
+    """Return whether a node passes one of the values ``reached`` to a subgraph, which may do anything with it."""
     has_graph = node.kind in ("prim::CallFunction", "prim::CallMethod", "prim::Try", "prim::fork", "prim::awaitable")
     return has_graph and any(value in reached for value in node.inputs)
 
 
 def _reached(graph: Graph, argument: Value) -> set[Value]:
-    """Return the values that may be an argument, be a view of it, or hold one."""
+    """Return the values that may be ``argument``, a view of it, or a container that holds one."""
     reached = {argument}
     while True:
         before = len(reached)

@@ -122,8 +122,8 @@ define ptr @missing_feature() {{
 
 
 def check_module(target: Target, message: str) -> str:
-    """Return an LLVM module whose function ``missing_feature`` returns null, or the ``message`` with the name of a
-    feature that ``target`` has and the processor has not, in place of ``{}``."""
+    """Return an LLVM module with a function ``missing_feature``. It returns null, or ``message`` with the name of a CPU
+    feature that ``target`` has and the processor lacks in place of ``{}``."""
     constants, blocks = [], ["  br label %check0"]
     required = [name for name in FEATURES if target.has(name)]
     for index, name in enumerate(required):

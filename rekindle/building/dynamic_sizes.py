@@ -17,7 +17,7 @@ def with_other_sizes(
     examples: Sequence[Sequence[Any]],
     dynamic: Mapping[str, Sequence[int]],
 ) -> list[list[Any]]:
-    """Return the examples with other sizes of the dynamic dimensions of parameters.
+    """Return copies of the examples in which the dynamic dimensions of parameters have other sizes.
 
     Dimensions that have the same size in an example are the same dimension: they change together. Three sizes besides
     that of the example show how other sizes follow from them (:mod:`~rekindle.building.size_relations`).
@@ -47,7 +47,7 @@ def _changed(example: Sequence[Any], places: Mapping[int, Sequence[int]], names:
 
 
 def _resized(value: Any, dims: Sequence[int], size: int, other: int) -> Any:
-    """Return a tensor with the dimensions of one size cut to another, or repeated up to it."""
+    """Return a tensor whose dimensions of size ``size`` have the size ``other``: cut off, or repeated."""
     for dim in dims:
         if value.shape[dim] == size and size > 0:
             value = value.index_select(dim, torch.arange(other) % size)

@@ -42,7 +42,7 @@ class RecordedRuns:
 
     @contextmanager
     def recording(self) -> Iterator[Callable[..., Any]]:
-        """Record calls, within the ``with`` block, of the function that this yields."""
+        """Yield a function that runs the graph, and record its calls within the ``with`` block."""
         token = _recorded.set(self._recorded)
         try:
             yield self._function

@@ -15,9 +15,9 @@ from rekindle.ir.types import BOOL, FLOAT, INT, TensorType, Type
 
 
 def recipes_for_calls(group: Graph, calls: Sequence[GroupInputs], may_defer: bool) -> list[KernelRecipe]:
-    """Return recipes that serve the calls of a group, and calls with other sizes as far as the calls show which these
-    are; none if there can be no kernel, or, with ``may_defer``, if a library of PyTorch is expected to be faster in
-    every call."""
+    """Return recipes of kernels for ``calls`` of a fused group, and for calls with other sizes as far as these can be
+    inferred. The list is empty if there can be no kernel, or if ``may_defer`` is set and a library of PyTorch is
+    expected to be faster in every call."""
     if may_defer and not any(_recipe(group, call, defer_to_libraries=True) for call in calls):
         return []
     found: list[KernelRecipe] = []
@@ -36,8 +36,8 @@ _SIZES: Final = ((5, 7, 11, 13, 17, 19), (6, 9, 15, 20, 23, 29), (8, 10, 12, 14,
 
 
 def recipes_for_types(group: Graph, node: Node) -> list[KernelRecipe]:
-    """Return recipes for contiguous tensors of the types that the graph knows, of any sizes; none where it knows too
-    little. ``node`` is the node of the group."""
+    """Return recipes of kernels for contiguous tensors of the types in the graph, of any sizes; empty if too little is
+    known. ``node`` is the node of the group."""
     calls: list[GroupInputs] = []
     for given in _SIZES:
         inputs: list[Layout | type] = []

@@ -108,9 +108,9 @@ def build(
         program: a compiled function or module.
         path: the folder, which gets ``lib<name>.so``, ``<name>.h``, ``<name>.hpp``, ``<name>.weights`` and
             ``manifest.json``.
-        examples: tuples of arguments that the program is run on. They determine the dtypes and ranks of tensors, and
-            which kernels are needed. For a module, they are those of ``forward``, or a dict from the names of methods
-            to theirs.
+        examples: a list of tuples, each with the positional arguments of one call: ``[(x,)]`` for one call with one
+            argument. The program is run on each. They determine the dtypes and ranks of tensors, and which kernels are
+            needed. For a module, they are calls of ``forward``, or a dict from the names of methods to such lists.
         dynamic: parameters by name, with the dimensions that may have any size. The program is also run on the examples
             with these dimensions repeated and cut.
         name: the prefix of the files and of the C functions.
@@ -198,7 +198,7 @@ def _target(cpu: str) -> Target:
 
 
 def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunction, Sequence[Sequence[Any]]]]:
-    """Return the methods to build: name, function and examples."""
+    """Return the methods to build: the name, the function and the examples of each."""
     if isinstance(program, ScriptModule):
         by_method = examples if isinstance(examples, Mapping) else {"forward": examples}
         found = []
@@ -223,12 +223,12 @@ def _check_dynamic(dynamic: Mapping[str, Sequence[int]], records: Sequence[Graph
 
 
 def _own(program: Program) -> list[Any]:
-    """Return the leading parameters of a method."""
+    """Return the leading arguments of a method: the module, if ``program`` is one."""
     return [program] if isinstance(program, ScriptModule) else []
 
 
 def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Return examples with the module in front, and with the defaults of omitted arguments."""
+    """Return the complete arguments of each example: the module first, and the defaults of omitted arguments."""
     found = []
     own = _own(program)
     for example in examples:
@@ -249,7 +249,7 @@ def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[
 
 
 def _signature(method: str, record: GraphFunction, is_method: int) -> Method:
-    """Describe a method; of its defaults, those that every language has."""
+    """Return the description of a method for the headers. Defaults are included if C and C++ can express them."""
     arguments = record.schema.arguments[is_method:]
     parameters = ", ".join(f"{each.name}: {each.type.annotation}" for each in arguments)
     returns = record.schema.returns[0].type.annotation if record.schema.returns else "None"
@@ -262,12 +262,12 @@ def _signature(method: str, record: GraphFunction, is_method: int) -> Method:
 
 
 def _emitter(node: Node) -> Emitter:
-    """Find how a node is translated."""
+    """Return the function that lowers a node. Without one, PyTorch's operator is called."""
     return EMITTERS.get(qualified_name(node)) or EMITTERS.get(node.kind) or call_torch
 
 
 def _written(program: Program, graphs: Mapping[str, PreparedMethod], target: Target) -> LibraryParts:
-    """Write the functions of all methods."""
+    """Lower all methods; return the parts of the library."""
     parts = LibraryParts(target)
     for method, prepared in graphs.items():
         graph = prepared.graph
@@ -448,7 +448,7 @@ def _holds_device(type: Type) -> bool:
 
 
 def _declared(line: str) -> str:
-    """Return the name that a line declares."""
+    """Return the name that a ``declare`` line of LLVM IR declares."""
     return line.partition("@")[2].partition("(")[0]
 
 
@@ -490,7 +490,8 @@ def _write(result: Build, image: bytes, weights: bytes, target: Target, signatur
 
 
 def _replace(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Write a file beside another one, and put it in its place: a process may have that mapped into memory."""
+    """Write a file under a temporary name, and move it to ``path``. A process may have the old file mapped into
+    memory."""
     written = path.with_name(f".{path.name}.{os.getpid()}")
     written.write_bytes(content)
     written.chmod(mode)

@@ -61,7 +61,7 @@ class _Count(ctypes.Union):
 
 
 class Value(ctypes.Structure):
-    """A value of the C API."""
+    """A value of the C API: the structure ``rekindle_value`` of the header."""
 
     _anonymous_ = ("counts",)
     _fields_ = [("kind", ctypes.c_int64), ("payload", _Payload), ("counts", _Count)]
@@ -185,7 +185,7 @@ class NativeLibrary:
 
 
 def _to_c(value: Any, kept: list[Any]) -> Value:
-    """Return a value of Python as one of C; ``kept`` holds what has to live as long as that."""
+    """Convert a Python value to one of the C API. Objects that must live as long as that are added to ``kept``."""
     found = Value()
     match value:
         case None:
@@ -247,7 +247,7 @@ def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
 
 
 def _to_python(value: Value) -> Any:
-    """Return a result as a value of Python, which shares nothing with it."""
+    """Convert a result to a Python value, which shares no memory with it."""
     match value.kind:
         case CKind.NONE:
             return None

@@ -45,8 +45,8 @@ _FUSION = (FuseGraph(alone=True), DeadCodeElimination())
 
 @dataclass(slots=True)
 class PreparedMethod:
-    """The graph of a method, and the kernels of its fused groups, by their subgraphs. ``unreached`` are the groups that
-    no example led to, and of which too little is known for a kernel."""
+    """The optimized graph of a method, and the kernel recipes of its fused groups, by their subgraphs. ``unreached``
+    are groups that no example has run, and for which too little is known for a kernel."""
 
     graph: Graph
     recipes: dict[Graph, Sequence[KernelRecipe]] = field(default_factory=dict)
@@ -98,8 +98,8 @@ def prepare(
 def _specialized(
     record: GraphFunction, own: Arguments, types: dict[int, TensorType], known: dict[int, object]
 ) -> Graph:
-    """Return the graph of a function for tensors of these types, and arguments of which this is ``known``, optimised
-    and fused."""
+    """Return the optimized and fused graph of a function. ``own`` are its leading arguments (the module). ``types`` are
+    the types of tensors, and ``known`` the values of other arguments, both by index of the input."""
     graph = record.graph.copy()
     unknown = [None] * (len(graph.inputs) - len(own))
     finder = CallFactsFinder(record)
@@ -131,8 +131,8 @@ def _specialized(
 
 
 def _written_by_methods(own: Arguments, written: AbstractSet[AttributeKey] | None) -> AbstractSet[AttributeKey] | None:
-    """Return the attributes that any method of the module writes to, besides those that one is known to write to: an
-    instance of the library is the same one for all methods."""
+    """Return the attributes that any method of the module may write to, in addition to ``written``: all methods of a
+    library share one instance."""
     found = set(written or ())
     for module in own:
         for method in module.script_type.methods.values():
@@ -144,7 +144,7 @@ def _written_by_methods(own: Arguments, written: AbstractSet[AttributeKey] | Non
 
 
 def _known(graph: Graph, examples: Sequence[Arguments]) -> dict[int, object]:
-    """Return the inputs of an optional type that are None in all examples, or in none: the library takes no others."""
+    """Return the optional inputs, by index, that are None in all examples or in none. The library accepts no others."""
     found: dict[int, object] = {}
     for index, value in enumerate(graph.inputs):
         if isinstance(value.type, OptionalType) and examples:
@@ -155,7 +155,7 @@ def _known(graph: Graph, examples: Sequence[Arguments]) -> dict[int, object]:
 
 
 def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]:
-    """Return the types of the inputs that are tensors: the dtype and the rank, where the examples agree."""
+    """Return the types of the tensor inputs by index: dtype and rank, if all examples agree on them."""
     found: dict[int, TensorType] = {}
     for index, value in enumerate(graph.inputs):
         given = [example[index] for example in examples if isinstance(example[index], Tensor)]
@@ -169,7 +169,7 @@ def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]
 
 
 def _as_taken(example: Arguments, copied: Sequence[bool]) -> list[Any]:
-    """Return an example as a library takes it: what ``may_be_copied`` is contiguous."""
+    """Return an example as a library receives it: a tensor for which ``copied`` is true is made contiguous."""
     return [
         each.contiguous() if isinstance(each, Tensor) and may_copy else each
         for each, may_copy in zip(example, copied, strict=True)
@@ -184,10 +184,11 @@ def _calls_of_groups(
     others: Sequence[Arguments],
     sequence: Sequence[Arguments],
 ) -> dict[Graph, list[GroupInputs]]:
-    """Run the graph on copies of the examples; return what its groups are called with, by their subgraphs.
+    """Run the graph on copies of the examples; return the inputs of each fused group in these runs, by its subgraph.
 
     ``others`` are examples with other sizes, which may be too small or too large for the program. The calls of a
-    ``sequence`` are calls of one module; an error ends it."""
+    ``sequence`` are calls of one module; an error ends it.
+    """
     runs = RecordedRuns(graph, name)
     with runs.recording() as function:
         for number, example in enumerate(examples, 1):
@@ -219,14 +220,14 @@ def _has_state(graph: Graph) -> bool:
 
 
 def _as_in_graph(value: Any) -> Any:
-    """Return an argument as graphs have it: a dtype as its number, a set as a dict of bools."""
+    """Return an argument as graphs represent it: a dtype as its number, a set as a dict of bools."""
     if isinstance(value, set | frozenset):
         return dict.fromkeys(value, True)
     return number_of(value) if isinstance(value, NUMBERED_CLASSES) else value
 
 
 def inline_forks(graph: Graph) -> bool:
-    """Run tasks where they are forked: a Future is the value of its task, which ``aten::wait`` returns."""
+    """Run tasks when they are forked, so that a Future is the value of its task. Return whether there were any."""
     forks = [node for node in graph.all_nodes() if node.kind == "prim::fork" and isinstance(node["Subgraph"], Graph)]
     for node in forks:
         with graph.inserting_before(node):
@@ -257,8 +258,7 @@ def _resolve_interfaces(graph: Graph, own: Arguments) -> bool:
 
 
 def _write_in_place_operators_out(graph: Graph) -> None:
-    """Write an elementwise operator that changes a tensor in place as one that makes a new tensor, and a copy: kernels
-    compute the first, and need no Scalars to be passed to PyTorch."""
+    """Replace an elementwise in-place operator by a functional one and a copy, so that a kernel can compute it."""
     for node in list(graph.all_nodes()):
         operator = node.operator
         functional = None if operator is None else functional_operator(operator)
@@ -274,8 +274,8 @@ def _write_in_place_operators_out(graph: Graph) -> None:
 
 
 def _read_parts_of_complex_numbers(graph: Graph) -> None:
-    """Read a part of a complex number without a tensor: ``Float(real(tensor(z)))``, which is ``z.real`` in TorchScript,
-    is one operator."""
+    """Replace ``Float(real(tensor(z)))``, which is ``z.real`` in TorchScript, by one operator without a tensor;
+    likewise the imaginary part."""
     for node in list(graph.all_nodes()):
         if node.kind != "aten::Float" or node.input.node.kind not in ("aten::real", "aten::imag"):
             continue
@@ -292,9 +292,11 @@ _PRODUCTS: Final = {"aten::addmm": "aten::mm", "aten::baddbmm": "aten::bmm", "at
 
 
 def _split_products(graph: Graph) -> None:
-    """Write ``beta * input + alpha * (a @ b)`` as a product, a sum and products with numbers.
+    """Replace ``beta * input + alpha * (a @ b)`` (``addmm`` and similar operators) by a matrix product, a sum and
+    products with numbers.
 
-    The stable ABI of PyTorch passes no Scalars, and what is left of the product fuses."""
+    The stable ABI of PyTorch passes no Scalars, and what is left of the product fuses.
+    """
     for node in list(graph.all_nodes()):
         if node.kind not in _PRODUCTS or not all(value.node.kind == "prim::Constant" for value in node.inputs[3:]):
             continue
@@ -317,7 +319,8 @@ def _split_products(graph: Graph) -> None:
 
 
 def _replace_with_operators(graph: Graph, node: Node) -> bool:
-    """Replace a group with its operators; return whether some of these are groups, without products."""
+    """Replace a fused group by its operators, and fuse those other than matrix products again. Return whether there are
+    any."""
     rest = node.get_graph("Subgraph").copy()
     has_products = any(map(is_product, rest.nodes))
     if has_products:

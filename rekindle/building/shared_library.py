@@ -35,7 +35,7 @@ define i32 @omp_in_parallel() {
 
 
 def object_of(text: str, target: Target) -> bytes:
-    """Return the object that LLVM compiles from a module.
+    """Return the object file that LLVM compiles from LLVM IR.
 
     Raises:
         CodegenError: LLVM refuses the text.

@@ -33,10 +33,8 @@ are a special case."""
 def add_recipes(
     calls: Sequence[GroupInputs], recipes: list[KernelRecipe], make: Callable[[GroupInputs], KernelRecipe | None]
 ) -> None:
-    """Add recipes for the sizes that the inputs of a group can have, besides those that it had in ``calls``.
-
-    ``make`` makes a recipe; it returns None where there can be no kernel.
-    """
+    """Extend ``recipes`` by kernels for sizes that the inputs of a group may have besides those in ``calls``. ``make``
+    returns the recipe for given inputs; None if there is no kernel."""
     by_signature: dict[tuple[object, ...], list[GroupInputs]] = {}
     for call in calls:
         signature = tuple((each.dtype, each.rank) if isinstance(each, Layout) else each for each in call)
@@ -53,7 +51,7 @@ def _explore(
     recipes: list[KernelRecipe],
     make: Callable[[GroupInputs], KernelRecipe | None],
 ) -> None:
-    """Add recipes for the sizes that ``relations`` allow, until none is found or a limit is reached."""
+    """Add recipes for further sizes that ``relations`` allow, until all are covered or a limit is reached."""
     tried = set[tuple[int, ...]]()
     known = -1
     while known != len(recipes):  # a new recipe names sizes that others may depend on
@@ -75,7 +73,7 @@ def _explore(
 def _points(
     relations: SizeRelations, calls: Sequence[GroupInputs], recipes: Sequence[KernelRecipe]
 ) -> Iterator[tuple[int, ...]]:
-    """Yield values of the variables: those of calls, with some of them changed."""
+    """Yield values of the size variables to try: those of calls, with some of them changed."""
     own = {size for call in calls for each in call if isinstance(each, Layout) for size in each.sizes}
     limits = {size for each in recipes for size in each.formula.constants if 0 <= size < _LARGEST}
     near = {limit + step for limit in limits for step in (-1, 0, 1) if limit + step >= 0}
@@ -102,5 +100,5 @@ def _changed(anchors: Sequence[tuple[int, ...]], values: Sequence[int], changes:
 
 
 def _fits(inputs: GroupInputs) -> bool:
-    """Return whether there are tensors so large."""
+    """Return whether tensors with these layouts are small enough to exist."""
     return all(math.prod(each.sizes) <= _LARGEST for each in inputs if isinstance(each, Layout))

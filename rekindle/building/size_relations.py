@@ -28,8 +28,8 @@ _MAX_VARIABLES = 4
 
 @dataclass(frozen=True, slots=True)
 class _Tensor:
-    """The formulas of a tensor's sizes, and its strides: the order of its dimensions in memory, the innermost first, if
-    it is dense, or a formula for each."""
+    """A tensor whose layout depends on size variables: formulas of its sizes, and its strides. The latter are the order
+    of its dimensions in memory, the innermost first, if it is dense, or a formula for each."""
 
     dtype: torch.dtype
     sizes: tuple[Formula, ...]
@@ -37,7 +37,7 @@ class _Tensor:
     strides: tuple[Formula, ...]
 
     def layout(self, variables: Sequence[int]) -> Layout | None:
-        """Return the layout for some variables; None if there is none."""
+        """Return the layout for these values of the size variables; None if there is none."""
         sizes = _values(self.sizes, variables)
         if sizes is None:
             return None
@@ -47,7 +47,7 @@ class _Tensor:
 
 @dataclass(frozen=True, slots=True)
 class SizeRelations:
-    """The inputs of a group as functions of variables, and the values of these in the calls."""
+    """The inputs of a group as functions of size variables, and the values of the variables in the calls."""
 
     inputs: tuple[_Tensor | type, ...]
     calls: tuple[Ints, ...]
@@ -96,7 +96,7 @@ def relations_of(calls: Sequence[GroupInputs]) -> SizeRelations | None:
 
 
 class _Finder:
-    """Finds formulas for columns of numbers, one number for each call."""
+    """Finds formulas for columns of numbers. A column has one number for each recorded call."""
 
     def __init__(self) -> None:
         self.variables: list[Ints] = []
@@ -124,8 +124,8 @@ class _Finder:
 
 
 def _affine(variable: Ints, column: Ints) -> tuple[Fraction, Fraction] | None:
-    """Return the slope and the offset of a column as a function of a variable. Two points are a line: an offset other
-    than 0 takes a third."""
+    """Return the slope and the offset of a column as an affine function of a variable; None if it is not one. An offset
+    other than 0 must be confirmed by a third point."""
     points = sorted(set(zip(variable, column, strict=True)))
     if len(points) != len({x for x, _ in points}) or len(points) < 2:
         return None

@@ -29,7 +29,7 @@ class Weights:
     size: int = HEADER_BYTES
 
     def add(self, tensor: Tensor) -> int:
-        """Return the byte of the file where the first element of a tensor is.
+        """Add a tensor to the file; return the byte offset of its first element.
 
         Raises:
             NotBuildable: it is not a dense tensor on the CPU.

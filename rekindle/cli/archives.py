@@ -43,15 +43,16 @@ limit_option = click.option(
     multiple=True,
     callback=_limits,
     metavar="NAME=NUMBER",
-    help=f"How much the archive may ask for; names are {', '.join(LIMITS)}. May be given several times.",
+    help="Change a limit on what reading the archive may take, in bytes or a count; the limits are "
+    f"{', '.join(LIMITS)}. May be given several times.",
 )
 method_option = click.option(
-    "--method", default=None, metavar="NAME", help="A method, by its name; of a part, by its path: layer1.0.forward."
+    "--method", default=None, metavar="NAME", help="The method to show; of a submodule, by its path: layer1.0.forward."
 )
 
 
 def device_called(text: str) -> torch.device:
-    """Return the device of this name, if it is here.
+    """Return the device with this name, which must be available.
 
     Raises:
         UsageError: there is no such device.
@@ -66,7 +67,7 @@ def device_called(text: str) -> torch.device:
 
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Report errors of the file in one line, with its name.
+    """Convert errors of reading the file, within the ``with`` block, to one line with its name.
 
     Raises:
         Trouble: it cannot be read.
@@ -80,8 +81,8 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _way_out(error: RekindleError) -> str:
-    """Return the hint of an error, where it is one to those who call commands; what stands for it, where it is about
-    Python's arguments."""
+    """Return the hint of an error for users of the command line. A hint about Python arguments is replaced by one about
+    options."""
     hint = getattr(error, "hint", None) or ""
     limit = re.search(r"ArchiveLimits\((\w+)=", hint)
     if limit is not None:
@@ -120,7 +121,7 @@ def methods_of(module: ScriptModule) -> list[str]:
 
 
 def find_method(module: ScriptModule, path: str) -> Method:
-    """Return a method by its name, with the path to the part that has it.
+    """Return a method by its path, such as ``encoder.forward``: the path of a submodule, and the name.
 
     Raises:
         UsageError: there is none; the message lists those that there are.

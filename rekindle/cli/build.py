@@ -50,9 +50,9 @@ def build(
     tolerance: float,
     limits: ArchiveLimits,
 ) -> int:
-    """Build a shared library and a C header of the module in ARCHIVE.
+    """Build a shared library and a C header from ARCHIVE.
 
-    The library runs the module without Python.
+    The library runs the method without Python.
     """
     bounds = read_ranges(ranges)
     ranged = set(bounds)
@@ -106,7 +106,8 @@ def _report(result: Build, seconds: float) -> None:
 def _comparison(
     callee: Method, result: Build, inputs: tuple[str, ...], sizes: Mapping[str, int], bounds: Bounds, tolerance: float
 ) -> tuple[list[str], bool]:
-    """Return a line for each call of both, and a line of times; and whether all agree."""
+    """Call the library and the program; return a line for each call and a line of times, and whether all calls
+    agree."""
     native = NativeLibrary(result.folder)
 
     def library(*arguments: Any) -> Any:
@@ -123,7 +124,7 @@ def _comparison(
 
 
 def _fastest(function: Callable[..., Any], arguments: list[Any]) -> float:
-    """Return the time of the fastest of some calls, in microseconds."""
+    """Return the time of the fastest of several calls, in microseconds."""
     found = []
     for _ in range(_CALLS):
         started = time.perf_counter()

@@ -23,7 +23,8 @@ Step = Callable[[], None]
 
 @dataclass(slots=True, frozen=True)
 class Difference:
-    """One difference: what differs, its name, and how, as the lines of a unified diff or in one sentence."""
+    """One difference between two archives: what differs, its name, and how, as the lines of a unified diff or in one
+    sentence."""
 
     kind: str
     """``method``, ``schema``, ``code``, ``graph``, ``parameter``, ``buffer``, ``attribute`` or ``file``."""
@@ -44,7 +45,7 @@ FORMS: Final[dict[str, Callable[[Method], str]]] = {
 
 
 def compare_programs(a: ScriptModule, b: ScriptModule, forms: tuple[str, ...]) -> Iterator[Difference]:
-    """Yield how the methods of two modules and of their parts differ, in each of these :data:`FORMS`.
+    """Yield how the methods of two modules and of their submodules differ, in each of the :data:`FORMS`.
 
     The numbers in the names of classes, which depend on what else the process had compiled, do not count.
     """
@@ -93,8 +94,8 @@ def values_of(module: ScriptModule) -> dict[str, dict[str, Any]]:
 def compare_values(
     kind: str, a: Mapping[str, Any], b: Mapping[str, Any], tolerance: float, step: Step
 ) -> Iterator[Difference]:
-    """Yield how values differ; numbers within ``tolerance`` of each other do not. Calls ``step`` after each of
-    ``a``."""
+    """Yield how the values of two mappings differ. Numbers that differ by up to ``tolerance`` are equal. ``step`` is
+    called after each value of ``a``."""
     yield from one_sided(kind, a, b)
     for name, value in a.items():
         difference = difference_of(value, b[name], tolerance) if name in b else None
@@ -104,7 +105,7 @@ def compare_values(
 
 
 def difference_of(a: Any, b: Any, tolerance: float = 0.0) -> str | None:
-    """Return how two values differ; None if they do not."""
+    """Describe how two values differ; None if they do not."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return _of_tensors(a, b, tolerance)
     if _kind(a) != _kind(b):

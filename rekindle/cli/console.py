@@ -20,7 +20,7 @@ _WIDE: Final = 10_000
 
 
 def out() -> Console:
-    """Return where results go. Lines are not wrapped: they may be long, and others read them."""
+    """Return the console for results. It does not wrap lines, since other programs may read them."""
     return Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 

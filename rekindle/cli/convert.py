@@ -28,8 +28,7 @@ from rekindle.errors import RekindleError
 def convert(archive: str, result: str, maps: tuple[str, ...], limits: ArchiveLimits) -> None:
     """Save ARCHIVE as RESULT, in the current format.
 
-    The files that are kept beside the program go along. --map moves tensors, and changes the devices that the
-    programs name.
+    Extra files in the archive are copied. --map moves tensors, and changes the devices that the programs name.
     """
     everything = device_called(maps[0]) if len(maps) == 1 and "=" not in maps[0] else None
     to = {} if everything else _targets(maps)
@@ -55,7 +54,7 @@ def _targets(maps: tuple[str, ...]) -> dict[torch.device, torch.device]:
 
 
 def _known(text: str) -> torch.device:
-    """Return the device of this name, which need not be here."""
+    """Return the device with this name, which need not be available."""
     try:
         return torch.device(text)
     except RuntimeError:
@@ -63,7 +62,7 @@ def _known(text: str) -> torch.device:
 
 
 def _target(to: dict[torch.device, torch.device], device: torch.device) -> torch.device:
-    """Return the new device for a device in a program. A device without a number is the first of its kind."""
+    """Return the new device for ``device`` of a program. A device without an index is the first of its type."""
     if device.index is None and device not in to:
         return to.get(torch.device(device.type, 0), device)
     return to.get(device, device)

@@ -29,7 +29,7 @@ from rekindle.program.modules.module import ScriptModule
 def diff(first: str, second: str, graph: bool, tolerance: float, limits: ArchiveLimits, as_json: bool) -> int:
     """Compare two archives.
 
-    Compared are methods, parameters, buffers, attributes and extra files. Exits with 1 if they differ, 2 if one
+    The methods, parameters, buffers, attributes and extra files are compared. Exits with 1 if they differ, 2 if one
     cannot be read.
     """
     a, b = open_archive(first, limits), open_archive(second, limits)

@@ -31,10 +31,13 @@ from rekindle.doctor.verdicts import Verdict
 @click.option("--trust", is_flag=True, help="Call archives outside the sandbox too: measure and export them.")
 @click.option("--input", "inputs", multiple=True, metavar="INPUT", help="An argument for forward of the archives.")
 @click.option(
-    "--stock", default=None, metavar="FOLDER", help="Compare with answers of stock PyTorch, recorded by a script there."
+    "--stock",
+    default=None,
+    metavar="FOLDER",
+    help="Compare with results of PyTorch's own torch.jit: the first run writes a script for it into FOLDER.",
 )
 @click.option(
-    "--time-limit", default=120.0, show_default=True, metavar="SECONDS", help="For each module and each archive."
+    "--time-limit", default=120.0, show_default=True, metavar="SECONDS", help="The limit for each module and archive."
 )
 @json_option
 def doctor(
@@ -49,10 +52,11 @@ def doctor(
     time_limit: float,
     as_json: bool,
 ) -> int:
-    """Find every use of torch.jit in PATH, and report which works with rekindle.
+    """Find uses of torch.jit in PATH, and try each with rekindle.
 
-    PATH is an archive, a folder of code, a file, or the name of an installed package. Modules that compile
-    something when they are imported are imported, in a process of their own.
+    PATH is an archive, a folder of code, a file, or the name of an installed package. The report lists the uses that
+    work, that work with a change, and that do not work. Code that compiles something when it is imported is imported,
+    in a process of its own.
     """
     root = Path(path) if Path(path).exists() else package_folder(path)
     if root is None:

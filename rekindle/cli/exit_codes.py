@@ -16,19 +16,19 @@ INTERRUPTED: Final = 130
 
 
 class Trouble(click.ClickException):
-    """The command cannot do its work. The message is one line."""
+    """The command cannot do its work (exit code 2). The message is one line."""
 
     exit_code = TROUBLE
 
 
 class ProgramFailed(click.ClickException):
-    """The program that was run raised an error. The message is one line."""
+    """The program that was run raised an error (exit code 1). The message is one line."""
 
     exit_code = NO
 
 
 def first_line(error: BaseException) -> str:
-    """Return the message of an error, in one line; its class, if the message is empty."""
+    """Return the first line of an error's message; its class, if the message is empty."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error).strip().partition("\n")[0] or type(error).__name__

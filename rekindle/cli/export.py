@@ -42,10 +42,10 @@ def export(
     tolerance: float,
     limits: ArchiveLimits,
 ) -> int:
-    """Write the module in ARCHIVE as a program of torch.export.
+    """Write the module in ARCHIVE as a torch.export program.
 
-    Sizes with a name may differ between calls; sizes with the same name are the same. All else about the inputs stays
-    as in the example.
+    Sizes with a name may differ between calls; sizes with the same name are the same. Everything
+    else about the inputs is fixed as in the example.
     """
     bounds = read_ranges(ranges)
     sizes = example_sizes(inputs, bounds)
@@ -78,7 +78,7 @@ def export(
 
 @contextmanager
 def _telling_of_drafts() -> Iterator[None]:
-    """Write the draft's report to stderr at the end of the ``with`` block."""
+    """Collect the warnings about a draft in the ``with`` block, and write them to stderr at its end."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DraftWarning)
         yield
@@ -90,6 +90,7 @@ def _telling_of_drafts() -> Iterator[None]:
 
 
 def _shape(text: str, value: Any, dimensions: Mapping[str, Any]) -> Any:
-    """Return what ``dynamic_shapes`` has for an input. For a list, tuple or dict, that is the same with None in it."""
+    """Return the entry of ``dynamic_shapes`` for an input: the named sizes of a tensor. For a list, tuple or dict, it
+    is a container of None."""
     found = {index: dimensions[name] for index, name in enumerate(size_names(text)) if name in dimensions}
     return found or tree_map(lambda _: None, value)

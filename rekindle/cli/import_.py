@@ -40,7 +40,10 @@ _ROUNDS: Final = 3
 @click.option("--check", is_flag=True, help="Run both programs, on the example and on others like it, and compare.")
 @tolerance_option
 def import_(program: str, output: str, libraries: tuple[str, ...], check: bool, tolerance: float) -> int:
-    """Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads."""
+    """Write the torch.export program in PROGRAM as an archive.
+
+    PROGRAM is a .pt2 file of torch.export.save. The archive can be loaded by rekindle, torch.jit.load and LibTorch.
+    """
     _import_libraries(libraries)
     try:
         with working("Loading"):
@@ -69,7 +72,7 @@ def import_(program: str, output: str, libraries: tuple[str, ...], check: bool, 
 
 
 def _import_libraries(names: tuple[str, ...]) -> None:
-    """Import modules, those in the present folder too."""
+    """Import modules by name, also those in the current folder."""
     if names:
         sys.path.insert(0, os.getcwd())
     for name in names:
@@ -80,7 +83,7 @@ def _import_libraries(names: tuple[str, ...]) -> None:
 
 
 def _differences(exported: ExportedProgram, output: str, tolerance: float) -> Iterator[str]:
-    """Yield a line for each call of both: that they agree, or how they differ."""
+    """Yield one line for each call of the exported and the imported program: that they agree, or how they differ."""
     theirs, ours = exported.module(), load(output)
     args, kwargs = exported.example_inputs or ((), {})
     torch.manual_seed(0)
@@ -92,7 +95,7 @@ def _differences(exported: ExportedProgram, output: str, tolerance: float) -> It
 
 
 def _another(example: torch.Tensor) -> torch.Tensor:
-    """Return a tensor like the example with other numbers; of ints, the same ones in another order."""
+    """Return a tensor like ``example`` with other numbers; an integer tensor has the same numbers in another order."""
     if example.is_floating_point() or example.is_complex():
         return torch.randn_like(example)
     return example.flatten()[torch.randperm(example.numel())].view(example.shape)

@@ -46,7 +46,7 @@ FORMS: Final = (
 
 
 def read_inputs(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the inputs in order, and those with a name: ``scale=2.0``.
+    """Parse the inputs on the command line. Return those without a name in order, and those with one: ``scale=2.0``.
 
     Raises:
         UsageError: one is nothing that there is, or comes twice.
@@ -66,8 +66,8 @@ def read_inputs(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def read_input(text: str) -> Any:
-    """Return the value of an input: see :data:`FORMS`. Random numbers come from torch's generator: normally distributed
-    for floats, 0 to 9 for ints.
+    """Parse one input; see :data:`FORMS`. Random numbers are drawn from torch's generator: normally distributed for
+    floats, 0 to 9 for ints.
 
     Raises:
         UsageError: it is none of these.

@@ -28,8 +28,8 @@ _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 def inspect(archive: str, attributes: bool, members: bool, limits: ArchiveLimits, as_json: bool) -> None:
     """Describe ARCHIVE without loading it.
 
-    Methods, parameters, buffers, operators, sizes, and what of it is missing here. Nothing of it is built or
-    run, and tensors are not read: this is safe and quick for any file.
+    Prints methods, parameters, buffers, sizes and operators, and which operators are not registered here. Nothing in
+    the file is built or run, and tensors are not read: this is safe and quick for any file.
     """
     with working(f"Reading {archive}"), reading(archive):
         found = summarize(archive, limits=limits)
@@ -86,7 +86,7 @@ def _missing(found: ArchiveSummary) -> None:
 
 
 def counted(number: int, name: str) -> str:
-    """``1 module``, ``1,024 modules``."""
+    """Return a number with a noun: ``1 module``, ``1,024 modules``."""
     return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 

@@ -19,16 +19,16 @@ from rekindle.cli.exit_codes import INTERRUPTED, NO, OK, TROUBLE, first_line
 from rekindle.errors import RekindleError
 
 _COMMANDS: Final = {
-    "build": "Build a shared library and a C header of the module in ARCHIVE.",
+    "build": "Build a shared library and a C header from ARCHIVE.",
     "convert": "Save ARCHIVE as RESULT, in the current format.",
     "diff": "Compare two archives.",
-    "doctor": "Find every use of torch.jit in PATH, and report which works with rekindle.",
-    "export": "Write the module in ARCHIVE as a program of torch.export.",
-    "import": "Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads.",
+    "doctor": "Find uses of torch.jit in PATH, and try each with rekindle.",
+    "export": "Write the module in ARCHIVE as a torch.export program.",
+    "import": "Write the torch.export program in PROGRAM as an archive.",
     "inspect": "Describe ARCHIVE without loading it.",
-    "report": "Call the module in ARCHIVE with INPUTS, and report the kernels that ran.",
+    "report": "Call the module in ARCHIVE, and list the kernels that ran.",
     "run": "Call the module in ARCHIVE with INPUTS.",
-    "run-script": "Run a Python program whose torch.jit is rekindle.",
+    "run-script": "Run a Python program with rekindle in place of torch.jit.",
     "show": "Show the programs in ARCHIVE.",
 }
 """The commands, each a function of its name in a file of its name, and what they do. The command that is called imports

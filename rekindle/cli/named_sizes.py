@@ -17,7 +17,7 @@ _FIRST: Final = 3
 
 
 def read_ranges(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
-    """Read ``b=2..64``, and return the bounds of each name."""
+    """Parse ranges such as ``b=2..64``; return the bounds of each name."""
     found: dict[str, tuple[int, int | None]] = {}
     for text in ranges:
         match = _RANGE.fullmatch(text)
@@ -28,7 +28,7 @@ def read_ranges(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
 
 
 def size_names(text: str) -> list[str]:
-    """Return the sizes of a shape as text; nothing for other inputs."""
+    """Return the named sizes in the text of an input, such as ``f32[b,3]``; empty for inputs other than tensors."""
     match = _NAMED.fullmatch(text)
     return [] if match is None else [size.strip() for size in match[2].split(",") if size.strip()]
 
@@ -48,7 +48,7 @@ def example_sizes(inputs: tuple[str, ...], bounds: dict[str, tuple[int, int | No
 
 
 def read_example(text: str, sizes: Mapping[str, int]) -> Any:
-    """Read an input, with the sizes that its names have in the example."""
+    """Parse an input whose named sizes have the values ``sizes``."""
     names = size_names(text)
     if not any(name in sizes for name in names):
         return read_input(text)

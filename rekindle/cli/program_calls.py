@@ -64,7 +64,7 @@ def program_errors(schema: object) -> Iterator[None]:
 
 
 def outcome(program: Callable[..., Any], arguments: Sequence[Any], by_name: Mapping[str, Any] | None = None) -> Any:
-    """Return the result of a call on copies of the tensors, or the exception that it raises."""
+    """Call a program on copies of the tensors; return its result, or the exception that it raises."""
     given, named = pytree.tree_map_only(torch.Tensor, torch.clone, (list(arguments), dict(by_name or {})))
     try:
         with torch.no_grad():

@@ -39,7 +39,7 @@ _TEXTS: Final = ("kernels", "llvm", "assembly")
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="The number of calls; kernels are generated after some.",
+    help="The number of calls; most kernels are compiled in the third.",
 )
 @click.option("--seed", default=0, show_default=True, help="The seed of random inputs and operators.")
 @click.option("--show", type=click.Choice(_TEXTS), default=None, help="Print the text of each kernel too.")
@@ -56,9 +56,10 @@ def report(
     limits: ArchiveLimits,
     as_json: bool,
 ) -> None:
-    """Call the module in ARCHIVE with INPUTS, and report the kernels that ran.
+    """Call the module in ARCHIVE, and list the kernels that ran.
 
-    Kernels with the operators and source lines that each covers, what runs by itself and why, times to compile.
+    Lists each kernel with its operators, their source lines and the time to compile it, and the operators that run
+    without a kernel with the reason.
     """
     torch.manual_seed(seed)
     in_order, by_name = read_inputs(inputs)

@@ -79,7 +79,7 @@ def run(
 
 
 def _call_library(folder: str, method: str, in_order: list[Any], by_name: dict[str, Any]) -> Any:
-    """Call a native library, whose arguments have no names."""
+    """Call a method of a native library. Its arguments have no names."""
     try:
         library = NativeLibrary(folder)
     except LibraryError as error:

@@ -23,7 +23,7 @@ from rekindle.api.drop_in.usage import Usage
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run_script(script: str, arguments: tuple[str, ...], module: bool, report: bool) -> None:
-    """Run a Python program whose torch.jit is rekindle.
+    """Run a Python program with rekindle in place of torch.jit.
 
     SCRIPT runs as `python SCRIPT` would run it, with torch.jit's names referring to rekindle. The arguments after
     SCRIPT are passed on to it. The exit code and errors are the script's.
@@ -57,7 +57,7 @@ _ABOVE: Final = frozenset({__file__, runpy.run_path.__code__.co_filename})
 
 
 def _below_runpy(traceback: TracebackType | None) -> TracebackType | None:
-    """Return the part of a traceback that begins with the program itself; all of it, if the program was not reached."""
+    """Return the part of a traceback from the user's program on; all of it, if the program was not reached."""
     found = traceback
     while found is not None and found.tb_frame.f_code.co_filename in _ABOVE:
         found = found.tb_next

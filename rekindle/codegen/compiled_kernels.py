@@ -45,7 +45,7 @@ from rekindle.passes.simplification.subgraph_sharing import computation_key
 
 
 class KernelStatus(IntEnum):
-    """Return codes of a kernel. Unless it is done, the operators have to run."""
+    """Return codes of a kernel. After any code but success, the operators run one by one."""
 
     DONE = 0
     FAILED = 1
@@ -56,8 +56,8 @@ class KernelStatus(IntEnum):
 
 @dataclass(slots=True, frozen=True)
 class CompiledKernel:
-    """A kernel as machine code for ``device``. ``call`` takes three addresses: of the pointers, the parameters and the
-    arguments; it returns a :class:`KernelStatus`."""
+    """A kernel compiled for ``device``. ``call`` takes three addresses: of the arrays of pointers, parameters and
+    number arguments. It returns a :class:`KernelStatus`."""
 
     kernel: Kernel
     text: str
@@ -112,7 +112,7 @@ _PRODUCTS: Final[dict[tuple[str, Target], NativeCode]] = {}
 
 
 def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
-    """Return the machine code of the products that ``kernel`` calls."""
+    """Return the machine code of the matrix products that ``kernel`` calls."""
     found = {}
     for nest in kernel.nests:
         if isinstance(nest, MatmulNest):
@@ -152,7 +152,7 @@ class KernelLaunch:
     seconds: float
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        """Return the results, or why there are none: a :class:`KernelStatus`."""
+        """Run the kernel. Return the results, or the :class:`KernelStatus` if it did not run to its end."""
         results = [
             torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device=self.kernel.device)
             for each in self.outputs
@@ -163,8 +163,9 @@ class KernelLaunch:
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> KernelStatus:
-        """Call the kernel on ``inputs``, and on result tensors of the layouts ``outputs``. It fails if an index is out
-        of bounds, or a number: an int beyond 64 bits, a float that PyTorch may not convert to a dtype."""
+        """Call the kernel on ``inputs``, and on tensors ``results`` of the layouts ``outputs``. Return ``FAILED``,
+        without an exception, if an index is out of bounds, an int exceeds 64 bits, or PyTorch may reject the conversion
+        of a float to a dtype."""
         if any(_is_out_of_range(each) for each in inputs if not isinstance(each, Tensor)):
             return KernelStatus.FAILED
         pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])
@@ -193,7 +194,8 @@ class KernelRecipe:
     default_dtype: torch.dtype | None
 
     def numbers(self, inputs: Sequence[Layout | type]) -> list[int] | None:
-        """Return what ``formula`` computes for these inputs; None if the kernel does not serve them."""
+        """Return the parameters, sizes and strides that ``formula`` computes for these inputs; None if the kernel is
+        not valid for them."""
         if tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs) != self.inputs:
             return None
         if self.default_dtype not in (None, torch.get_default_dtype()):
@@ -209,8 +211,8 @@ def kernel_recipe(
     defer_to_libraries: bool = True,
     max_multiplications: int = MAX_MULTIPLICATIONS,
 ) -> KernelRecipe:
-    """Return the recipe of ``graph`` that is made for these inputs, and serves those that are like them in what matters
-    to the kernel. With ``defer_to_libraries``, there is none where oneDNN is expected to be faster, or for matrix
+    """Return the recipe of a kernel for ``graph``, made for these inputs and valid for all inputs for which its guards
+    hold. With ``defer_to_libraries``, raise :class:`Unsupported` where oneDNN is expected to be faster, or for matrix
     products with more than ``max_multiplications``.
 
     Raises:
@@ -252,7 +254,7 @@ class GuardedKernel:
     seconds: float
 
     def launch(self, inputs: Sequence[Layout | type], device: torch.device = CPU) -> KernelLaunch | None:
-        """Return the launch for these inputs on ``device``; None if the kernel does not serve them."""
+        """Return the launch for these inputs on ``device``; None if the kernel is not valid for them."""
         numbers = self.recipe.numbers(inputs) if device == self.kernel.device else None
         if numbers is None:
             return None
@@ -272,7 +274,7 @@ class GuardedKernel:
         )
 
     def native(self, launch: KernelLaunch) -> call_sites.CachedLaunch:
-        """Return one of its launches, for calls that Python has no part in; it can be turned to all others."""
+        """Return the launch in the form that native code calls without Python."""
 
         def layout(each: Layout) -> call_sites.Layout:
             return each.dtype, each.sizes, each.strides
@@ -308,8 +310,8 @@ def guarded_kernel(
     *,
     max_multiplications: int = MAX_MULTIPLICATIONS,
 ) -> GuardedKernel:
-    """Return the recipe that serves these inputs of ``graph``, whose tensors are on ``device``: one that was made for
-    the same computation elsewhere, such as in another layer of the same kind, or a new one.
+    """Return a compiled kernel that is valid for these inputs of ``graph``, whose tensors are on ``device``. It may
+    have been made for the same computation elsewhere, such as in another layer of the same kind.
 
     Raises:
         Unsupported: there can be no kernel.

@@ -32,14 +32,14 @@ _SAVED_FOR_INPUT: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DifferentiationProfit:
-    """Whether it pays to make one differentiable graph of some nodes, for calls whose largest tensor has ``elements``
-    elements, and whose ``products`` are estimated."""
+    """Cost model: whether it is faster to outline nodes into a differentiable graph, for calls whose largest tensor has
+    ``elements`` elements, and whose matrix products have the estimated costs ``products``."""
 
     elements: int = 0
     products: ProductEstimates = field(default_factory=ProductEstimates)
 
     def __call__(self, nodes: Sequence[Node], differentiable: Set[Node]) -> bool:
-        """Return whether it pays for ``nodes``; gradients go back through those that are ``differentiable``."""
+        """Return whether it is faster to outline ``nodes``, of which those in ``differentiable`` have gradients."""
         saved = launches_saved(nodes, differentiable, self.counts)
         saved += sum(self.products.launches_saved(node) for node in nodes if node in differentiable)
         if self.products.captured:
@@ -51,7 +51,8 @@ class DifferentiationProfit:
 
     @property
     def signature(self) -> str:
-        """What decisions depend on, roughly: graphs that were made for calls with the same signature are reused."""
+        """A key of what the decisions depend on, in rough steps. Graphs that were made for calls with the same key are
+        reused."""
         return f"{'large' if self.elements >= LARGE else 'small'} tensors, {self.products.signature}"
 
     def counts(self, node: Node) -> int:
@@ -114,7 +115,7 @@ def launches_saved(nodes: Sequence[Node], counted: Set[Node], counts: Callable[[
 
 
 def _tensors_taken(nodes: Sequence[Node]) -> int:
-    """Return how many tensors from outside ``nodes`` take."""
+    """Return the number of tensors that ``nodes`` take from outside."""
     inside = set(nodes)
     taken: set[Value] = set()
     for node in nodes:

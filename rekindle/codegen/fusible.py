@@ -30,7 +30,8 @@ DEVICE_TYPES: Final = ("cpu", "cuda")
 
 
 def qualified_name(node: Node) -> str | None:
-    """``aten::add.Tensor``; None for a node of which no operator is known."""
+    """Return the name of a node's operator with its overload, such as ``aten::add.Tensor``; None if no operator is
+    known."""
     if node.kind == "prim::ConstantChunk":
         return node.kind
     schema = node.schema
@@ -38,30 +39,31 @@ def qualified_name(node: Node) -> str | None:
 
 
 def rule_of(node: Node) -> PointwiseOp | None:
-    """Return how its elements are computed, where it is elementwise."""
+    """Return the rule that computes the elements of an elementwise ``node``; None for other nodes."""
     name = qualified_name(node)
     return None if name is None else RULES.get(name)
 
 
 def is_view(node: Node) -> bool:
-    """Return whether its outputs are views of its first input."""
+    """Return whether the outputs of ``node`` are views of its first input."""
     return qualified_name(node) in VIEWS
 
 
 def is_row_operator(node: Node) -> bool:
-    """Return whether it folds rows, or windows."""
+    """Return whether ``node`` reduces rows or windows."""
     name = qualified_name(node)
     return name in ROWS or name in POOLS
 
 
 def is_product(node: Node) -> bool:
-    """Return whether it multiplies matrices."""
+    """Return whether ``node`` is a matrix product."""
     name = qualified_name(node)
     return name in PRODUCTS or (name in COMPOSITES and COMPOSITES[name].multiplies)
 
 
 def is_ordered(node: Node) -> bool:
-    """Return whether it is a scan, or returns the index of an extreme: its result depends on the order of elements."""
+    """Return whether ``node`` is a scan, or returns the index of an extreme: its result depends on the order of
+    elements."""
     return any(rule.is_ordered for rule in ROWS.get(qualified_name(node) or "", ()))
 
 
@@ -71,30 +73,30 @@ def is_left_to_libraries(node: Node, device_type: str) -> bool:
 
 
 def is_composite(node: Node) -> bool:
-    """Return whether kernels compute it as the operators that it consists of."""
+    """Return whether ``node`` is computed as several simpler operators."""
     return qualified_name(node) in COMPOSITES
 
 
 def is_lookup(node: Node) -> bool:
-    """Return whether it takes elements at indices that a tensor has."""
+    """Return whether ``node`` is a gather: it reads elements at the indices in a tensor."""
     return qualified_name(node) in LOOKUPS
 
 
 def computes(node: Node) -> bool:
-    """Return whether kernels compute the operator: elementwise, along rows, or composed of such; not a view or a
-    product."""
+    """Return whether kernels can compute the operator of ``node``: elementwise, along rows, or composed of such. Views
+    and matrix products are excluded."""
     rule = rule_of(node)
     return is_row_operator(node) or is_composite(node) or (rule is not None and not rule.may_be_self)
 
 
 def is_computed(node: Node) -> bool:
-    """Return whether the graph allows a kernel to compute it: not a batch norm that takes the statistics of the
-    batch."""
+    """Return whether kernels can compute ``node`` in its graph: :func:`computes`, and :func:`refusal` has no reason
+    against it."""
     return computes(node) and refusal(node) is None
 
 
 def may_alias_input(node: Node) -> bool:
-    """Return whether an output may be its first input, or a view of it."""
+    """Return whether an output of ``node`` may be its first input, or a view of it."""
     name = qualified_name(node)
     rule = None if name is None else RULES.get(name)
     is_new = any(name in known for known in (ROWS, JOINS, LOOKUPS, POOLS, PRODUCTS, COMPOSITES))
@@ -151,12 +153,12 @@ def _of_view(node: Node) -> str | None:
 
 
 def is_join(node: Node) -> bool:
-    """Return whether it concatenates tensors."""
+    """Return whether ``node`` concatenates tensors."""
     return qualified_name(node) in JOINS
 
 
 def _is_list_of_parts(node: Node) -> bool:
-    """Return whether it makes a list of tensors that only a join or a composite reads."""
+    """Return whether ``node`` constructs a list of tensors that only concatenations or composite operators read."""
     are_tensors = all(isinstance(value.type, TensorType) for value in node.inputs)
     users = [use.user for use in node.output.uses]
     return bool(node.inputs) and are_tensors and all(is_join(user) or is_composite(user) for user in users)
@@ -174,7 +176,7 @@ def _of_join(node: Node) -> str | None:
 
 
 def _is_list_of_index(node: Node) -> bool:
-    """Return whether it makes a list of one tensor that is only used as an index."""
+    """Return whether ``node`` constructs a list of one tensor that is only used as an index."""
     is_one = len(node.inputs) == 1 and isinstance(node.input.type, TensorType)
     return is_one and all(use.user.kind == "aten::index" and use.offset == 1 for use in node.output.uses)
 
@@ -204,7 +206,7 @@ def _is_mask(index: Value) -> bool:
 
 
 def _operands_of_its_dtype(value: Value) -> list[Value]:
-    """Return the operands that ``value`` has its dtype from, by promotion; none where it does not have it so."""
+    """Return the operands from which ``value`` gets its dtype by promotion; empty if it gets it otherwise."""
     if not isinstance(value.type, TensorType) or value.type.dtype is not None:
         return []
     node = value.node
@@ -223,8 +225,8 @@ def _operands_of_its_dtype(value: Value) -> list[Value]:
 
 
 def _is_truth(value: Value) -> bool | None:
-    """Return whether ``value`` consists of bools, or of bytes, which count as such in indices; None if the graph
-    does not determine it."""
+    """Return whether ``value`` is a tensor of bools or bytes, which are masks in indices; None if the graph does not
+    determine it."""
     type = value.type
     if not isinstance(type, TensorType):
         return None if type == NUMBER else type == BOOL
@@ -292,7 +294,7 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: PointwiseOp) -> str 
 
 
 def is_literal(value: Value) -> bool:
-    """Return whether it is a constant other than a tensor, or an immutable list of such."""
+    """Return whether ``value`` is a constant other than a tensor, or an immutable list of such constants."""
     if value.node.kind == "prim::ListConstruct":
         is_safe = all(_takes_lists_as_they_are(use.user) for use in value.uses)
         return is_safe and all(is_literal(item) for item in value.node.inputs)

@@ -52,7 +52,7 @@ MAX_PRODUCTS: Final = 4
 
 @dataclass(slots=True, frozen=True)
 class Blocker:
-    """A node on tensors that became part of no group, and why."""
+    """A node on tensors that is in no group, and the reason."""
 
     kind: str
     range: SourceRange
@@ -79,10 +79,13 @@ def note_blockers(graph: Graph, blockers: Sequence[Blocker]) -> None:
 
 @dataclass(slots=True)
 class FuseGraph:
-    """See the module. Groups have at least ``least`` operators that compute something, and at most ``most`` of any
-    kind. Without ``products``, none of matrices is among them; without ``ordered``, no scan and no index of an extreme,
-    for which GPUs have no kernels. With ``alone``, a product, or an operator that kernels compute
-    (:func:`~rekindle.codegen.fusible.is_computed`), becomes a group where nothing fuses with it."""
+    """Outline adjacent operators into fused groups (``prim::FusionGroup``), each of which kernels compute.
+
+    Groups have at least ``least`` operators that compute something, and at most ``most`` of any kind. Without
+    ``products``, groups have no matrix products. Without ``ordered``, they have no scans and no index of an extreme,
+    for which GPUs have no kernels. With ``alone``, an operator that kernels compute
+    (:func:`~rekindle.codegen.fusible.is_computed`), or a product, becomes a group of its own if nothing fuses with it.
+    """
 
     least: int = 2
     most: int = 100
@@ -119,7 +122,7 @@ class _Fusion:
 
     @cached_property
     def aliases(self) -> AliasDb:
-        """Made when the first group may grow."""
+        """The alias database of the graph, created when first needed."""
         return AliasDb(self.graph)
 
     def collect(self, block: Block) -> None:
@@ -209,7 +212,8 @@ class _Fusion:
         return None
 
     def _is_free(self, node: Node, members: list[Node]) -> bool:
-        """Return whether ``node`` may be in the group for itself, with results that others see."""
+        """Return whether ``node`` itself may be a member of the group: it is in the same block, in no other group,
+        fusible, and not an alias of its input."""
         return (
             node.owning_block is members[0].owning_block
             and node not in self.taken
@@ -223,7 +227,7 @@ class _Fusion:
         return is_product(node) and sum(map(is_product, members)) >= self.most_products
 
     def _next_candidate(self, members: list[Node], refused: set[Node]) -> Node | None:
-        """Return the last of the nodes that make inputs of the group and may join it."""
+        """Return the last of the nodes that compute inputs of the group and may join it."""
         found: Node | None = None
         for value in _inputs(members):
             node = value.node
@@ -235,7 +239,7 @@ class _Fusion:
         return found
 
     def _may_join(self, node: Node, members: list[Node]) -> bool:
-        """Move ``node`` to the front of the group, if it can be there."""
+        """Move ``node`` to the front of the group, if that is legal. Return whether it was moved."""
         if may_alias_input(node) and not all(use.user in members for output in node.outputs for use in output.uses):
             self.reasons[node] = "its result may be a view of what is outside, or that itself"
             return False
@@ -252,7 +256,7 @@ class _Fusion:
         return True
 
     def _may_all_join(self, moving: list[Node], members: list[Node]) -> bool:
-        """Return whether what has to move with a node is welcome too."""
+        """Return whether the nodes that have to move with a node may join the group as well."""
         return len(moving) + len(members) <= self.most and all(self._is_free(each, members) for each in moving[1:])
 
     def _without_dependents(self, moving: list[Node], members: list[Node]) -> list[Node] | None:
@@ -269,14 +273,14 @@ class _Fusion:
 
 
 def _is_tensor_result(value: Value) -> bool:
-    """Return whether it is a tensor, or a list of tensors that an operator makes."""
+    """Return whether ``value`` is a tensor, or a list of tensors that an operator returns."""
     is_made = isinstance(value.type, ListType) and value.node.kind != "prim::ListConstruct"
     type = value.type.element if is_made and isinstance(value.type, ListType) else value.type
     return isinstance(type, TensorType)
 
 
 def _operators_in(members: Sequence[Node]) -> int:
-    """Return how many of them compute something."""
+    """Return how many of the members compute something."""
     rules = [rule_of(node) for node in members]
     kinds = (is_row_operator, is_join, is_lookup, is_product)
     folded = sum(any(is_kind(node) for is_kind in kinds) for node in members)

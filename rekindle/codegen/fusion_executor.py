@@ -113,20 +113,21 @@ class FusionExecutor(PatchableOperation):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no kernel has been requested yet: there were too few calls."""
+        """Whether no kernel has been requested yet, because there were too few calls."""
         return self._tries == MAX_KERNELS
 
     @property
     def has_given_up(self) -> bool:
-        """Whether there has been no kernel so far, and will be none."""
+        """Whether no kernel could be made so far, and none will be tried again."""
         return self._tries <= 0 and not self.recipes
 
     def compile_eagerly(self) -> None:
-        """Make kernels from the next call on, whether they pay or not."""
+        """Compile kernels in the next call, even if they may not pay off."""
         self._patience = 0.0
 
     def function(self) -> Callable[..., Any]:
-        """Return the function that runs the graph, with as little of Python as can be. It keeps the group alive."""
+        """Return the function that runs the graph with as little Python code as possible. It keeps this executor
+        alive."""
         inputs = self.graph.inputs
         kinds = ["tensor" if isinstance(value.type, (TensorType, OptionalType)) else "scalar" for value in inputs]
         calls = TensorCallSite(kinds, self.__call__)
@@ -156,7 +157,8 @@ class FusionExecutor(PatchableOperation):
         return self._without_kernel(_failure(launch), inputs)
 
     def _key_of_call(self, inputs: Sequence[Any]) -> tuple[Any, ...] | str:
-        """Return the key of a launch; the reason, if a call with these inputs needs none."""
+        """Return the key by which a launch for these inputs is found, or the reason why no kernel is needed for
+        them."""
         if is_traced_by_torch():  # sizes are tensors then
             return INTERCEPTED
         key = TOO_EARLY if self._patience > 0 and not self._pays(inputs) else self._key(inputs)
@@ -171,12 +173,12 @@ class FusionExecutor(PatchableOperation):
         return key
 
     def _without_kernel(self, why: str, inputs: Sequence[Any]) -> Any:
-        """Run the operators one by one."""
+        """Run the operators one by one, and count the fallback with the reason ``why``."""
         self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
         return self._operators(*inputs)
 
     def _without_recipe(self, key: tuple[Any, ...], inputs: Sequence[Any]) -> Any:
-        """Run a call for which there is no kernel of the whole graph."""
+        """Run a call for which there is no kernel of the whole graph. A smaller group within it may have one."""
         why, device = DECLINED if key in self._declined else NO_KERNEL, key[-1] or CPU
         self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
         if self.has_given_up:
@@ -184,7 +186,8 @@ class FusionExecutor(PatchableOperation):
         return self._fallback_on(device)(*inputs)
 
     def _fallback_on(self, device: torch.device) -> Callable[..., Any]:
-        """Return the executor for inputs without a kernel: where a part is PyTorch's, the rest may have one."""
+        """Return the executor for inputs on ``device`` without a kernel of the whole graph. If PyTorch computes some
+        operators, the others may be groups of their own."""
         if not self._is_split_on[device.type]:
             return self._operators
         found = self.split_executors.get(device.type)
@@ -216,7 +219,7 @@ class FusionExecutor(PatchableOperation):
 
     @staticmethod
     def _key(inputs: Sequence[Any]) -> tuple[Any, ...] | str:
-        """Return the key of a launch; the reason, if no kernel may run."""
+        """Return the key of a launch for these inputs, or the reason why no kernel may run."""
         records = torch.is_grad_enabled()
         key: list[Any] = [torch.get_default_dtype()]
         device: torch.device | None = None
@@ -270,7 +273,7 @@ class FusionExecutor(PatchableOperation):
         return launch
 
     def _pays(self, inputs: Sequence[Any]) -> bool:
-        """Return whether the operators have taken long enough for a kernel to have paid. The time is estimated, not
+        """Return whether the operators have run long enough for a kernel to pay off. Their time is estimated, not
         measured, so that runs of a program are deterministic."""
         elements = max([each.numel() for each in inputs if isinstance(each, Tensor)], default=0)
         self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements)
@@ -278,7 +281,7 @@ class FusionExecutor(PatchableOperation):
         return self._patience <= 0
 
     def _first_launch(self, layouts: Sequence[Layout | type], device: torch.device) -> KernelLaunch | None:
-        """Return the first launch of a new recipe."""
+        """Make a kernel for inputs of these layouts, and return its first launch; None if there can be none."""
         self._tries -= 1
         try:
             made = self._guarded_kernel(layouts, device)
@@ -297,7 +300,8 @@ class FusionExecutor(PatchableOperation):
         return launch
 
     def _guarded_kernel(self, layouts: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
-        """Return a kernel for these inputs; one with large products only where BLAS is slower on this machine.
+        """Return a kernel for inputs of these layouts. Large matrix products are included only if BLAS is slower on
+        this machine.
 
         Raises:
             Unsupported: there can be no kernel.
@@ -315,7 +319,7 @@ class FusionExecutor(PatchableOperation):
             return guarded_kernel(self.graph, layouts, device, max_multiplications=limit)
 
     def prepare(self, inputs: Sequence[Layout | type]) -> KernelLaunch:
-        """Return the launch for inputs of these layouts, and numbers of these types.
+        """Compile a kernel for inputs of these layouts, and numbers of these types; return its launch.
 
         Raises:
             Unsupported: there can be no kernel.
@@ -329,7 +333,7 @@ _GROUPS: Final[WeakKeyDictionary[Graph, ref[FusionExecutor]]] = WeakKeyDictionar
 
 
 def group_of(graph: Graph) -> FusionExecutor | None:
-    """Return the executor of a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
+    """Return the executor of a fused group by its ``Subgraph``; None if no plan has created one."""
     found = _GROUPS.get(graph)
     return None if found is None else found()
 

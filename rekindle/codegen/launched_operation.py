@@ -27,12 +27,10 @@ _MAX_LAYOUTS: Final = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeCall:
-    """How machine code computes a Tensor from others: what a :class:`~rekindle.codegen.llvm.call_sites.CachedLaunch`
-    has, apart from the layouts of its inputs.
-
-    ``keep`` holds the kernel's code and what ``parameters`` have addresses of. It lives as long as the operation: a
-    launch that is replaced may still run, without the GIL.
-    """
+    """How machine code computes a Tensor from others: the fields of a
+    :class:`~rekindle.codegen.llvm.call_sites.CachedLaunch` without the layouts of its inputs. ``keep`` holds the
+    kernel's code and the objects at addresses in ``parameters``. It lives as long as the operation: a launch that is
+    replaced may still run, without the GIL."""
 
     kernel: int
     parameters: Sequence[int]
@@ -76,8 +74,8 @@ class LaunchedOperation(PatchableOperation):
         return result
 
     def _is_due(self, inputs: Sequence[Any]) -> bool:
-        """Return whether to add a launch for such inputs: in the second call with them. In the 4th, the 8th and so on
-        they have lost their launch to others, or never had one."""
+        """Return whether to add a launch for such inputs to the call site: in the second call with them, and again in
+        the 4th, the 8th and so on, in which other launches have replaced theirs."""
         tensors = [inputs[position] for position in self.read]
         if not all(each is None or is_plain(each) for each in tensors):
             return False

@@ -16,7 +16,7 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A tensor without its elements: sizes and strides in elements."""
+    """The layout of a tensor: sizes, strides in elements, and dtype."""
 
     sizes: Ints
     strides: Ints
@@ -28,7 +28,7 @@ class Layout:
 
 
 class NoBroadcast(Exception):
-    """Sizes do not broadcast: the operator has a better message."""
+    """Sizes do not broadcast. The caller runs the operator, whose error message is better."""
 
 
 def are_equal(a: Ints, b: Ints) -> bool:
@@ -83,7 +83,7 @@ def elementwise_strides(sizes: Ints, operands: Sequence[Layout]) -> Ints:
 
 
 def _common_format(sizes: Ints, operands: Sequence[Layout]) -> Ints | None:
-    """Return the strides of the result where all operands are laid out alike, without gaps."""
+    """Return the strides of the result if all operands have the same layout without gaps; else None."""
     if all(_is_dense(sizes, operand.strides, range(len(sizes) - 1, -1, -1)) for operand in operands):
         return contiguous_strides(sizes)
     last = channels_last_strides(sizes)
@@ -111,7 +111,7 @@ def is_contiguous(layout: Layout) -> bool:
 
 
 def is_dense(layout: Layout) -> bool:
-    """Return whether it is contiguous, or a channels-last image."""
+    """Return whether a layout is contiguous, or that of a channels-last image."""
     return is_contiguous(layout) or (layout.rank == 4 and _is_channels_last(layout.sizes, layout.strides))
 
 
@@ -139,8 +139,8 @@ def _is_channels_last(sizes: Ints, strides: Ints) -> bool:
 
 
 def with_trailing_dims(layout: Layout, count: int) -> Layout:
-    """Return the layout of ``Tensor.reshape`` to ``count`` more trailing dimensions of size 1: all dimensions of
-    size 1 get new strides, by which elementwise operators order them."""
+    """Return the layout after ``Tensor.reshape`` to ``count`` more trailing dimensions of size 1. Dimensions of size 1
+    get new strides, by which elementwise operators order them."""
     sizes = (*layout.sizes, *(1,) * count)
     if not layout.rank:
         return Layout(sizes, (1,) * count, layout.dtype)

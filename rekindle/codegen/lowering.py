@@ -96,7 +96,7 @@ def lower(
     defer_to_libraries: bool = True,
     max_multiplications: int = MAX_MULTIPLICATIONS,
 ) -> LoweredKernel:
-    """Return the kernel of ``graph`` for inputs of these layouts, and numbers of these types, on a device of this type.
+    """Lower ``graph`` to a kernel for inputs of these layouts, and numbers of these types, on a device of this type.
 
     With ``defer_to_libraries``, there is none where oneDNN is expected to be faster, or for matrix products with more
     than ``max_multiplications``.
@@ -136,7 +136,8 @@ class _NestSequence:
         self.materialized: dict[Tensor, Input] = {}
 
     def write(self, targets: Sequence[StoreTarget]) -> None:
-        """Write ``targets``, which have the same layout, after materializing the values that they need in memory."""
+        """Add the nest that writes ``targets``, which have the same layout. Values that it needs in memory are
+        materialized first."""
         if isinstance(targets[0].value, Concat):
             for part in targets[0].parts():
                 self._nest([part])
@@ -163,7 +164,7 @@ class _NestSequence:
             self.parameters += numbers
 
     def _retried(self, targets: Sequence[StoreTarget], make: Callable[[], Made]) -> Made:
-        """Return the result of ``make``, after materializing the values that it requires in memory."""
+        """Return the result of ``make``. If it needs a value in memory, materialize the value and retry."""
         while True:
             try:
                 return make()
@@ -174,7 +175,7 @@ class _NestSequence:
                 self._keep(value)
 
     def _keep(self, value: Tensor) -> None:
-        """Compute ``value`` now, into memory of its own."""
+        """Materialize ``value``: add the nest that writes it to a temporary."""
         buffer = self.buffers + len(self.temporaries)
         self.temporaries.append(value.layout)
         self.write([StoreTarget(buffer, value, value.layout)])
@@ -222,7 +223,7 @@ class _Lowering:
         return LoweredKernel(kernel, layouts, (*plan.parameters, *sizes), self.depends_on_default_dtype)
 
     def leave_to_onednn(self) -> None:
-        """Reject what oneDNN computes faster.
+        """Raise :class:`Unsupported` for graphs that oneDNN computes faster.
 
         Raises:
             Unsupported: it does.
@@ -256,7 +257,7 @@ class _Lowering:
         self.values.update(zip(node.outputs, results, strict=True))
 
     def _applied(self, name: str, names: list[str], arguments: list[Any]) -> Sequence[Tensor]:
-        """Return the outputs of an operator, whose parameters have these ``names``."""
+        """Return the symbolic outputs of an operator, whose parameters have these ``names``."""
         if name in VIEWS:
             return _views(name, arguments)
         if name == ROWS_AS_MATRIX:
@@ -281,7 +282,7 @@ class _Lowering:
         raise Unsupported(name)
 
     def _emit(self, operator: str, *arguments: Any) -> Any:
-        """Apply an operator for a composite: see :class:`~rekindle.codegen.operators.composites.Emitter`."""
+        """Apply an operator within a composite: see :class:`~rekindle.codegen.operators.composites.Emitter`."""
         name = f"aten::{operator}"
         found = REGISTRY.find(name)
         assert found is not None, name
@@ -376,7 +377,8 @@ class _Lowering:
         return RowOpResult(result, rule, tuple(arguments), layout.sizes, dims, arithmetic_type(scalar_of(computed)))
 
     def _summed_to_size(self, names: list[str], rule: RowOp, value: Tensor, size: Sequence[int]) -> Tensor:
-        """Return the sum over the dimensions that ``size`` lacks, and then over those that it has once."""
+        """Return ``sum_to_size``: the sum over the dimensions that ``size`` lacks, and over those that it has with size
+        1."""
         missing = value.layout.rank - len(size)
         if missing > 0:
             value = self._folded(names, rule, [value, list(value.layout.sizes[missing:])])
@@ -385,7 +387,7 @@ class _Lowering:
         return self._folded(names, rule, [value, size])
 
     def _of_channels(self, names: list[str], rule: RowOp, arguments: list[Any]) -> RowOpResult | MergedGroups:
-        """Return the result of a normalization by channels, or by groups of them."""
+        """Return a normalization with statistics for each channel, or for each group of channels."""
         layout: Layout = arguments[0].layout
         arguments = _with_channels(names, rule.channels, arguments)
         given = dict(zip(names, arguments, strict=True))
@@ -448,7 +450,7 @@ class _Lowering:
 
     @staticmethod
     def _row_dtype(rule: RowOp, own: torch.dtype, given: dict[str, Any]) -> torch.dtype:
-        """Return the dtype of computations on rows."""
+        """Return the dtype in which an operator on rows computes."""
         wanted = given.get("dtype")
         if wanted is not None:
             return _dtype(wanted)
@@ -483,7 +485,7 @@ class _Lowering:
         return Concat(layout, tuple(filled or parts), dim)
 
     def _multiplied(self, name: str, arguments: list[Any]) -> Tensor:
-        """Return the product of two matrices, perhaps with something added."""
+        """Return a matrix product, with a bias or other summand added if the operator has one."""
         if name == "aten::addmm":
             addend, a, b = arguments[:3]
             if any(each.value != 1 for each in arguments[3:]):
@@ -584,14 +586,14 @@ def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) 
 
 
 def _constant(node: Node) -> Any:
-    """Return a constant as rules take it."""
+    """Return the constant of a node in the form in which operator rules take it."""
     if isinstance(node.output.type, TensorType):
         raise Unsupported("a constant tensor")
     return _argument(value_of(node))
 
 
 def _argument(value: Any) -> Any:
-    """Return a value of Python as rules take it."""
+    """Return a Python value in the form in which operator rules take it."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return ScalarValue(type(value), value) if is_number else value
 
@@ -607,7 +609,8 @@ def _views(name: str, arguments: list[Any]) -> Sequence[Tensor]:
 
 
 def _rows_as_matrix(value: Tensor) -> Tensor:
-    """Return ``value`` as a matrix with its last dimension; a copy of it, if its rows are not a constant step apart."""
+    """Return ``value`` as a matrix whose rows are its last dimension. It is copied if its rows have no constant
+    distance."""
     layout = value.layout
     if layout.rank < 2:
         if not layout.rank:
@@ -629,7 +632,7 @@ _COPY: Final = PointwiseOp(lambda b, self: self, ResultDtype.SELF)
 
 
 def _dim_of_rows(layout: Layout) -> int | None:
-    """Return the dimension along which one step leads to the next row; None if there is none."""
+    """Return the dimension whose stride is the distance between rows; None if there is none."""
     wide = [dim for dim in range(layout.rank - 1) if layout.sizes[dim] != 1]
     for outer, inner in pairwise(wide):
         if layout.strides[outer] != layout.strides[inner] * layout.sizes[inner]:
@@ -647,8 +650,8 @@ def _viewed(base: Tensor, view: View) -> ViewValue:
 
 
 def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
-    """Return the elements at indices, in PyTorch's layout: contiguous, except that indexing preserves the memory
-    order of the dimensions after the first."""
+    """Return a gather in PyTorch's layout: contiguous, except that indexing preserves the memory order of the
+    dimensions after the first."""
     base: Tensor = arguments[0]
     index = arguments[rule.index]
     if isinstance(index, list):
@@ -689,7 +692,7 @@ def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:
 
 
 def _with_channels(names: list[str], channels: frozenset[str], arguments: list[Any]) -> list[Any]:
-    """Return ``arguments``, with those that have one element for each channel as they broadcast."""
+    """Return ``arguments``, in which the per-channel vectors named by ``channels`` are reshaped to broadcast."""
     layout: Layout = arguments[0].layout
     found = []
     for name, argument in zip(names, arguments, strict=True):
@@ -704,7 +707,8 @@ def _with_channels(names: list[str], channels: frozenset[str], arguments: list[A
 
 
 def _grouped(value: Tensor, layout: Layout, inner: int) -> ViewValue:
-    """``value``, which broadcasts to ``layout``, with groups of ``inner`` channels as a dimension of their own."""
+    """Return a view of ``value``, which broadcasts to ``layout``, with its channels in groups of ``inner``. The groups
+    are a dimension of their own."""
     whole = layout.sizes if value.layout.rank == layout.rank else (1, *value.layout.sizes)
     if value.layout.rank < layout.rank:
         value = _viewed(value, unsqueeze(value.layout.sizes, 0)[0])
@@ -739,8 +743,8 @@ def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
 
 
 def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
-    """Return a number for each dimension, as operators of images take them: one, or as many; none where there are
-    none."""
+    """Return one number for each dimension. Image operators accept a single number, one for each, or none
+    (``default``)."""
     if isinstance(given, ScalarValue):
         given = [given.value]
     found = list(given) if given else [] if default is None else [default]
@@ -757,15 +761,14 @@ def _is_scattered(layout: Layout) -> bool:
 
 
 def _rows_of_shape(layout: Layout, shape: Any) -> Ints:
-    """Return the last dimensions, if they are of this shape."""
+    """Return the last dimensions, which must have the sizes ``shape``."""
     if not isinstance(shape, list | tuple) or layout.sizes[layout.rank - len(shape) :] != tuple(shape):
         raise Unsupported("rows of another shape")
     return tuple(range(layout.rank - len(shape), layout.rank))
 
 
 def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
-    """Return the dimensions that a tensor of this layout has beyond one of ``size``, which broadcasts to it; and
-    whether that has them too, with one element."""
+    """Return the dimensions to sum over for ``sum_to_size``, and whether they remain with size 1."""
     missing = layout.rank - len(size)
     added = tuple(range(missing))
     wide = tuple(dim for dim in range(missing, layout.rank) if size[dim - missing] != layout.sizes[dim])
@@ -791,7 +794,7 @@ def _row_dims(layout: Layout, given: Any) -> Ints:
 
 
 def _less_degrees(given: dict[str, Any]) -> float:
-    """Return how many degrees of freedom less than elements a variance has."""
+    """Return the correction of a variance: the number of elements less its degrees of freedom."""
     if "unbiased" in given:
         return int(given["unbiased"])
     correction = given["correction"]

@@ -14,7 +14,7 @@ from rekindle.codegen.value_descriptors import FlattenedRows, Input, Matmul, Ten
 
 
 def product_nest(target: StoreTarget, materialized: Mapping[Tensor, Input]) -> tuple[nodes.MatmulNest, list[int]]:
-    """Return the nest that computes a product, whose columns are adjacent in memory, and its parameters.
+    """Return the loop nest of a matrix product whose columns are adjacent in memory, and its parameters.
 
     Raises:
         NeedsMaterialization: a factor has to be materialized first.
@@ -97,6 +97,7 @@ class _Factor:
         return 0, found.layout.strides
 
     def outer(self, dim: int, batch: int) -> int:
-        """Return how far dimension ``dim`` of the ``batch`` in front of the matrices goes."""
+        """Return the stride of batch dimension ``dim``, of ``batch`` dimensions before the matrices; 0 if the factor is
+        broadcast along it."""
         own = dim - batch + len(self.sizes) - 2
         return 0 if own < 0 or self.sizes[own] == 1 else self.strides[own]

@@ -42,7 +42,7 @@ MANY: Final = 16
 
 @dataclass(slots=True)
 class _StridedAccess:
-    """An access before loops are joined."""
+    """An access of a nest before loops are merged."""
 
     buffer: int
     scalar: ScalarType
@@ -69,8 +69,8 @@ class StoreTarget:
     offset: int = 0
 
     def by_groups(self, materialized: Container[Tensor]) -> StoreTarget:
-        """Return the same with the groups of channels that ``value`` is made by as a dimension of its own, if it is
-        made so: then groups are loops, along which their rows can be folded."""
+        """Return the target with the groups of channels of ``value`` as a dimension of their own, if it has groups.
+        Then groups are loops, whose rows can be reduced."""
         sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
         for each in producers_of(self.value, materialized):
             if isinstance(each, MergedGroups) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:
@@ -136,7 +136,8 @@ def _with_rows(builder: NestBuilder, targets: Sequence[StoreTarget]) -> NestBuil
 
 
 class ReductionRows:
-    """The reduction rows of nests: those of ``main``. Their loops are in memory order, if the order is free."""
+    """The rows that the nests of a kernel reduce: those of the operator ``main``. Their loops are in memory order, if
+    the order is free."""
 
     def __init__(self, main: RowOpResult, may_be_ordered: bool) -> None:
         self.main = main
@@ -151,8 +152,8 @@ class ReductionRows:
 
 @dataclass(slots=True)
 class NestBuilder:
-    """Makes the loops that write values of one layout: with ``rows``, along the dimensions ``dims``, or one element for
-    each row where there are none. The loops along rows are the innermost."""
+    """Builds the loop nest that writes values of one layout. With ``rows``, the loops along the dimensions ``dims`` of
+    a row are the innermost; without ``dims``, each row has one element."""
 
     layout: Layout
     materialized: Mapping[Tensor, Input]
@@ -182,7 +183,7 @@ class NestBuilder:
         self.b = Builder(self.arithmetic)
 
     def written(self, targets: Sequence[StoreTarget]) -> NestBuilder:
-        """Write ``targets``."""
+        """Build the stores of ``targets``; return this builder."""
         places = self._places()
         self.outputs = min(target.buffer for target in targets)
         for target in targets:
@@ -191,7 +192,7 @@ class NestBuilder:
         return self
 
     def _places(self) -> AffineMap:
-        """Choose the loops; return the affine map from them to the output."""
+        """Choose the loops; return the affine map from loop indices to positions in the output."""
         sizes, strides = self.layout.sizes, self.layout.strides
         long_dims = (dim for dim in range(len(sizes)) if sizes[dim] > 1 and dim not in self.dims)
         order = sorted(long_dims, key=lambda dim: (-strides[dim], dim))
@@ -204,7 +205,8 @@ class NestBuilder:
         return tuple((0, tuple(int(loop == dim) for loop in order)) for dim in range(len(sizes)))
 
     def access(self, buffer: int, layout: Layout, places: AffineMap, offset: int = 0) -> int:
-        """Return the number of the access to a tensor at ``places``, counted from element ``offset`` on."""
+        """Return the number of the access to a buffer: to the tensor of this layout, at the positions that the affine
+        map ``places`` gives, from element ``offset`` on."""
         scalar = scalar_of(layout.dtype)
         offset += sum(start * stride for (start, _), stride in zip(places, layout.strides, strict=True))
         strides = [
@@ -220,7 +222,7 @@ class NestBuilder:
     # ------------------------------------------------------------------------------------------------------- elements
 
     def element(self, value: Tensor, places: AffineMap) -> Expression:
-        """Return the element of ``value`` at ``places``, of its own dtype."""
+        """Return the expression of the element of ``value`` at ``places``, in its own dtype."""
         key = (value, places)
         found = self.made.get(key)
         if found is None:
@@ -251,7 +253,7 @@ class NestBuilder:
         return self.b.cast(value.rule.build(self.b, *arguments), scalar_of(value.layout.dtype))
 
     def _part(self, value: Concat, places: AffineMap) -> Expression:
-        """Return an element of a concatenation, if all loops stay within one part."""
+        """Return the expression of an element of a concatenation. All loops must stay within one part."""
         first, steps = places[value.dim]
         last = first + sum(step * (size - 1) for step, size in zip(steps, self.sizes, strict=True) if step)
         for start, part in value.starts():
@@ -261,7 +263,8 @@ class NestBuilder:
         raise NeedsMaterialization(value)
 
     def _of_group(self, value: MergedGroups, places: AffineMap) -> Expression:
-        """Return an element of groups of channels, if each loop counts either groups or the channels of one."""
+        """Return the expression of an element of merged groups of channels. Each loop must run over either groups or
+        the channels of a group."""
         offset, steps = places[1]
         inner = value.channels
         groups = tuple(step // inner if step >= inner else 0 for step in steps)
@@ -272,7 +275,7 @@ class NestBuilder:
         return self.element(value.base, (places[0], (0, groups), (0, channels), *places[2:]))
 
     def _look_up(self, value: Gather, places: AffineMap) -> Expression:
-        """Return an element at an index, of a base that is in memory."""
+        """Return the expression of a gather from a base that is in memory."""
         dim, rank = value.dim, len(value.layout.sizes)
         of_index = places if value.is_aligned else places[dim : dim + value.index.layout.rank]
         behind = dim + 1 if value.is_aligned else dim + value.index.layout.rank
@@ -293,7 +296,7 @@ class NestBuilder:
         return b.make("lookup", scalar, index, size, bytes, datum=self.access(base.number, base.layout, moved))
 
     def _given(self, number: int) -> Expression:
-        """Return an additional parameter of the nest."""
+        """Return an additional parameter of the nest as an expression."""
         self.given.append(number)
         return self.b.make("given", I64, datum=len(self.given) - 1)
 
@@ -317,8 +320,8 @@ class NestBuilder:
         return element if is_condition else self.b.cast(element, user.scalar)
 
     def _fold(self, value: RowOpResult, places: AffineMap) -> Expression:
-        """Return an element of the result of an operator on rows: the row has to be the one that the innermost loops
-        walk."""
+        """Return the expression of an element of the result of an operator on rows. The row must be the one along the
+        innermost loops."""
         if self.rows is None or value.lengths != self.rows.lengths:
             raise NeedsMaterialization(value)
         first = self.loops - self.inner
@@ -343,7 +346,7 @@ class NestBuilder:
         return math.prod(self.rows.lengths) > (LONG_COLUMN if self.across else LONG)
 
     def reduce(self, kind: str, value: Expression) -> Expression:
-        """Return the reduction of ``value`` along the rows."""
+        """Return the expression of the reduction of ``value`` along the rows."""
         for known in self.reductions:
             if known.kind == kind and known.value is value:
                 return known.result
@@ -355,13 +358,13 @@ class NestBuilder:
     # ----------------------------------------------------------------------------------------------------------- loops
 
     def scan(self, kind: str, value: Expression) -> Expression:
-        """Return the scan of ``value`` along the rows."""
+        """Return the expression of the scan of ``value`` along the rows."""
         self.scans = True
         return self.b.make(f"scan_{kind}", value.scalar, value)
 
     def prefers_outer_vectorization(self) -> bool:
-        """Return whether vectors should go across the rows: where elements that follow one another in memory belong to
-        different rows, or rows are short."""
+        """Return whether vectors should extend across rows: if adjacent elements in memory belong to different rows, or
+        rows are short."""
         lane = self.loops - self.inner - 1
         if lane < 0 or self.sizes[lane] == 1:
             return False
@@ -375,7 +378,7 @@ class NestBuilder:
         return gaps(last) > gaps(lane)
 
     def nest(self) -> tuple[LoopNest, list[int]]:
-        """Return the nest with as few loops as can be, and its parameters."""
+        """Return the nest with as few loops as possible, and its parameters."""
         self._join()
         rank = len(self.sizes)
         lane = rank - self.inner - 1 if self.across else rank - 1

@@ -22,8 +22,8 @@ SCANS = frozenset({"scan_sum", "scan_product"})
 
 
 class Dependence:
-    """Dependences of expressions: on the reduction loops (without such, the innermost), and on the reductions along
-    them."""
+    """Dependence of expressions: whether they vary along the reduction loops (along the innermost loop, if there are
+    none), and on which reductions they depend."""
 
     def __init__(self, accesses: Sequence[Access], depths: dict[Expression, int]) -> None:
         self.accesses = accesses
@@ -32,7 +32,7 @@ class Dependence:
         self._varies: dict[Expression, bool] = {}
 
     def varies(self, expression: Expression) -> bool:
-        """Return whether it differs along these loops."""
+        """Return whether an expression varies along these loops."""
         found = self._varies.get(expression)
         if found is None:
             if expression.kind in ("load", "lookup"):
@@ -45,7 +45,7 @@ class Dependence:
         return found
 
     def depth(self, expression: Expression) -> int:
-        """Return the first phase in which it can be computed."""
+        """Return the index of the first phase in which an expression can be computed."""
         found = self.depths.get(expression)
         if found is None:
             found = max((self.depth(operand) for operand in expression.operands), default=0)
@@ -56,7 +56,7 @@ class Dependence:
 def schedule_phases(
     b: Builder, accesses: Sequence[Access], reductions: Sequence[Reduction], stores: Sequence[Store]
 ) -> tuple[tuple[Phase, ...], tuple[Store, ...]]:
-    """Return the phases of a row, and the stores at its end."""
+    """Divide the reductions and stores of a row into phases. Return the phases, and the stores after the last one."""
     dependence = Dependence(accesses, {})
     for reduction in reductions:  # in topological order
         dependence.depths[reduction.result] = dependence.depth(reduction.value) + 1
@@ -82,8 +82,8 @@ def schedule_phases(
 
 
 def _worth_materializing(store: Store, dependence: Dependence, reductions: Sequence[Reduction]) -> Expression | None:
-    """Return an expensive expression of an earlier phase that the store needs again, and that its buffer can hold in
-    between."""
+    """Return an expensive expression of an earlier phase that ``store`` needs again, and that fits into its buffer
+    between phases; None if there is none."""
     earlier = {each for reduction in reductions for each in subexpressions(reduction.value)}
     depth = dependence.depth(store.value)
     for part in reversed(subexpressions(store.value)):

@@ -96,7 +96,8 @@ class ProductEstimates:
         return _OF_GRADIENTS + saved
 
     def multiplications(self, node: Node) -> int | None:
-        """Return how many multiplications ``node``, a product, has; None if its second factor is not a weight."""
+        """Return the number of multiplications of the matrix product ``node``; None if its second factor is not a
+        weight."""
         first, second = _factors(node)
         rows, weight = self._rows_of(first), self._object(second)
         return rows * weight.numel() if rows is not None and isinstance(weight, Tensor) else None
@@ -112,7 +113,7 @@ class ProductEstimates:
 
     @property
     def _most(self) -> int:
-        """Number of multiplications of a product of the largest weight with all rows."""
+        """The number of multiplications of a product of the largest weight with all rows."""
         rows = _most_rows(self.arguments)
         if not rows:
             return 0
@@ -147,8 +148,8 @@ class ProductEstimates:
                 self._rows.update(dict.fromkeys(node.outputs, rows))
 
     def _object(self, value: Value) -> object:
-        """Return the argument or the attribute of a module that ``value`` is, perhaps transposed; None if it is
-        neither."""
+        """Return the argument, or the attribute of a module, that ``value`` reads, perhaps transposed; None for other
+        values."""
         while value.node.kind in _TRANSPOSES:
             value = value.node.inputs[0]
         names: list[str] = []

@@ -25,13 +25,14 @@ _SIZES: Final = (128, 256, 512, 1024)
 
 
 def max_multiplications() -> int:
-    """Return how many multiplications a matrix product in a kernel may have, with the present number of threads."""
+    """Return the maximum number of multiplications of a matrix product in a kernel, for the current number of
+    threads."""
     return _known(torch.get_num_threads())
 
 
 @cache
 def _known(threads: int) -> int:
-    """Load the limit, or measure it. ``threads`` is the present number, which is a part of the key on disk."""
+    """Return the limit for a number of threads: from the disk cache, or measured."""
     disk, key = disk_cache(), machine_key("largest product", str(threads))
     found = (disk.load(key) or b"") if disk is not None else b""
     if found.isdigit():
@@ -43,8 +44,8 @@ def _known(threads: int) -> int:
 
 
 def measured_limit() -> int:
-    """Measure up to which number of multiplications kernels are faster than BLAS by a tenth; at least those that they
-    compute in any case."""
+    """Measure up to how many multiplications kernels are at least a tenth faster than BLAS. The result is at least the
+    fixed minimum."""
     generator = torch.Generator().manual_seed(0)
     limit = MAX_MULTIPLICATIONS
     for size in _SIZES:

@@ -24,7 +24,8 @@ from typing import Any, Final, TypeGuard
 
 
 class ShapeOp(IntEnum):
-    """Operations of a step on two words. The first four compute a new word, the others check."""
+    """Operations of a shape program. Each has two ints as operands. The first four compute a new int; the others are
+    guards."""
 
     ADD = 0
     SUBTRACT = 1
@@ -46,8 +47,9 @@ _OPPOSITE: Final = {ShapeOp.EQUAL: ShapeOp.DIFFERENT, ShapeOp.LESS: ShapeOp.NOT_
 
 @dataclass(slots=True, frozen=True)
 class ShapeProgram:
-    """A program that computes numbers from others. Words are numbered: ``given`` that are passed, then ``constants``,
-    then one for each step that makes one. ``results`` lists the output words."""
+    """A straight-line program on ints: it computes sizes from others, and checks guards. Ints are numbered: the
+    ``given`` inputs, then ``constants``, then one for each step that computes one. ``results`` lists the numbers of the
+    outputs."""
 
     given: int
     constants: tuple[int, ...]
@@ -56,11 +58,11 @@ class ShapeProgram:
 
     @property
     def words(self) -> int:
-        """Total number of words."""
+        """The total number of ints: inputs, constants and results of steps."""
         return self.given + len(self.constants) + sum(step < ShapeOp.EQUAL for step, _, _ in self.steps)
 
     def __call__(self, given: Sequence[int]) -> list[int] | None:
-        """Return the results for other numbers; None if a recorded comparison has another outcome for them."""
+        """Run the program on the inputs ``given``; return its outputs, or None if a guard fails."""
         words = [*given, *self.constants]
         for step, a, b in self.steps:
             found = _FUNCTIONS[step](words[a], words[b])
@@ -81,12 +83,12 @@ class ShapeEnv:
         """By the step and the identities of its operands: these, and what it makes. In the order of questions."""
 
     def size(self, value: int) -> SymbolicSize:
-        """Return a number that is passed: the next one."""
+        """Return the next input, which is ``value`` in this run, as a symbolic size."""
         self._given.append(SymbolicSize(self, value))
         return self._given[-1]
 
     def of(self, number: int | SymbolicSize) -> SymbolicSize:
-        """Return ``number`` as a size, if it is none."""
+        """Return ``number`` as a symbolic size: a constant, unless it is one already."""
         if isinstance(number, SymbolicSize):
             return number
         found = self._constants.get(number)
@@ -95,7 +97,7 @@ class ShapeEnv:
         return found
 
     def computed(self, step: ShapeOp, a: SymbolicSize, b: SymbolicSize) -> SymbolicSize:
-        """Return the number that a step makes."""
+        """Record a computation, and return its result."""
         key = (step, id(a), id(b))
         if key not in self._steps:
             self._steps[key] = a, b, SymbolicSize(self, _FUNCTIONS[step](a.value, b.value))
@@ -104,14 +106,14 @@ class ShapeEnv:
         return made
 
     def answer(self, step: ShapeOp, a: SymbolicSize, b: SymbolicSize) -> bool:
-        """Return whether ``EQUAL`` or ``LESS`` holds."""
+        """Return the result of a comparison, ``EQUAL`` or ``LESS``, and record it as a guard."""
         holds = bool(_FUNCTIONS[step](a.value, b.value))
         if a is not b:
             self._steps.setdefault((step if holds else _OPPOSITE[step], id(a), id(b)), (a, b, None))
         return holds
 
     def formula(self, results: Iterable[int | SymbolicSize]) -> ShapeProgram:
-        """Return how ``results`` follow from the numbers that are passed."""
+        """Return the program that computes ``results`` from the inputs, with all recorded guards."""
         wanted = [self.of(each) for each in results]
         needed = set(map(id, wanted))
         steps = []
@@ -132,7 +134,8 @@ class ShapeEnv:
 
 
 class SymbolicSize:
-    """See the module. It is equal to other numbers, and hashed, as ``value`` is."""
+    """An int that records how it is computed and compared in a :class:`ShapeEnv`. It equals other numbers, and is
+    hashed, as its ``value``."""
 
     __slots__ = ("_record", "value")
 
@@ -211,7 +214,7 @@ class SymbolicSize:
     # ------------------------------------------------------------------------------------------------- other questions
 
     def __index__(self) -> int:
-        """Return the number; it has to be this one from now on."""
+        """Return the value as an int, and record a guard that it has this value."""
         self._record.answer(ShapeOp.EQUAL, self, self._record.of(self.value))
         return self.value
 
@@ -227,7 +230,7 @@ def _is_whole(other: object) -> TypeGuard[int | SymbolicSize]:
 
 
 def _is(number: int | SymbolicSize, value: int) -> bool:
-    """Return whether ``number`` is a plain number, of this value."""
+    """Return whether ``number`` is not symbolic and equals ``value``."""
     return not isinstance(number, SymbolicSize) and number == value
 
 

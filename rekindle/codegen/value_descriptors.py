@@ -19,7 +19,7 @@ from rekindle.codegen.operators.views import AffineMap
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Input:
-    """A tensor that is passed; ``number`` counts tensors."""
+    """A tensor that is an input of a kernel; ``number`` counts the tensors."""
 
     layout: Layout
     number: int
@@ -27,7 +27,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class ScalarValue:
-    """A number: constant, or passed (``number`` counts those that are)."""
+    """A number: a constant, or an input of a kernel (``number`` counts these)."""
 
     type: type
     value: float | None = None
@@ -49,7 +49,7 @@ class Pointwise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ViewValue:
-    """A view of a tensor that is passed or computed."""
+    """A view of an input or of a computed tensor."""
 
     layout: Layout
     base: Tensor
@@ -119,8 +119,8 @@ class Matmul:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlattenedRows:
-    """The rows of ``base`` as one matrix, an operand of a product: the next row is one step along ``dim`` away in
-    memory."""
+    """The rows of ``base`` as one matrix, an operand of a matrix product. In memory, the next row is one step along
+    ``dim`` away."""
 
     layout: Layout
     base: Tensor
@@ -129,9 +129,9 @@ class FlattenedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:
-    """Elements of ``base`` at the indices that ``index`` has along dimension ``dim``. In place of this dimension the
-    result has those of ``index``; or ``is_aligned``: it has the sizes of ``index``, and takes of each other dimension
-    the place where it is itself. With ``wraps``, indices below 0 count from the end."""
+    """Elements of ``base`` at the indices ``index`` along dimension ``dim``. The dimensions of ``index`` replace this
+    dimension. If ``is_aligned``, the result has the sizes of ``index`` instead, as in ``torch.gather``. With ``wraps``,
+    negative indices count from the end."""
 
     layout: Layout
     base: Tensor
@@ -145,7 +145,7 @@ Tensor = Input | Pointwise | ViewValue | RowOpResult | Concat | MergedGroups | M
 
 
 def scalar_of(dtype: torch.dtype) -> ScalarType:
-    """Return how kernels know a dtype.
+    """Return the scalar type that kernels use for a dtype.
 
     Raises:
         Unsupported: they do not.

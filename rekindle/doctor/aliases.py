@@ -19,8 +19,8 @@ _MAX_PARTS: Final = 12
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """The names that a module, a class or a function binds. ``names`` holds what each may refer to, as dotted names;
-    nothing for one that refers to something else."""
+    """The names that a module, a class or a function binds. ``names`` maps each to the dotted names that it may refer
+    to; to none if it refers to something else."""
 
     node: ScopeNode
     outer: Scope | None
@@ -42,7 +42,7 @@ class Scope:
         return set()
 
     def dotted(self, node: ast.expr) -> set[str]:
-        """Return the dotted names that an expression may stand for."""
+        """Return the dotted names to which an expression may refer."""
         match node:
             case ast.Name(id=name):
                 return self.lookup(name)
@@ -89,8 +89,8 @@ def _enter(node: ScopeNode, outer: Scope | None, package: str, found: dict[ast.A
 
 
 def _own_nodes(node: ScopeNode) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, those that open scopes of their own included but not what is within them, except
-    what is evaluated outside: decorators, defaults, annotations and bases."""
+    """Yield the syntax nodes that are evaluated in the scope of ``node``. Nested functions and classes are included,
+    their bodies are not."""
     body = [node.body] if isinstance(node, ast.Lambda) else node.body
     work: list[ast.AST] = list(reversed(body))
     while work:
@@ -100,7 +100,8 @@ def _own_nodes(node: ScopeNode) -> Iterator[ast.AST]:
 
 
 def evaluated_outside(node: ScopeNode) -> Iterator[ast.AST]:
-    """Yield what of a class or a function is evaluated in the scope around it."""
+    """Yield the parts of a class or a function that are evaluated in the enclosing scope: decorators, defaults,
+    annotations and bases."""
     if isinstance(node, ast.Module):
         return
     if isinstance(node, ast.ClassDef):
@@ -151,7 +152,7 @@ def imported_module(node: ast.ImportFrom, package: str) -> str:
 
 
 def _bind_assignments(own: list[ast.AST], scope: Scope) -> None:
-    """Bind what assignments, definitions, loops and handlers bind."""
+    """Bind the names that assignments, definitions, loops and exception handlers bind."""
     assignments: list[tuple[str, ast.expr]] = []
     for node in own:
         match node:
@@ -193,7 +194,7 @@ def _pairs(targets: list[ast.expr], value: ast.expr) -> Iterator[tuple[str, ast.
 
 
 def expand_star_imports(modules: Mapping[str, Scope]) -> None:
-    """Bind in each module the names that it takes from others with ``from … import *``, as far as these were read."""
+    """Bind in each module the names that ``from … import *`` takes from other modules that were read."""
     for scope in modules.values():
         for module in scope.star_imports:
             for name in _public_names(module, modules, set()):
@@ -210,7 +211,7 @@ def _public_names(module: str, modules: Mapping[str, Scope], seen: set[str]) -> 
 
 
 def through_modules(dotted: str, modules: Mapping[str, Scope]) -> set[str]:
-    """Return what a dotted name refers to, where it leads through names of the modules that were read."""
+    """Return what a dotted name refers to, with names of the modules that were read resolved."""
     work, found, seen = [dotted], set[str](), set[str]()
     while work:
         name = work.pop()

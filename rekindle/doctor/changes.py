@@ -17,8 +17,8 @@ from rekindle.doctor.uses import Use
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceEdit:
-    """The text ``old`` at a place is replaced by ``new``. The path is relative to what is examined, lines count from 1,
-    columns from 0 in characters."""
+    """A replacement of the text ``old`` at a position by ``new``. The path is relative to the examined folder, lines
+    count from 1, columns from 0 in characters."""
 
     path: str
     line: int
@@ -34,7 +34,7 @@ class StaleEdit(Exception):
 
 
 def edited(text: str, edits: Iterable[SourceEdit]) -> str:
-    """Return a text after edits, none of which may overlap.
+    """Return a text with edits applied, which must not overlap.
 
     Raises:
         StaleEdit: it has another text at the place of an edit, or two overlap.
@@ -88,7 +88,7 @@ def apply(root: Path, edits: Iterable[SourceEdit]) -> list[str]:
 
 
 def copied_with(root: Path, edits: Iterable[SourceEdit], folder: Path) -> Path:
-    """Copy what is examined, with the packages that it is a part of, and edit the copy; return its path.
+    """Copy the examined files, with the packages that they belong to, and apply edits to the copy; return its path.
 
     Raises:
         StaleEdit: a file has another text.
@@ -118,8 +118,8 @@ def _by_file(edits: Iterable[SourceEdit]) -> dict[str, list[SourceEdit]]:
 
 
 def of_problem(problem: Mapping[str, Any], paths: Mapping[str, str]) -> SourceEdit | None:
-    """Return the edit that a compile error suggests, if it is in a file that is examined: ``paths`` has their relative
-    paths by the real ones."""
+    """Return the edit that a compile error suggests; None if it has none, or is in a file that is not examined.
+    ``paths`` maps real paths to relative ones."""
     edit = problem.get("edit")
     if not edit or edit["file"] not in paths:
         return None
@@ -131,8 +131,8 @@ def of_problem(problem: Mapping[str, Any], paths: Mapping[str, str]) -> SourceEd
 
 
 def without_switches(file: SourceFile, uses: Sequence[Use]) -> dict[Use, list[SourceEdit]]:
-    """Return the edits that take out calls of switches: statements of their own, and context managers. Those whose
-    results are used are left out."""
+    """Return the edits that remove calls of switches, such as ``torch.jit.enable_fusion``: statements, and context
+    managers. Calls whose results are used are not removed."""
     parents = {child: node for node in ast.walk(file.tree) for child in ast.iter_child_nodes(node)}
     lines = file.text.split("\n")
     calls = {
@@ -173,8 +173,8 @@ def _block_of(statement: ast.stmt, parent: ast.AST) -> list[ast.stmt]:
 
 
 def _removal(file: SourceFile, lines: list[str], statement: ast.stmt, is_left_empty: bool) -> SourceEdit:
-    """Remove a statement with its lines; ``pass`` takes its place where its block would be empty, and where it shares
-    its lines."""
+    """Return the edit that removes a statement with its lines. It becomes ``pass`` if its block would be empty, or
+    other statements share its lines."""
     end = statement.end_lineno or statement.lineno
     before = lines[statement.lineno - 1][: _column(lines, statement.lineno, statement.col_offset)]
     after = lines[end - 1][_column(lines, end, statement.end_col_offset or 0) :]
@@ -196,7 +196,7 @@ def _replacement(file: SourceFile, lines: list[str], node: ast.expr | ast.stmt, 
 
 
 def _import_of_contextlib(file: SourceFile) -> list[SourceEdit]:
-    """Return the edit that imports ``contextlib`` before the first import, unless the module does."""
+    """Return the edit that imports ``contextlib`` before the first import; none if the module imports it."""
     imports = [node for node in file.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [alias for node in imports if isinstance(node, ast.Import) for alias in node.names]
     if any(alias.name == "contextlib" and alias.asname is None for alias in names):

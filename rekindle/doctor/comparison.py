@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 
 def copied(values: Any) -> Any:
-    """Return a copy of arguments that a call may write to. Tensors are copied with whether they require grad.
+    """Return a copy of arguments that a call may write to. Copies of Tensors keep ``requires_grad``.
 
     Raises:
         Exception: something cannot be copied.
@@ -36,8 +36,8 @@ def is_plain(value: Any) -> bool:
 
 
 def difference(expected: Any, found: Any) -> str | None:
-    """Return how two answers differ; None where they agree: Tensors within the tolerances of
-    ``torch.testing.assert_close`` for their dtypes, everything else exactly."""
+    """Describe how two results differ; None if they agree. Tensors may differ by the tolerances of
+    ``torch.testing.assert_close`` for their dtypes; everything else must be equal."""
     kinds = _kind(expected), _kind(found)
     if kinds[0] != kinds[1]:
         return f"{kinds[0]} in eager, {kinds[1]} here"

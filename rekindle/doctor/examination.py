@@ -26,7 +26,7 @@ _NOT_IMPORTED: Final = frozenset({"setup", "conftest", "noxfile", "tasks", "__ma
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the examination may do. Seconds are for one module, one archive, and the command."""
+    """Options of an examination. Time limits are in seconds: for one module, for one archive, and for the command."""
 
     command: Sequence[str] = ()
     imports: bool = True
@@ -38,7 +38,7 @@ class Options:
 
 @dataclass(slots=True)
 class Examination:
-    """All that was found out about a path."""
+    """The results of an examination of a path."""
 
     root: Path
     found: Found
@@ -60,7 +60,7 @@ class Examination:
 
 
 def examine(root: Path, options: Options, folder: Path) -> Examination:
-    """Examine an archive, a file or a folder of code; ``folder`` takes what processes write."""
+    """Examine an archive, a file or a folder of code. Processes write their events to ``folder``."""
     root = root.resolve()
     is_file_of_data = root.is_file() and root.suffix != ".py"
     archives = [root] if is_file_of_data else [path for path in files_below(root) if is_archive(path)]
@@ -100,7 +100,7 @@ def examine(root: Path, options: Options, folder: Path) -> Examination:
 
 
 def fix(examination: Examination) -> list[str]:
-    """Write the changes into the files; return the paths of those that changed.
+    """Apply the suggested edits to the files; return the paths of those that changed.
 
     Raises:
         StaleEdit: a file is not what it was when it was examined.
@@ -124,7 +124,7 @@ def is_archive(path: Path) -> bool:
 
 
 def _modules(uses: Sequence[Use], files: dict[str, SourceFile]) -> tuple[list[str], dict[str, str]]:
-    """Return the modules in which something is compiled, and why some of them are not to be imported.
+    """Return the modules to import, since they compile something, and the reasons why others must not be imported.
 
     What functions compile may be reached too: as decorators, they are called when their module is imported.
     """
@@ -165,8 +165,8 @@ def _why_not_imported(file: SourceFile) -> str | None:
 
 
 def _first_action(tree: ast.Module) -> int | None:
-    """Return the line of the first statement of a program that is not in a package: anything but definitions, imports
-    and assignments."""
+    """Return the line of the first statement of a script that does something, other than definitions, imports and
+    assignments; None if there is none, or the file is in a package."""
     quiet = (
         *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
         *(ast.Assign, ast.AnnAssign, ast.If, ast.Try, ast.Pass, ast.Assert),
@@ -215,7 +215,7 @@ def _judge(
 
 
 def _matched(examination: Examination, events: Sequence[Event]) -> tuple[dict[Use, list[Evidence]], list[Event]]:
-    """Return what was compiled at each use, and what was compiled elsewhere."""
+    """Match events to uses: return what was compiled at each use, and the events of code elsewhere."""
     by_file: dict[str, list[Use]] = {}
     for use in examination.found.uses:
         by_file.setdefault(os.path.realpath(examination.base / use.path), []).append(use)
@@ -303,7 +303,7 @@ def _try_changes(examination: Examination, files: dict[str, SourceFile], options
 
 
 def _suggested(finding: Finding, paths: dict[str, str]) -> list[SourceEdit]:
-    """Return the edits for all problems of a use; none if there is a problem without one."""
+    """Return the edits for all problems of a use; empty if one of the problems has no edit."""
     problems = [problem for each in finding.evidence if not each.ok for problem in each.problems]
     edits = [of_problem(problem, paths) for problem in problems]
     return [] if None in edits else [edit for edit in edits if edit is not None]

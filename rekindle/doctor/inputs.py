@@ -28,12 +28,12 @@ _DTYPES: Final = (torch.float32, torch.int64, torch.bool)
 
 
 class NotGenerated(Exception):
-    """A parameter has a type of which no value can be made up."""
+    """No value can be generated for the type of a parameter."""
 
 
 def generated(schema: FunctionSchema) -> Iterator[list[Any]]:
-    """Yield lists of positional arguments that fit a schema, each with other shapes and dtypes of its Tensors.
-    Parameters with a default are left out.
+    """Yield lists of positional arguments that fit a schema, each with Tensors of other shapes and dtypes. Parameters
+    with a default are omitted.
 
     Raises:
         NotGenerated: there is a parameter of a type of which no value can be made up.

@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Status(Enum):
-    """What a name means while the drop-in is installed."""
+    """What a name of TorchScript refers to while the drop-in is installed."""
 
     COMPILES = "compiles"
     """It is rekindle's and makes a program, which may fail."""
@@ -24,7 +24,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NameInfo:
-    """A name, and a remark on it where the status does not say enough."""
+    """The status of a name of ``torch.jit`` in the drop-in, and a remark if the status does not describe it fully."""
 
     status: Status
     remark: str = ""
@@ -139,7 +139,7 @@ def is_torchscript(dotted: str) -> bool:
 
 
 def classify(dotted: str) -> tuple[str, NameInfo] | None:
-    """Return the part of a dotted name that is known, and what is known of it; None of an internal of TorchScript."""
+    """Return the known prefix of a dotted name, and its status; None for an unknown internal of TorchScript."""
     for root, remark in _UTILITIES.items():
         if dotted == root or dotted.startswith(f"{root}."):
             return root, NameInfo(Status.PYTORCH, remark)

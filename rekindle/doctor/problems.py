@@ -18,7 +18,7 @@ def first_line(error: BaseException) -> str:
 
 
 def problems_of(error: BaseException) -> list[dict[str, Any]]:
-    """Return what an error reports: each problem of a compilation, or the error as one."""
+    """Return the problems that an error reports, as dicts: each problem of a compilation, or the error itself."""
     if isinstance(error, CompileError):
         return [_of_compilation(each) for each in error.errors[:_MAX_PROBLEMS]]
     return [{"message": f"{type(error).__name__}: {_shortened(str(error))}", **_place_in_traceback(error)}]
@@ -48,7 +48,7 @@ def _edit(edit: Edit) -> dict[str, Any] | None:
 
 
 def _place_in_traceback(error: BaseException) -> dict[str, Any]:
-    """Return the innermost place in the user's code."""
+    """Return the innermost source location in the user's code of an error's traceback."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         folders = frame.filename.replace(os.sep, "/").split("/")
         if "rekindle" not in folders and "torch" not in folders and not frame.filename.startswith("<"):

@@ -26,14 +26,15 @@ Event = dict[str, Any]
 
 @dataclass(slots=True)
 class Trial:
-    """What was tried: the events, and why some modules and archives were not reached, by their names."""
+    """The results of a trial: the events, and the reasons why some modules and archives were not reached, by their
+    names."""
 
     events: list[Event] = field(default_factory=list)
     stopped: dict[str, str] = field(default_factory=dict)
 
 
 def events_in(folder: Path) -> Iterator[Event]:
-    """Yield the events that the processes of a folder have written. A line that was not finished is left out."""
+    """Yield the events that the processes of a folder have written. An incomplete last line is skipped."""
     for path in sorted(folder.glob("events-*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             try:
@@ -44,8 +45,8 @@ def events_in(folder: Path) -> Iterator[Event]:
 
 
 def try_all(request: Request, seconds: float, folder: Path) -> Trial:
-    """Import modules and open archives in a process of its own; where one ends the process or takes more than
-    ``seconds``, continue with the others in another one."""
+    """Import modules and open archives in a separate process. If one of them ends the process or takes more than
+    ``seconds``, another process continues with the others."""
     found = Trial()
     left = request
     number = 0
@@ -77,7 +78,7 @@ def try_all(request: Request, seconds: float, folder: Path) -> Trial:
 
 
 def _run(request: Request, seconds: float) -> str | None:
-    """Run the process of a request; return how it ended, None if as it should."""
+    """Run the process of a request; return how it failed, None if it succeeded."""
     work = Path(request.folder)
     request.write(work / "request.json")
     environment = {
@@ -113,9 +114,9 @@ def _run(request: Request, seconds: float) -> str | None:
 
 
 def run_command(command: Sequence[str], folder: Path, seconds: float) -> int | None:
-    """Run a command whose Python processes record what they compile; return its exit code, None where it took longer
-    than ``seconds``. Its output goes to stderr. ``python``, ``pytest`` and the like are those of the environment that
-    this process runs in, whether that is activated or not."""
+    """Run a command whose Python processes record what they compile; return its exit code, None if it took longer than
+    ``seconds``. Its output goes to stderr. ``python``, ``pytest`` and similar programs are those of this process's
+    environment, even if that is not activated."""
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
@@ -133,5 +134,5 @@ def run_command(command: Sequence[str], folder: Path, seconds: float) -> int | N
 
 
 def _python_path(folder: str) -> str:
-    """Return a ``PYTHONPATH`` with a folder before those that are set."""
+    """Return a ``PYTHONPATH`` that begins with ``folder``, followed by the current one."""
     return os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))

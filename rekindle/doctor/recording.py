@@ -47,7 +47,7 @@ FINISH_SECONDS: Final = 120.0
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """A compiled function or module, what it was made from, and what calls of it have shown."""
+    """A compiled function or module, its Python original, and the results of calls of it."""
 
     number: int
     compiled: Any
@@ -68,7 +68,8 @@ class Program:
 
 @dataclass(slots=True, eq=False)
 class _Deferred:
-    """A function that is compiled when it is first traced; the recorder compiles it when its module is imported."""
+    """A function that is compiled when it is first traced. The recorder compiles it when its module has been
+    imported."""
 
     event: dict[str, Any]
     function: Callable[..., Any]
@@ -76,8 +77,8 @@ class _Deferred:
 
 @dataclass(slots=True, eq=False)
 class Recorder:
-    """Writes events to ``file``. With ``keeps_going``, what cannot be compiled stays what it was, and the code that
-    asked for it continues; otherwise it gets the error."""
+    """Writes events to ``file``. With ``keeps_going``, an object that cannot be compiled is returned unchanged, and the
+    caller continues; otherwise the caller gets the error."""
 
     file: Path
     keeps_going: bool
@@ -97,7 +98,7 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------- compilations
 
     def install(self) -> None:
-        """Install the drop-in, with functions that record in place of those that compile."""
+        """Install the drop-in, with functions that record every compilation."""
         install_recording({name: self._recorded(name) for name in RECORDED})
         for cls in (Function, ScriptModule):
             setattr(cls, "__call__", self._compared(vars(cls)["__call__"]))  # noqa: B010
@@ -131,7 +132,8 @@ class Recorder:
         return recorded
 
     def _compile_instance(self, module: ScriptModule) -> None:
-        """Compile an object of a class that derives from ``torch.jit.ScriptModule``: an event for each such class."""
+        """Compile an object of a class that derives from ``torch.jit.ScriptModule``. One event is written for each such
+        class."""
         problems: list[dict[str, Any]] = []
         try:
             compile_instance(module)
@@ -145,15 +147,15 @@ class Recorder:
                     self.write({**event, "ok": not problems, "problems": problems, "program": None})
 
     def make_objects(self, module: types.ModuleType) -> None:
-        """Make an object of each class of a module that derives from ``torch.jit.ScriptModule``, if it needs no
-        arguments: that compiles it."""
+        """Create an object of each class of a module that derives from ``torch.jit.ScriptModule`` and needs no
+        arguments, which compiles it."""
         for cls in list(vars(module).values()):
             if isinstance(cls, type) and issubclass(cls, ScriptModule) and cls.__module__ == module.__name__:
                 with contextlib.suppress(Exception):  # what matters is recorded
                     cls()
 
     def _add(self, compiled: Any, eager: Any) -> int | None:
-        """Remember a program, of which calls are to be compared; return its number."""
+        """Register a program whose calls are to be compared; return its number, None if it is not compared."""
         if not isinstance(compiled, (Function, ScriptModule)) or len(self.programs) >= MAX_PROGRAMS:
             return None
         known = self.programs.get(id(compiled))
@@ -170,7 +172,7 @@ class Recorder:
         return self._count
 
     def compile_deferred(self) -> None:
-        """Compile the functions that are left for a trace to compile."""
+        """Compile the functions that would only be compiled when traced."""
         for each in self.deferred:
             try:
                 compiled = script(each.function)
@@ -204,7 +206,8 @@ class Recorder:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """Call a program and its eager version with equal arguments, and compare what they answer."""
+        """Call a program and its eager version with equal arguments, and compare their results. Return the result of
+        the program."""
         try:
             (eager_args, eager_kwargs), kept = copied((args, kwargs)), copied((args, kwargs))
             eager = _copy_of_eager(program)
@@ -232,7 +235,8 @@ class Recorder:
         return found
 
     def _eager_outcome(self, call: Callable[[], Any]) -> tuple[Any, Exception | None]:
-        """Return the outcome of a call of an eager program, in which compiled programs run as eager, too."""
+        """Call an eager program, in which compiled programs run as eager too. Return its result and its exception, one
+        of which is None."""
         self._busy.eager = True
         try:
             return _outcome(call)
@@ -240,8 +244,8 @@ class Recorder:
             self._busy.eager = False
 
     def call_with_generated_inputs(self) -> None:
-        """Call the programs that nothing called: with the examples of a trace, or generated inputs that eager
-        accepts."""
+        """Call the programs that the code itself has not called: with the examples of a trace, or generated inputs that
+        eager accepts."""
         for program in list(self.programs.values()):
             if program.calls or program.not_compared is not None:
                 continue
@@ -278,7 +282,7 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------------- at last
 
     def finish(self) -> None:
-        """Compile what is left, measure, try the ways out, and write an event for each program."""
+        """Compile deferred functions, measure, try the export formats, and write an event for each program."""
         self.compile_deferred()
         end = time.monotonic() + FINISH_SECONDS
         programs, self.programs = self.programs, {}
@@ -297,7 +301,7 @@ class Recorder:
                 self.write({**event, **_beyond(program, end)})
 
     def _keep_answers(self, programs: list[Program]) -> None:
-        """Save the arguments and answers of functions that stock PyTorch can be asked for too."""
+        """Save the arguments and results of functions that stock PyTorch can run too, for a comparison."""
         kept = {}
         for program in programs:
             python = program.eager
@@ -311,7 +315,8 @@ class Recorder:
 
 
 def _beyond(program: Program, end: float) -> dict[str, Any]:
-    """Return times of calls, and whether the program can leave."""
+    """Return the times of calls of a program, and whether it can be exported to each format. ``end`` is the time at
+    which to stop trying."""
     if time.monotonic() > end:
         return {"pt2": "not tried: there was no time left"}
     assert program.arguments is not None
@@ -327,7 +332,7 @@ def _beyond(program: Program, end: float) -> dict[str, Any]:
 
 
 def _copy_of_eager(program: Program) -> Any:
-    """Return the eager program; a module as a copy, since a call may write to its state."""
+    """Return the eager program. A module is copied, since a call may change its state."""
     return copied(program.eager) if isinstance(program.eager, torch.nn.Module) else program.eager
 
 
@@ -377,7 +382,7 @@ def _described(subject: object) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def recording(folder: Path, keeps_going: bool) -> Iterator[Recorder]:
-    """Record what this process compiles within, in a file of ``folder``."""
+    """Record what this process compiles within the ``with`` block, in a file of ``folder``."""
     recorder = Recorder(folder / f"events-{os.getpid()}.jsonl", keeps_going)
     recorder.install()
     recorder.write({"event": "start"})

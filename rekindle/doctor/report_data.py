@@ -18,8 +18,8 @@ from rekindle.doctor.verdicts import Evidence, Finding, Verdict
 
 
 def report_data(examination: Examination, name: str, stock: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the report of an examination. ``name`` is the path as the user wrote it, ``stock`` how answers compare
-    with those of stock PyTorch, by programs."""
+    """Return the report of an examination as dicts and lists. ``name`` is the path as the user wrote it, ``stock`` the
+    comparisons with stock PyTorch by program."""
     found = examination.found
     counts = Counter(finding.verdict for finding in examination.findings)
     counts.update(verdict for verdict, _ in map(_archive_verdict, examination.archives))
@@ -74,7 +74,7 @@ def _problems(examination: Examination, problems: Sequence[Mapping[str, Any]]) -
 
 
 def _relative(base: Path, file: str) -> str:
-    """Return a path relative to what is examined, or one that names no folder of the user."""
+    """Return a path relative to the examined folder; for other files, a path without the user's folders."""
     path = Path(file)
     if path.is_relative_to(base):
         return path.relative_to(base).as_posix()
@@ -116,7 +116,7 @@ def _archive(examination: Examination, event: Event) -> dict[str, Any]:
 
 
 def _outside(events: Sequence[Event]) -> dict[str, Any]:
-    """Return what was compiled at places that the search did not read."""
+    """Return what was compiled in files that the search did not read."""
     failed = [event for event in events if not event["ok"]]
     return {
         "programs": len(events),

@@ -58,7 +58,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _section(data: Mapping[str, Any], verdict: Verdict, style: str) -> Iterator[tuple[str, str | None]]:
-    """Yield what does not work, or works with a change."""
+    """Yield the lines on uses with one verdict: those that do not work, or work with a change."""
     items = [each for each in (*data["uses"], *data["archives"]) if each["verdict"] == verdict.value]
     if not items:
         return
@@ -104,7 +104,7 @@ def _not_tried(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def _working(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Yield what works: by names for uses without programs, one by one for the others."""
+    """Yield the lines on uses that work: grouped by name without programs, one by one otherwise."""
     works = [each for each in data["uses"] if each["verdict"] == Verdict.WORKS.value]
     archives = [each for each in data["archives"] if each["verdict"] == Verdict.WORKS.value]
     if not works and not archives:

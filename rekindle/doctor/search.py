@@ -34,7 +34,7 @@ _TEXTS: Final = frozenset({".ipynb", ".pyi", ".pyx", ".jinja", ".j2", ".template
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of Python. ``module`` is the name that it is imported by, from the folder ``top``."""
+    """A Python file. ``module`` is the name by which it is imported, from the folder ``top``."""
 
     path: Path
     relative: str
@@ -49,7 +49,7 @@ class SourceFile:
 
 
 def files_below(root: Path) -> Iterator[Path]:
-    """Yield the files of a folder, or the file itself: hidden ones, environments and what was built are left out."""
+    """Yield the files of a folder, or the file itself. Hidden files, environments and build outputs are skipped."""
     if root.is_file():
         yield root
         return
@@ -64,7 +64,7 @@ def files_below(root: Path) -> Iterator[Path]:
 
 
 def search(root: Path) -> tuple[Found, list[SourceFile]]:
-    """Find the uses in a file, or in the files of a folder, with the files that were read."""
+    """Find the uses of TorchScript in a file or folder; return them, and the files that were read."""
     found = Found([], [], [], 0)
     files: list[SourceFile] = []
     base = root if root.is_dir() else root.parent
@@ -146,7 +146,7 @@ def _mentions(file: SourceFile, covered: set[int]) -> Iterator[Mention]:
 
 
 class _Uses:
-    """Walks the tree of a file and gathers the uses of names."""
+    """Visitor of the syntax tree of a file that collects uses of names."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class _Uses:
                 self._visit_all(ast.iter_child_nodes(node))
 
     def _torchscript(self, name: str) -> frozenset[str]:
-        """Return the names of TorchScript that a dotted name refers to."""
+        """Return the TorchScript names to which a dotted name refers."""
         found = self.resolved.get(name)
         if found is None:
             found = frozenset(filter(is_torchscript, through_modules(name, self.modules)))
@@ -256,7 +256,7 @@ class _Uses:
         self.visit(parsed, "annotation")
 
     def _add(self, node: ast.stmt | ast.expr, names: set[str], form: Form) -> bool:
-        """Add the uses that the node is; return whether it is one."""
+        """Record the uses at a node; return whether there are any."""
         resolved = set[str]().union(*map(self._torchscript, names))
         for name in sorted(resolved):
             line = self.lines[node.lineno - 1]

@@ -56,8 +56,7 @@ print(f"{len(outputs)} programs recorded in {here / 'outputs.pt'}")
 
 
 def kept_answers(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the inputs and answers that the trials have kept: of archives by their paths, of functions by
-    ``module:name``."""
+    """Return the saved inputs and results: of archives by path, of functions by ``module:name``."""
     found: dict[str, dict[str, Any]] = {"archives": {}, "functions": {}}
     for path in sorted(folder.rglob("*.pt")):
         if path.name == "archives.pt":
@@ -68,7 +67,8 @@ def kept_answers(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def beside_stock(folder: Path, kept: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Compare with the outputs in ``folder``, by programs; where there are none, write the script that records them.
+    """Compare the saved results with the outputs of stock PyTorch in ``folder``; return the comparison by program. If
+    there are no outputs, write the script that records them.
 
     Raises:
         OSError: a file cannot be read or written.

@@ -13,7 +13,7 @@ from rekindle.doctor.uses import Use
 
 
 class Verdict(Enum):
-    """What a use needs. The values are what reports say."""
+    """The verdict on a use: what has to be done for it to work. The values are the words of reports."""
 
     WORKS = "works as it is"
     CHANGE = "works with a change"
@@ -23,7 +23,7 @@ class Verdict(Enum):
 
 @dataclass(slots=True)
 class Evidence:
-    """A program that was compiled or failed at a use."""
+    """A program at a use: it was compiled, or its compilation failed."""
 
     subject: str
     kind: str
@@ -36,7 +36,7 @@ class Evidence:
 
 @dataclass(slots=True)
 class Finding:
-    """A use, its verdict, and what it rests on."""
+    """A use, the verdict on it, and the evidence."""
 
     use: Use
     verdict: Verdict
@@ -51,7 +51,7 @@ REFERENCE: Final = "means rekindle's while the drop-in is installed"
 
 
 def judged(use: Use, evidence: Sequence[Evidence], why_not: str) -> Finding:
-    """Decide on a use. ``why_not`` says why nothing was compiled there, if nothing was."""
+    """Return the finding for a use. ``why_not`` is the reason why nothing was compiled there, if nothing was."""
     known = classify(use.name)
     if known is None:
         reason = "an internal of PyTorch's TorchScript, which stays what it is and may not know what rekindle compiles"
@@ -119,7 +119,8 @@ def _success(found: Sequence[Evidence]) -> str:
 
 
 def why_not_tried(use: Use, module_failure: str | None, was_imported: bool, command: Mapping[str, Any] | None) -> str:
-    """Say why nothing was compiled at a use that is reached by calls. ``command`` is what was run, if anything."""
+    """Return the reason why nothing was compiled at a use that only runs when it is called. ``command`` is the command
+    that was run, if any."""
     if command is not None:
         recorded = "no process of the command that imports PyTorch could be recorded"
         return "the command did not reach it" if command["processes"] else recorded

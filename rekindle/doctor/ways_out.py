@@ -29,7 +29,8 @@ _WARM_UP: Final = 5
 def measured(
     compiled: Callable[..., Any], eager: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[float, float] | None:
-    """Return the median seconds of a call of the program and of eager, called in turns; None if a call raises.
+    """Return the median seconds of a call of the program and of eager, which are called alternately; None if a call
+    raises.
 
     One thread computes: with several, small tensors measure how busy the machine is.
     """
@@ -57,8 +58,8 @@ def measured(
 def portable_program(
     program: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[torch.export.ExportedProgram | None, str]:
-    """Export a program, save it as a ``.pt2`` file, load that and call it. Return the exported program, and
-    ``agrees``, or why there is none."""
+    """Export a program, save and load it as a ``.pt2`` file, and call it. Return the exported program and ``agrees``,
+    or None and the reason of the failure."""
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
@@ -74,7 +75,7 @@ def portable_program(
 
 
 def native_library(program: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Build a native library for a program, load and call it. Return ``agrees``, or why not."""
+    """Build a native library for a program, load and call it. Return ``agrees``, or the reason of the failure."""
     if kwargs:
         return "not tried: arguments are given by name"
     try:
@@ -88,7 +89,8 @@ def native_library(program: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 
 def onnx(exported: torch.export.ExportedProgram | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Convert an exported program to ONNX, where the packages for it are installed. Return ``agrees``, or why not."""
+    """Convert an exported program to ONNX, if the packages for it are installed. Return ``agrees``, or the reason of
+    the failure."""
     if exported is None:
         return "not tried: it needs the exported program"
     missing = [name for name in ("onnxscript", "onnxruntime") if importlib.util.find_spec(name) is None]

@@ -80,5 +80,5 @@ class Edit:
         return text[: range.start - start] + self.replacement + text[range.end - start :]
 
     def __str__(self) -> str:
-        """``line 3: def f(x: int):``"""
+        """Return the changed line with its number: ``line 3: def f(x: int):``."""
         return f"line {self.range.line}: {self.line.strip()}"

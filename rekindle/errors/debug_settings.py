@@ -115,7 +115,7 @@ passes_that_ran: Final[set[str]] = set()
 
 
 def unknown_names(found: Settings) -> str:
-    """Return a sentence for each variable with names of which no pass ran; empty where all did."""
+    """Return a sentence for each variable that names a pass that did not run; empty if there is none."""
     sentences = []
     for variable, names in ((LOG_LEVEL, found.levels), (OPT_LIMIT, found.limits)):
         for name in names:

@@ -76,7 +76,7 @@ def _by_message(errors: Sequence[CompileError]) -> list[list[CompileError]]:
 
 
 def _places(errors: Sequence[CompileError]) -> str:
-    """Return where else the same is wrong; empty where nowhere."""
+    """Describe the other places of the same problem; empty if there are none."""
     ranges = [error.range for error in errors if error.range is not None and error.range.is_known]
     shown = [f"{range.source.filename or 'the text'}:{range.line}" for range in ranges[:MAX_LINES]]
     more = len(errors) - len(shown)
@@ -97,7 +97,8 @@ def _describe(error: CompileError) -> str:
 
 
 def _line(range: SourceRange | None) -> str:
-    """Return the source line of a range without a file; a location in a file is shown as it is."""
+    """Return the text ``in line 3`` for a range in a source without a file; empty for others, whose location is
+    shown."""
     if range is None or not range.is_known or range.source.filename is not None:
         return ""
     return f" in line {range.line}"
@@ -130,7 +131,7 @@ def _place(range: SourceRange | None) -> object:
 
 
 class Diagnostics:
-    """The problems of one thing that is compiled: a function, a class, a module, a program text."""
+    """Collector of the compile errors of one unit: a function, a class, a module, or a source text."""
 
     def __init__(self) -> None:
         self.problems: list[CompileError] = []
@@ -138,23 +139,23 @@ class Diagnostics:
 
     @property
     def has_failed(self) -> bool:
-        """Whether there is anything that keeps this from being compiled."""
+        """Whether there is an error, so that the unit cannot be compiled."""
         return bool(self.problems) or self._given_up is not None
 
     def add(self, error: CompileError) -> None:
-        """Record a problem. One that merely depends on an earlier failure is ignored."""
+        """Record an error. One that merely follows from an earlier failure is ignored."""
         if isinstance(error, CascadingError):
             self._given_up = error
         else:
             self.problems.append(error)
 
     def forget_since(self, reported: list[CompileError]) -> None:
-        """Forget the problems since those that were ``reported`` when an emission began that is restarted."""
+        """Restore the errors to ``reported``, those at the start of an emission that is restarted."""
         self.problems[:] = reported
         self._given_up = None
 
     def raise_all(self) -> None:
-        """End the compilation if there were problems.
+        """Raise the recorded errors, if there are any.
 
         Raises:
             CompileError: there was one.

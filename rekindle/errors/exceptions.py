@@ -78,7 +78,7 @@ class CompileError(RekindleError, RuntimeError):
         return self.text(self.message, self.hint)
 
     def text(self, message: str, hint: str | None) -> str:
-        """Return ``message`` with what else is known: the place, the functions being compiled, the hint."""
+        """Return ``message`` with the source location, the functions being compiled, and the hint."""
         parts = [message]
         if self.range is not None and self.range.is_known:
             parts.append(self.range.highlight())
@@ -121,8 +121,8 @@ class UnsupportedError(CompileError):
 
 @dataclass(slots=True, frozen=True)
 class MissingName:
-    """The text and the class of Python's error where a variable is read that nothing is assigned to. ``block`` is the
-    block of the graph that would have read it."""
+    """The message and the class of Python's error for the read of an unassigned variable. ``block`` is the block of the
+    graph that would have read it."""
 
     text: str
     class_name: str
@@ -334,7 +334,8 @@ _BUGS: Final = (AssertionError, AttributeError, LookupError, NameError, NotImple
 
 
 def is_bug(error: BaseException) -> bool:
-    """Return whether an exception shows a bug of this package: its own code raised one of Python's for programmers."""
+    """Return whether an exception shows a bug of this package: its own code raised an exception such as AttributeError
+    or KeyError."""
     if not isinstance(error, _BUGS) or isinstance(error, RekindleError) or error.__traceback__ is None:
         return False
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)

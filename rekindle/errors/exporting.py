@@ -39,7 +39,7 @@ class ExportProblem(RekindleError, RuntimeError):
         super().__init__(message)
 
     def with_draft(self, in_draft: str) -> ExportProblem:
-        """Return the reason, with the behaviour of a draft in its place."""
+        """Return a copy with ``in_draft`` as the behavior of a draft."""
         return ExportProblem(self.message, self.range, hint=self.hint, callers=self.callers, in_draft=in_draft)
 
     @property

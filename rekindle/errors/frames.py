@@ -48,17 +48,18 @@ def compiling(name: str, called_from: SourceRange | None = None, reason: str = "
 
 
 def remember_failure(what: object, error: Exception) -> None:
-    """Keep ``error`` as long as this compilation lasts: another use of ``what`` need not find it again. The next
-    compilation starts afresh."""
+    """Remember that the compilation of ``what`` failed with ``error``, until the outermost compilation ends. Another
+    use then need not try it again."""
     if _frames.stack:
         _frames.failures[what] = error
 
 
 def forget_failures() -> None:
-    """Forget all failures of this compilation: a fact has changed on which they may rest."""
+    """Forget all failures of this compilation, since a fact has changed on which they may depend."""
     _frames.failures.clear()
 
 
 def known_failure(what: object) -> Exception | None:
-    """Return why ``what`` could not be compiled earlier in this compilation."""
+    """Return the error with which the compilation of ``what`` failed earlier in this compilation; None if it did
+    not."""
     return _frames.failures.get(what)

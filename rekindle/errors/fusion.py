@@ -10,7 +10,8 @@ from rekindle.errors.source import SourceRange
 
 @dataclass(frozen=True, slots=True)
 class FusionBlocker:
-    """An operator, or several that were to be one kernel, that run outside of kernels, ``count`` times in the program.
+    """An operator that runs outside of kernels, or several that could not be one kernel. It occurs ``count`` times in
+    the program.
 
     ``reason`` says why, and ``hint`` is a way out.
 

@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 class LayerHook(Generic[_T]):
-    """A value that the module ``provider``, of a higher layer, provides at import."""
+    """A value that a lower layer uses and the module ``provider`` of a higher layer sets at import."""
 
     __slots__ = ("_provider", "_value")
 

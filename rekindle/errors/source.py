@@ -55,7 +55,7 @@ class Source(_Referable):
 
     @property
     def is_library(self) -> bool:
-        """Whether this is a text of the package's own."""
+        """Whether the text belongs to this package."""
         return self.filename == LIBRARY
 
     @property
@@ -129,7 +129,7 @@ class SourceRange:
 
     @property
     def original(self) -> SourceRange:
-        """The place in the author's source where the text was made from that; else the range itself."""
+        """The location in the author's source from which the text was generated; for other texts, the range itself."""
         origin = self.source.origin
         found = None if origin is None else origin(self.start)
         return self if found is None else found
@@ -147,8 +147,8 @@ class SourceRange:
 
     @property
     def place(self) -> str:
-        """``file:line:column``, as printed after ``#`` in the text form of a graph; empty if no file is known, and
-        for the package's own sources."""
+        """Return ``file:line:column``, as printed after ``#`` in the text form of a graph; empty if no file is known,
+        and for the package's own sources."""
         original = self.original
         if original.source.filename is None or original.source.is_library:
             return ""
@@ -204,8 +204,8 @@ _SHARED: Final[WeakValueDictionary[tuple[str, str | None, int, int], Source]] = 
 
 
 def shared_source(text: str, filename: str | None, first_line: int, dedent: int = 0) -> Source:
-    """Return the source of a function: the same one as long as something refers to it. What compiled code is kept under
-    depends on which functions have one source."""
+    """Return the source of a function: the same object for equal arguments, as long as it is referenced. Keys of
+    compiled code depend on which functions share a source."""
     key = text, filename, first_line, dedent
     found = _SHARED.get(key)
     if found is None:

@@ -23,7 +23,7 @@ from one depend on it too."""
 
 
 def leaves_with_sources(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield every leaf of the arguments with the expression that denotes it in guards."""
+    """Yield every leaf of the arguments with the expression by which guards refer to it, such as ``L['x'][0]``."""
     for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
         for path, leaf in pytree.tree_flatten_with_path(value)[0]:
             yield f"L['{name}']{pytree.keystr(path)}", leaf

@@ -29,12 +29,13 @@ from rekindle.ops.python.values import script_class
 
 
 class ModuleShell(torch.nn.Module):
-    """A module of the exported program."""
+    """A module of the exported program. It has the parameters, buffers and submodules of the original, without its
+    code."""
 
 
 @dataclass(slots=True)
 class TensorSlot:
-    """A tensor that is a parameter or a buffer of a shell."""
+    """A tensor that is a parameter or a buffer of a shell, by its name."""
 
     shell: torch.nn.Module
     name: str
@@ -50,8 +51,9 @@ class TensorSlot:
 
 @dataclass(slots=True)
 class ScalarSlot:
-    """A number in an attribute. ``key`` names it; it is a buffer of the shell once it is known to change. A
-    float's has one dimension: PyTorch's compilers take the float in a tensor without dimensions for a constant."""
+    """A number in an attribute. It becomes a buffer of the shell once it is known to change; ``key`` is its name. The
+    buffer of a float has one dimension, because PyTorch's compilers treat a float in a tensor without dimensions as a
+    constant."""
 
     value: Any
     key: str
@@ -74,7 +76,7 @@ class ScalarSlot:
 
 @dataclass(slots=True)
 class ContainerSlot:
-    """A container in an attribute, a module or an object: its kind, and its parts."""
+    """A container in an attribute, a module or an object: its kind, and the slots of its elements."""
 
     like: Any
     parts: list[Any] = field(default_factory=list)
@@ -83,13 +85,14 @@ class ContainerSlot:
 
 @dataclass(slots=True)
 class ConstantSlot:
-    """Anything else."""
+    """An attribute that is constant in the exported program, such as a string."""
 
     value: Any
 
 
 class NeedsState(Exception):
-    """The program changes numbers that were taken for constants: ``keys`` names them. They have to be buffers."""
+    """The program changes numbers that were treated as constants. The export restarts with those in ``keys`` as
+    buffers."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self.keys = frozenset(keys)
@@ -97,8 +100,9 @@ class NeedsState(Exception):
 
 
 class ProgramState:
-    """State of a program between calls: ``shell`` for the exporter, and the mapping between it and the values that the
-    program sees. ``changing`` names the numbers that are known to change; ``numbers`` has their buffers."""
+    """The state of a program between calls: the ``shell`` modules for PyTorch's exporter, and the mapping between them
+    and the values that the program uses. ``changing`` has the keys of numbers that are known to change, ``numbers``
+    their buffers."""
 
     def __init__(self, module: torch.nn.Module | None, changing: frozenset[str], numbers: dict[str, Tensor]) -> None:
         self.shell = ModuleShell()
@@ -125,7 +129,7 @@ class ProgramState:
             self._buffer(self.shell, name, tensor, False)
 
     def constants(self) -> dict[int, Tensor]:
-        """Return the current tensors for these, by the id of the tensor in the program."""
+        """Return the tensors that represent the program's constant tensors, by the id of the original."""
         return {key: held.tensor for key, held in self._constants.items()}
 
     def copy_tensors(self) -> None:
@@ -140,7 +144,7 @@ class ProgramState:
                         table[name] = copies[id(tensor)]  # type: ignore[assignment]
 
     def _find_homes(self, module: torch.nn.Module, shell: torch.nn.Module, path: str, seen: set[int]) -> None:
-        """Make the shells of all modules, and note where their parameters and buffers are."""
+        """Create the shells of all modules, and record where their parameters and buffers are."""
         seen.add(id(module))
         self.shells[path] = shell
         for is_parameter, table in ((True, module._parameters), (False, module._buffers)):
@@ -198,7 +202,7 @@ class ProgramState:
             shell._non_persistent_buffers_set.add(name)
 
     def _value(self, value: Any, shell: torch.nn.Module, name: str, key: str) -> Any:
-        """Return the slot for the value of an attribute, or for a part of it."""
+        """Return the slot for the value of an attribute, or for an element of it."""
         if isinstance(value, Tensor):
             home = self.homes.get(id(value))
             if home is not None:
@@ -235,8 +239,8 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------- loading and storing
 
     def load(self, held: Any, made: dict[int, Any]) -> Any:
-        """Return the value that the program sees. One container is one value: ``made`` knows those that are there
-        already."""
+        """Return the value that the program uses for the slot ``held``. ``made`` has the containers that exist already,
+        so that each is created once."""
         if isinstance(held, TensorSlot):
             return held.tensor
         if isinstance(held, ScalarSlot):
@@ -265,7 +269,7 @@ class ProgramState:
         return new
 
     def changes(self, now: Any) -> StateChanges:
-        """Return the changes of the state in ``now``, the root after the program has ended."""
+        """Return the changes of the state, given the root module ``now`` after the program has ended."""
         found = StateChanges()
         if self.root is not None:
             _compare(self.root, now, "self", found, set())
@@ -350,8 +354,8 @@ def _word(at: Any) -> str:
 
 
 def refused_changes(changes: StateChanges, places: dict[tuple[str, str], ExportProblem]) -> list[ExportProblem]:
-    """Return the changes that cannot be kept, as reasons against the export, with the place of an assignment where one
-    is known."""
+    """Return the changes of state that cannot be exported, as problems with the location of an assignment, if one is
+    known."""
     found: list[ExportProblem] = []
     for where, what in changes.refused:
         path, _, name = where.removeprefix("self.").rpartition(".")

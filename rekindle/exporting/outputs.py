@@ -23,15 +23,15 @@ from rekindle.ir.graph_function import GraphFunction
 
 @dataclass(slots=True, frozen=True)
 class Results:
-    """Converts the results of a function. ``written`` is the memory of buffers that change later: results that share it
-    are copied."""
+    """Converts the results of a function to the types that PyTorch's exporter accepts. ``written`` is the memory of
+    buffers that change later: results that share it are copied."""
 
     session: ExportSession
     record: GraphFunction
     written: set[int]
 
     def taken(self, value: Any) -> Any:
-        """Return ``value`` as PyTorch's exporter takes it.
+        """Return ``value`` converted for PyTorch's exporter.
 
         Raises:
             ExportProblem: there is no such form.

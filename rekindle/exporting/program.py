@@ -72,15 +72,16 @@ def to_exported(
     Ints, floats, bools and strings are those of the example, unless ``dynamic_shapes`` names them; the exported program
     checks them. Attributes that the program changes become buffers that change with each call.
 
-    If the program holds what Export IR cannot express, it is run once on the example, so that all reasons are found.
+    If Export IR cannot express a part of the program, the program is run once on the example to find all such parts.
 
     Args:
         program: a compiled module, method or function.
-        args: positional arguments of an example call.
-        kwargs: arguments of it by name.
+        args: a tuple of the positional arguments of one example call: ``(x,)`` for one argument.
+        kwargs: a dict of its arguments by name.
         dynamic_shapes: which sizes and ints vary between calls, in the form of :func:`torch.export.export`.
-        draft: export the rest. Decisions that cannot be expressed are those of the example, and are checked; prints and
-            the like are left out. A :class:`rekindle.errors.DraftWarning` lists them.
+        draft: export the program even if Export IR cannot express all of it. Then it takes the branches and contains
+            the numbers of the example, and checks them; prints and similar effects are left out. A
+            :class:`rekindle.errors.DraftWarning` lists all that is left out or fixed.
 
     Raises:
         ExportError: the program holds what Export IR cannot express; the error has every reason. With ``draft``, there
@@ -114,7 +115,7 @@ def to_exported_methods(
 
     Args:
         module: a compiled module.
-        calls: positional arguments of an example call for each method, by the name of the method.
+        calls: a dict from the name of each method to a tuple of the positional arguments of one example call.
         dynamic_shapes: what :func:`to_exported` takes, by the same names.
         draft: as in :func:`to_exported`.
 
@@ -151,7 +152,8 @@ def to_exported_methods(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """PyTorch's own deprecations are not shown within, nor its log of operators that raise: errors report these."""
+    """Suppress PyTorch's own deprecation warnings in the ``with`` block, and its log of operators that raise: errors
+    report these."""
 
     def keep(record: logging.LogRecord) -> bool:
         return not str(record.msg).startswith("failed while attempting to run meta")
@@ -234,7 +236,7 @@ class _Exporter:
         )
 
     def judge(self, problems: Sequence[ExportProblem]) -> None:
-        """Warn about the omissions of a draft.
+        """Raise the error for ``problems``; for a draft that can omit all of them, warn instead.
 
         Raises:
             ExportError: there is something against the export, or against a draft if one was asked for.
@@ -266,11 +268,11 @@ def _distinct(problems: Iterable[ExportProblem]) -> list[ExportProblem]:
 
 
 class _Stopped(BaseException):
-    """Leaves PyTorch's exporter, which would print the graph so far for an exception of any other kind."""
+    """Unwinds PyTorch's exporter, which would print the graph for an exception of any other class."""
 
 
 class _Run:
-    """One attempt."""
+    """One attempt at an export. Another follows if it finds that numbers change or the example must be followed."""
 
     def __init__(self, exporter: _Exporter, state: ProgramState) -> None:
         self.exporter = exporter
@@ -304,7 +306,7 @@ class _Run:
             raise self.exporter.refusal(reported) from error
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-        """Return the program in functional form, with the places of its source.
+        """Return the program in functional form, with source locations.
 
         Raises:
             ExportError: PyTorch has no such form of it.
@@ -320,7 +322,7 @@ class _Run:
     # --------------------------------------------------------------------------------------------- within the tracer
 
     def forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the program on FakeTensors: the function that the tracer runs."""
+        """Run the program symbolically on FakeTensors; PyTorch's tracer calls this."""
         saved = fx_traceback.current_meta
         try:
             with fx_traceback.preserve_node_meta():
@@ -376,7 +378,8 @@ class _Run:
 def _each_by_itself(
     shell: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return an example in which no tensor occurs twice: PyTorch's exporter takes those for one input in all calls."""
+    """Return the example with copies of tensors that occur more than once, which PyTorch's exporter would treat as one
+    input."""
     seen = {id(tensor) for tensor in (*shell.parameters(), *shell.buffers())}
 
     def distinct(leaf: Any) -> Any:
@@ -396,7 +399,7 @@ def _tensors_of(values: Sequence[Any]) -> list[Tensor]:
 
 
 def _give_forward(shell: torch.nn.Module, run: _Run) -> None:
-    """Define ``shell.forward``: it runs the program, and has the parameters that the program declares."""
+    """Define ``shell.forward`` with the parameters of the program; it calls ``run``."""
     call = run.exporter.call
     skip = 0 if call.owner is None else 1
 
@@ -413,7 +416,8 @@ def _plain_signature(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _refilled_in(value: Any, session: ExportSession) -> ExportProblem | None:
-    """Return where the program has changed the elements of an argument, or of a container in it."""
+    """Return the problem of a container in an argument whose elements the program has changed; None if there is
+    none."""
     found = session.mutated_containers.get(id(value))
     if found is not None:
         return found[1]
@@ -435,7 +439,7 @@ _TAKEN: Final = (Tensor, bool, int, float, str, type(None), enum.Enum, torch.dev
 
 
 def _unknown_arguments(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[ExportProblem]:
-    """Return the arguments that no exported program takes."""
+    """Return a problem for each argument of a type that exported programs cannot take."""
     found = []
     for source, leaf in leaves_with_sources(call.argument_names, args, dict(kwargs)):
         if not isinstance(leaf, _TAKEN):

@@ -15,8 +15,8 @@ from rekindle.ir.types import ClassType
 
 
 def reachable(nodes: Iterable[Node]) -> Iterator[Node]:
-    """``nodes``, those in their blocks, and those of the functions that they call, where these are known; each function
-    once."""
+    """Yield ``nodes``, the nodes in their blocks, and the nodes of the functions that they call, if these are known.
+    Each function is visited once."""
     seen: set[int] = set()
     waiting: list[Iterable[Node]] = [nodes]
     while waiting:
@@ -48,7 +48,7 @@ def static_problems(nodes: Iterable[Node]) -> list[ExportProblem]:
 
 
 def static_problem(node: Node, callers: Sequence[tuple[str, SourceRange]] = ()) -> ExportProblem | None:
-    """Return the blocker that a kind of nodes is wherever it occurs; None for other kinds."""
+    """Return the reason why a node can never be exported, by its kind; None if it can."""
     kind = node.kind
     if kind == "prim::CreateObject":
         type = node.output.type

@@ -81,12 +81,10 @@ def no_schemas(kind: str) -> Sequence[FunctionSchema]:
 
 
 class ArchiveResolver(EmptyResolver):
-    """The resolver of archive texts.
-
-    ``find_type`` gives types and functions by qualified name, ``constants`` are those beside the text. ``preferred``
-    gives functions that stand for an operator where their signatures fit (what it meant in the release that wrote the
-    archive); ``missing_operator`` the schemas of operators whose library is not installed, as far as they are known.
-    """
+    """The resolver of names in archive sources. ``find_type`` returns types and functions by qualified name;
+    ``constants`` are those of the archive. ``preferred`` returns upgraders: functions that replace an operator if their
+    signatures fit, with its semantics in the release that wrote the archive. ``missing_operator`` returns the known
+    schemas of operators whose library is not installed."""
 
     def __init__(
         self,
@@ -120,7 +118,8 @@ class ArchiveResolver(EmptyResolver):
         return _TYPES.get(name)
 
     def _global(self, name: str) -> SugaredValue | None:
-        """Return ``str``, ``round`` … if their semantics differ from today's."""
+        """Return a builtin such as ``str`` or ``round`` if its semantics in the archive differ from today's; else
+        None."""
         known = GLOBALS.get(name)
         base = known.base if isinstance(known, MagicMethod) else known
         if not isinstance(base, BuiltinFunction) or not self._preferred(base.kind):
@@ -138,7 +137,7 @@ class ArchiveResolver(EmptyResolver):
         return BuiltinFunction(kind, preferred=[*self._preferred(kind), *in_archives])
 
     def knows(self, kind: str) -> bool:
-        """Return whether there is such an operator in this process, or was in the release that wrote the archive."""
+        """Return whether the operator exists in this process, or existed in the release that wrote the archive."""
         return bool(REGISTRY.overloads(kind) or builtin_calls.find_builtin_functions(kind) or self._preferred(kind))
 
     def named(self, name: str, range: SourceRange) -> SugaredValue:
@@ -156,7 +155,7 @@ class ArchiveResolver(EmptyResolver):
 
 
 class _Operators(SugaredValue):
-    """``torch``, ``ops.prim``: the operators of a namespace, of which some are called otherwise here."""
+    """A namespace of operators, ``torch`` or ``ops.prim``. Some operators have other names in it."""
 
     def __init__(
         self, names: ArchiveResolver, namespace: str, renamed: Mapping[str, str] = MappingProxyType({})
@@ -181,8 +180,8 @@ class _Operators(SugaredValue):
 
 
 class _MathPower(BuiltinFunction):
-    """``ops.aten.pow``: ``math.pow``, of which the errors are others than those of ``**``. Only archives that were
-    written here have it; ``torch.jit`` takes it for ``torch.pow``."""
+    """``ops.aten.pow`` in archives of this package: ``math.pow``, whose errors differ from those of ``**``.
+    ``torch.jit`` reads it as ``torch.pow``."""
 
     def call(self, call: CallSite) -> SugaredValue:
         found = super().call(call)
@@ -203,7 +202,7 @@ class _Libraries(SugaredValue):
 
 
 class _Constants(SugaredValue):
-    """``CONSTANTS``: its attributes ``c0``, ``c1`` … are the constants that have no text."""
+    """``CONSTANTS``: its attributes ``c0``, ``c1`` … are the constants of an archive that have no text form."""
 
     description = "the table of constants"
 
@@ -218,7 +217,7 @@ class _Constants(SugaredValue):
 
 
 class _Names(SugaredValue):
-    """A part of a qualified name that is none by itself."""
+    """A prefix of qualified names that is not itself a name."""
 
     def __init__(self, names: ArchiveResolver, name: str) -> None:
         self.names = names
@@ -233,8 +232,8 @@ class _Names(SugaredValue):
 
 
 class _Class(ScriptClassValue):
-    """A class of an archive. ``C.__new__(C)`` makes an object that has no attributes yet; static methods are functions
-    whose names begin with that of the class."""
+    """A class of an archive. ``C.__new__(C)`` creates an object without attributes. Static methods are functions whose
+    names begin with that of the class."""
 
     def __init__(self, names: ArchiveResolver, type: ClassType) -> None:
         super().__init__(type)
@@ -325,10 +324,8 @@ class _MissingOperator(SugaredValue):
 
 
 class ForkedFunction(SugaredValue):
-    """A function within a function, without parameters: the form of forked calls in archives.
-
-    ``emit`` emits its body where it is called, and gives its result.
-    """
+    """A function without parameters within a function, by which archives express forked calls. A call emits its body
+    with ``emit``, and returns its result."""
 
     def __init__(self, name: str, emit: Callable[[], Value]) -> None:
         self.name = name

@@ -8,10 +8,8 @@ from typing import Final
 
 @dataclass(slots=True)
 class Dialect:
-    """Choices that hold for the functions that are compiled while they are set.
-
-    ``tensors_as_numbers``: a Tensor stands for a declared number, in calls from Python and of one function by another,
-    as it does for ``torch.jit``. The drop-in sets it.
+    """Options of the language, for functions that are compiled while they are set. ``tensors_as_numbers``: a Tensor is
+    accepted as a declared number, in calls from Python and between functions, as in ``torch.jit``. The drop-in sets it.
     """
 
     tensors_as_numbers: bool = False

@@ -63,7 +63,7 @@ class SelfBinding(Protocol):
 
 @dataclass(slots=True)
 class ReturnTypes:
-    """The type that a function declares to return, and the one that its return statements so far agree on."""
+    """The return type that a function declares, and the common type of its return statements so far."""
 
     declared: Type | None = None
     merged: Type | None = None
@@ -77,7 +77,7 @@ class ReturnTypes:
 
 @dataclass(slots=True)
 class EmissionPoint:
-    """Position of the emitter, from which it can continue after an error."""
+    """A position of the emitter, from which emission continues after an error."""
 
     frame: EnvironmentFrame
     insert_point: Node
@@ -93,7 +93,7 @@ FormHandler = Callable[["Emitter", Apply, "Type | None"], SugaredValue]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Emitters of each construct of a language. The handlers are functions in modules by subject, and
+    """Table of the functions that emit each construct of a language. They are in modules by subject, and
     :mod:`rekindle.frontend.language` lists them."""
 
     expressions: Mapping[str, ExpressionHandler]
@@ -112,7 +112,7 @@ class Language:
 
 
 class Emitter:
-    """The state in which a function is emitted: graph, names, control state; and what every handler needs."""
+    """The state of the emission of a function: graph, names and control state, and helpers for all constructs."""
 
     def __init__(
         self,
@@ -171,7 +171,8 @@ class Emitter:
         return emit(self, expr, targets, hint)
 
     def emit_expression(self, expr: Expr, hint: Type | None = None) -> Value:
-        """Return the value of ``expr``; ``hint`` is the type that is wanted, which types empty literals.
+        """Emit ``expr``, and return its value. ``hint`` is the expected type, which determines the type of empty
+        literals.
 
         Raises:
             CompileError: it cannot be compiled.
@@ -185,7 +186,7 @@ class Emitter:
         return found
 
     def as_scalar(self, value: Value) -> Value:
-        """Return a number that may be a bool, beside others, as a Scalar, which operators take."""
+        """Return a number that may be a bool as a Scalar, which operators on numbers accept; other values unchanged."""
         if not isinstance(value.type, UnionType) or not self.graph.follows_python or not may_be_bool(value.type):
             return value
         return self.as_number(value, value.node.range)
@@ -226,7 +227,7 @@ class Emitter:
         return NamedValue(value, range=range)
 
     def literal(self, number: int | float | complex, range: SourceRange) -> Value:
-        """Return a number of the program. Equal numbers are one constant, at the start of the graph."""
+        """Return a constant number. Equal numbers are one constant, at the start of the graph."""
         key = (type(number), repr(number))
         found = self._constants.get(key)
         if found is None:
@@ -242,7 +243,8 @@ class Emitter:
     def inside(
         self, block: Block, refinements: dict[str, Type] | None = None, range: SourceRange | None = None
     ) -> Iterator[EnvironmentFrame]:
-        """Emit to the end of ``block``, with a frame of its own, in which variables have the refined types."""
+        """Emit to the end of ``block`` within the ``with`` block. The block has its own frame, in which variables have
+        the refined types."""
         frame = self.environment.push(block)
         try:
             with self.graph.inserting_at_end(block):
@@ -273,7 +275,7 @@ class Emitter:
 
     @property
     def has_exited(self) -> bool:
-        """Whether what follows in this block is never reached."""
+        """Whether the rest of this block is unreachable."""
         return self.environment.block in self.exited
 
     def mark_exited(self) -> None:
@@ -282,7 +284,7 @@ class Emitter:
     # ------------------------------------------------------------------------------------- conversions
 
     def to_bool(self, value: Value, range: SourceRange) -> Value:
-        """``bool(value)``, for a condition."""
+        """Emit ``bool(value)``, for a condition."""
         if value.type == BOOL:
             return value
         if isinstance(value.type, NoneType):
@@ -342,11 +344,11 @@ class Emitter:
         return self.insert_node("prim::unchecked_cast", range, [value], [without_none(value.type)]).output
 
     def as_number(self, either: Value, range: SourceRange) -> Value:
-        """Return the int or float, which is a Union, as a number: Python's operators can do more with that."""
+        """Cast a value of the Union of int and float to a number (Scalar), which more operators accept."""
         return self.insert_node("prim::unchecked_cast", range, [either], [NUMBER]).output
 
     def split(self, value: Value, range: SourceRange, emit: Callable[[Value], Value]) -> Value:
-        """Emit the uses of a value that is a Tensor or a number, once for each.
+        """Emit a use of a value that is a Tensor or a number: an ``if`` on its type, with ``emit`` called for each.
 
         Where only one of the two can be compiled, the program raises TypeError if the value is the other.
         """
@@ -389,7 +391,8 @@ class Emitter:
         if_true: Callable[[], Value],
         if_false: Callable[[], Value],
     ) -> tuple[Node, Value, Value]:
-        """``prim::If`` of which each branch computes one value; its output is not added yet."""
+        """Insert ``prim::If`` whose branches compute one value each. Return the node and both values; the caller adds
+        the output."""
         node = self.insert_node("prim::If", range, [condition], [])
         values: list[Value] = []
         for emit, types in ((if_true, refinements.if_true), (if_false, refinements.if_false)):
@@ -402,5 +405,5 @@ class Emitter:
 
 
 def simple(value: SugaredValue) -> Value | None:
-    """Return the graph's value, if the sugared value is one."""
+    """Return the value of the graph that a sugared value stands for; None if it is something else."""
     return value.value if isinstance(value, SimpleValue) else None

@@ -65,7 +65,7 @@ def emit_function(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> tuple[Graph, FunctionSchema]:
-    """Compile a definition to a graph in SSA form, and the schema that it turned out to have.
+    """Compile a definition to a graph in SSA form; return it with its schema, whose result type may be inferred.
 
     ``defaults`` are the values of default arguments; where they are not given, those written in the definition must
     be literals. ``parameter_types`` and ``return_type`` stand in for annotations that the definition lacks.
@@ -128,8 +128,8 @@ def emit_body(
 
 
 def complete(emitter: Emitter, result: Type) -> None:
-    """Turn the graph that was emitted, with variables in loads and stores, into SSA form. ``result`` is the type that
-    the function returns."""
+    """Convert the emitted graph, in which variables are loads and stores, to SSA form. ``result`` is the return type of
+    the function."""
     graph, guarded = emitter.graph, emitter.environment.guarded
     as_printed, graph.none_checks, graph.tensors_as_numbers = not graph.follows_python, None, False
     if guarded or emitter.environment.has_flags:
@@ -160,7 +160,7 @@ def emit_definition(
     self_binding: SelfBinding | None,
     given_up: Collection[str] = (),
 ) -> Type:
-    """Emit the whole definition; return the type of its result. ``given_up`` are the parameters of unknown type.
+    """Emit a whole definition; return its result type. ``given_up`` are the parameters of unknown type.
 
     Raises:
         CompileError: it cannot be compiled; several problems are reported together.
@@ -212,8 +212,8 @@ def _emit_to_end(emitter: Emitter, definition: Def) -> Type:
 
 
 def _blame_unknown_classes(emitter: Emitter) -> None:
-    """Report a class of a library of which nothing is known in place of what follows from it: results of its methods
-    were taken for Tensors."""
+    """Report an unknown C++ class instead of the errors that follow from it: results of its methods were assumed to be
+    Tensors."""
     calls = emitter.graph.find_nodes("prim::CallMethod")
     owners = [(call.inputs[0].type, call.range) for call in calls]
     unknown = [
@@ -244,7 +244,7 @@ def _emit_parameters(
 
 
 def _close(emitter: Emitter, definition: Def) -> None:
-    """Emit the implied ``return None`` at the end of the body, if it is reachable."""
+    """Emit ``return None`` at the end of the body, if that is reachable."""
     if emitter.has_exited:
         if emitter.returns.merged is None:
             emitter.returns.merged = emitter.returns.declared or NONE

@@ -70,7 +70,7 @@ Emit = Callable[[Emitter, Expr, "Type | None"], Value]
 
 
 def _value(emit: Emit) -> ExpressionHandler:
-    """Return the handler of expressions that are always values of the graph."""
+    """Return a handler of expressions from ``emit``, which returns a value of the graph."""
     return lambda emitter, expr, targets, hint: SimpleValue(emit(emitter, expr, hint))
 
 

@@ -22,7 +22,7 @@ from rekindle.syntax.views import Def
 
 
 class _Operators(SugaredValue):
-    """``torch`` within texts: every attribute is an operator of a namespace."""
+    """``torch`` within the sources of operators: every attribute is an operator of a namespace."""
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
@@ -36,8 +36,8 @@ _TORCH: Final = {"torch": "aten"}
 
 @dataclass(slots=True)
 class OperatorSourceCompiler:
-    """Compiles texts. ``helpers`` returns the functions that they may call, by name; ``namespaces`` the objects for
-    namespaces of operators beside ``torch``."""
+    """Compiles source texts of operators. ``helpers`` are the functions that they may call, by name; ``namespaces`` the
+    objects for namespaces of operators other than ``torch``."""
 
     helpers: Callable[[], Mapping[str, GraphFunction]]
     namespaces: Mapping[str, str] = field(default_factory=dict)

@@ -50,7 +50,7 @@ _LIMIT = _Limit()
 
 
 def _depth() -> int:
-    """Return how many of Python's frames are in use on this thread."""
+    """Return the depth of Python's stack on this thread, in frames."""
     count, frame = 0, sys._getframe()
     while frame.f_back is not None:
         count, frame = count + 1, frame.f_back

@@ -135,7 +135,7 @@ def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
 
 
 def _quoted(text: str, range: SourceRange) -> Expr:
-    """Return the type in a string at ``range``. Its locations are those of the source if the string is there
+    """Parse the type in a string at ``range``. Its locations are those in the source, if the string is there
     verbatim."""
     start = range.start + 1
     if range.text[1:-1] != text or "\n" in text:
@@ -179,7 +179,7 @@ def _strip(name: str) -> str:
 
 
 def dotted_name(expr: Expr, most: int = sys.maxsize) -> str | None:
-    """Return ``a.b.c`` as text; None for any other expression, and for one of more than ``most`` parts."""
+    """Return ``a.b.c`` as a string; None for other expressions, and for more than ``most`` components."""
     parts: list[str] = []
     while expr.tree.kind == Select.KIND and len(parts) < most:
         select = Select(expr.tree)
@@ -212,7 +212,7 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
 
 
 def _type_of_literals(expr: Subscript) -> Type:
-    """Return the type of ``Literal["a", "b"]``, whose members are of one."""
+    """Return the common type of the members of ``Literal["a", "b"]``."""
     indices = expr.indices
     if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
         indices = TupleLiteral(indices[0].tree).items
@@ -226,8 +226,8 @@ def _type_of_literals(expr: Subscript) -> Type:
 
 
 def broadcast_size(expr: Expr) -> int | None:
-    """Return the 2 of ``BroadcastingList2[int]``, also as an Optional: a single value is accepted for a list of that
-    length."""
+    """Return the length 2 of ``BroadcastingList2[int]``, also as an Optional: a single value is accepted for a list of
+    that length. Return None for other types."""
     if expr.tree.kind == "|":
         either = BinOp(expr.tree)
         return broadcast_size(either.lhs) or broadcast_size(either.rhs)

@@ -50,7 +50,7 @@ class BackendOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> BackendOptions:
-        """Return the given options, with defaults for the others.
+        """Return the options in ``given``, with defaults for the others.
 
         Raises:
             TypeError: one is unknown, or no bool.
@@ -101,7 +101,7 @@ def backend(
 
 
 def _plain(function: Function, graph: CompiledGraph, options: BackendOptions) -> Compiled:
-    """Return ``function`` as Dynamo calls functions."""
+    """Return ``function`` with the calling convention of Dynamo."""
 
     def run(*args: Any) -> Any:
         return function(*args)
@@ -143,7 +143,8 @@ def _ahead_of_time(
 
 
 def _boxed(function: Function, graph: CompiledGraph, options: BackendOptions) -> Compiled:
-    """Return ``function`` as AOTAutograd calls functions: with a list of arguments, which it empties."""
+    """Return ``function`` with the calling convention of AOTAutograd: it takes a list of arguments, which it
+    empties."""
     held = graph  # for as long as it can be called
 
     def run(args: list[Any]) -> Any:

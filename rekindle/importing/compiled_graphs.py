@@ -37,7 +37,8 @@ _NUMBERS: Final = itertools.count()
 
 
 def new_graph(compile_id: str, module: fx.GraphModule) -> tuple[int, CompiledGraph]:
-    """Return a record of a graph that Dynamo has captured, and its number. The record is weakly referenced."""
+    """Create the record of a graph that Dynamo has captured; return it with its number. Only a weak reference to it is
+    stored."""
     number = next(_NUMBERS)
     graph = _GRAPHS[number] = CompiledGraph(compile_id, frozenset(_outermost_lines(module)))
     return number, graph
@@ -70,7 +71,7 @@ def _outermost_lines(module: fx.GraphModule) -> Iterator[tuple[str, int]]:
 
 
 def _lines_of(code: CodeType) -> Iterator[int]:
-    """Yield the lines of a function, with those of functions within it."""
+    """Yield the lines of a function and of the functions within it."""
     yield from (line for _, _, line in code.co_lines() if line is not None)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -36,7 +36,7 @@ _TAKEN_APART: Final = (
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return their decompositions from :mod:`torch._decomp`."""
+    """Return the decompositions from :mod:`torch._decomp` of the operators that are not imported directly."""
     found: dict[Any, Callable[..., Any]] = get_decompositions(_TAKEN_APART)
     return found
 

@@ -59,7 +59,7 @@ def _reason(error: BaseException) -> str:
 
 @contextmanager
 def _logged_errors(found: list[BaseException]) -> Iterator[None]:
-    """Collect the errors that PyTorch logs within the ``with`` block in ``found``, and print none of the log."""
+    """Collect the errors that PyTorch logs within the ``with`` block in ``found``, instead of printing them."""
 
     def keep(record: logging.LogRecord) -> bool:
         if record.exc_info and record.exc_info[1] is not None:

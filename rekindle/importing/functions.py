@@ -47,7 +47,7 @@ def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -
 def _itself(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return the tensor itself instead of an alias: no gradients are recorded, and nothing is written to."""
+    """Import an alias as the tensor itself, since no gradients are recorded, and nothing is written to."""
     return args[0]
 
 
@@ -73,7 +73,7 @@ def type_name(value: object) -> str:
 
 
 def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-    """Return an attribute of a module: a graph, or a tensor that the function keeps as a constant."""
+    """Import an attribute of a module: a graph, or a tensor, which becomes a constant of the function."""
     held: object = module
     for part in name.split("."):
         held = getattr(held, part)
@@ -85,7 +85,7 @@ def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> Importe
 def python_call(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Insert a ``prim::PythonOp`` that calls what ``node`` calls; its result types are those of the capture."""
+    """Insert a ``prim::PythonOp`` that calls the function of ``node``. Its result types are those of the capture."""
     leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
     places = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Value)]
     known, result_spec = pytree.tree_flatten(node.meta.get("val"))
@@ -110,8 +110,8 @@ def python_call(
 def _caller(
     target: Any, leaves: Sequence[Any], spec: pytree.TreeSpec, places: Sequence[int], kept: Sequence[int]
 ) -> Callable[..., Any]:
-    """Return a function of the values among ``leaves`` that calls ``target`` with all of them, and returns the leaves
-    of its result whose numbers are ``kept``."""
+    """Return a function that takes the values among ``leaves``, calls ``target`` with all of them, and returns the
+    leaves of its result with the numbers ``kept``."""
     constants = [None if isinstance(leaf, Value) else leaf for leaf in leaves]
 
     def call(*values: Any) -> Any:

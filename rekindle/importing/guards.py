@@ -108,7 +108,7 @@ class _Guards:
             self.open.append((place, expression, value))
 
     def derived(self) -> None:
-        """Hold sizes that are computed from others to that."""
+        """Check sizes that are computed from other sizes."""
         for place, expression, value in self.open:
             missing = [symbol for symbol in expression.free_symbols if symbol not in self.symbols]
             if len(missing) == 1:
@@ -120,7 +120,7 @@ class _Guards:
             check(self.reader, self.reader.insert("aten::eq", value, wanted), f"{place} must be {expected}")
 
     def _solve(self, symbol: sympy.Symbol, place: str, expression: sympy.Expr, value: Value) -> None:
-        """Find ``symbol`` from a size that is computed from it."""
+        """Compute the value of ``symbol`` from a size that is an expression of it."""
         own = sympy.Symbol("own", integer=True)
         solution = try_solve(sympy.Eq(expression, own), symbol)
         if solution is not None:
@@ -129,7 +129,7 @@ class _Guards:
             self.places[symbol] = str(solution[1].subs(own, sympy.Symbol(place)))
 
     def ranges(self) -> None:
-        """Hold symbols to their ranges."""
+        """Check that symbols are within their ranges."""
         for symbol, allowed in self.program.range_constraints.items():
             value = self.symbols.get(symbol)
             if value is None:
@@ -142,7 +142,7 @@ class _Guards:
                 check(self.reader, holds, f"{place} must be {bound} {words}")
 
     def texts(self, arguments: Mapping[str, Value]) -> None:
-        """Hold arguments to the conditions that the program keeps as texts."""
+        """Check the conditions on arguments that the program has as strings."""
         names = {f"L['{_head(path)}']{path[len(_head(path)) :]}": value for path, value in arguments.items()}
         for text in dict.fromkeys(self.program._guards_code):
             shown = text
@@ -157,7 +157,7 @@ class _Guards:
 
 
 def _head(path: str) -> str:
-    """Return the name that a path begins with."""
+    """Return the first component of an access path: the name of the argument."""
     for index, letter in enumerate(path):
         if letter in ".[":
             return path[:index]

@@ -39,7 +39,7 @@ _WITH_GRADIENTS: Final = (
 
 
 def lowered(module: fx.GraphModule, inputs: Sequence[Any]) -> fx.GraphModule:
-    """Return the graph of ATen's operators that ``module``, from Dynamo, stands for.
+    """Lower ``module``, a graph of Dynamo, to a graph of ATen operators.
 
     Raises:
         CaptureError: it affects gradients, dtypes or devices other than through its operators.

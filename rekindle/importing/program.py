@@ -71,7 +71,7 @@ class _Import:
         self.reader = FxImporter(self.graph, self.attribute, read_operator)
 
     def run(self) -> ScriptModule:
-        """Read the program."""
+        """Import the program."""
         skeleton = skeleton_of(self.program)
         add_modules(skeleton, self.program.graph_module)
         module = module_for_trace(skeleton)
@@ -88,7 +88,7 @@ class _Import:
     # -------------------------------------------------------------------------------------------------------- arguments
 
     def arguments(self) -> tuple[list[str], dict[fx.Node, ImportedValue]]:
-        """Return the names of the parameters of ``forward``, and the imported values of the placeholders."""
+        """Return the parameter names of ``forward``, and the imported values of the placeholders."""
         placeholders = self.program.graph_module.graph.find_nodes(op="placeholder")
         env: dict[fx.Node, ImportedValue] = {}
         leaves = []
@@ -120,7 +120,7 @@ class _Import:
         return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names)], specs
 
     def attribute(self, reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-        """Return an attribute of a graph's module: a graph, or a tensor."""
+        """Return the imported value of an attribute of a graph's module: a graph, or a tensor."""
         held: object = module
         for part in name.split("."):
             held = getattr(held, part)
@@ -129,7 +129,7 @@ class _Import:
     # ------------------------------------------------------------------------------------------------------------- body
 
     def body(self, env: dict[fx.Node, ImportedValue]) -> Value:
-        """Read all nodes, each where its module was called; returns the result."""
+        """Import all nodes, each in the module call that contained it; return the result."""
         module = self.program.graph_module
         scopes = _Scopes(self.graph)
         output: fx.Node | None = None
@@ -168,13 +168,14 @@ class _Import:
         return unflatten(self.reader, spec_of_results, iter(returned))
 
     def write(self, held: ImportedValue, imported: ImportedValue) -> None:
-        """Write the value that a tensor has at the end of a call into it."""
+        """Insert the write of the final value of a mutated tensor to that tensor."""
         if not _is_same(imported, held):
             self.reader.insert("aten::copy_", held, imported)
 
 
 def _is_same(imported: ImportedValue, held: ImportedValue) -> bool:
-    """Return whether a value is ``held`` itself, or the result of in-place operators on it."""
+    """Return whether a value is ``held`` itself, or the result of in-place operators on it, so that no write is
+    needed."""
     while isinstance(imported, Value) and imported is not held:
         node = imported.node
         schema = node.schema
@@ -223,7 +224,7 @@ class _Scopes:
             self.graph.insert_point = block.return_node
 
     def leave(self) -> None:
-        """Go back to the outermost block."""
+        """Leave all scopes: return to the outermost block."""
         self._leave_to(0)
 
     def _leave_to(self, count: int) -> None:

@@ -42,21 +42,21 @@ class BuilderFrontend(Protocol):
     """Services of the frontend for builders. New nodes are inserted at the graph's insertion point."""
 
     def operator(self, graph: Graph, kind: str, args: Arguments, kwargs: Arguments, range: SourceRange) -> Value:
-        """Return a call of the operator ``kind``; several results come as a tuple."""
+        """Insert a call of the operator ``kind``, and return its result, a tuple if there are several."""
 
     def binary(self, graph: Graph, symbol: str, args: Arguments, range: SourceRange) -> Value:
-        """``a + b``, for the symbol ``+``."""
+        """Insert ``a + b``, for the symbol ``+``, and return its value."""
 
     def attribute(self, graph: Graph, value: Value, name: str, range: SourceRange) -> Value | Caller:
-        """``value.name``: a value, or a method."""
+        """Insert ``value.name``, and return its value, or a callable for a method."""
 
     def function(
         self, graph: Graph, function: Any, args: Arguments, kwargs: Arguments, range: SourceRange, *, inline: bool
     ) -> Value:
-        """Return the result of a function: of its code, or of a call of it."""
+        """Insert a call of a function, or its inlined body, and return the result."""
 
     def code(self, graph: Graph, text: str, names: Mapping[str, NamedValue], range: SourceRange, up: int) -> Value:
-        """Return the value of an expression in TorchScript, for a caller ``up`` frames above."""
+        """Insert an expression in TorchScript, and return its value. Names are looked up ``up`` frames above."""
 
 
 emission: Final = LayerHook[BuilderFrontend]("rekindle.transforms.editing")
@@ -64,10 +64,8 @@ emission: Final = LayerHook[BuilderFrontend]("rekindle.transforms.editing")
 
 
 class Builder:
-    """Makes nodes at the insertion point of ``graph``: ``build.tanh(x)`` is a call of ``aten::tanh``.
-
-    They get the place in the source, the call stack and the scope of the node ``like``.
-    """
+    """Inserts nodes at the insertion point of ``graph``: ``build.tanh(x)`` inserts a call of ``aten::tanh``. They get
+    the source location, the call stack and the scope of the node ``like``."""
 
     __slots__ = ("_first_number", "_is_used", "graph", "like")
 
@@ -79,20 +77,20 @@ class Builder:
 
     @property
     def range(self) -> SourceRange:
-        """The place in the source that new nodes get."""
+        """The source location of new nodes."""
         return UNKNOWN_RANGE if self.like.is_destroyed else self.like.range
 
     # -------------------------------------------------------------------------------------- operators
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the operator ``aten::name``."""
+        """Return a function that inserts a call of the operator ``aten::name`` and returns its result."""
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *args, **kwargs: self.op(f"aten::{name}", *args, **kwargs)
 
     def op(self, kind: str, /, *args: object, **kwargs: object) -> Any:
-        """Return a call of any operator by its kind, such as ``prim::device`` or ``mylib::op``: its result, a tuple of
-        them where there are several.
+        """Insert a call of any operator by its kind, such as ``prim::device`` or ``mylib::op``. Return its result, a
+        tuple of them if there are several.
 
         Raises:
             SchemaError: no overload fits the arguments.
@@ -105,9 +103,8 @@ class Builder:
     # --------------------------------------------------------------------------- constants, containers
 
     def constant(self, value: object, type: Type | None = None) -> Proxy:
-        """Return a constant of any kind: None, a bool, a number, a string, a tensor, a dtype, a device, a list, tuple
-        or dict of such. ``type`` is needed where the value does not determine it: for an empty list, or for None of
-        type ``int?``.
+        """Insert a constant: None, a bool, a number, a string, a tensor, a dtype, a device, a list, tuple or dict of
+        such. ``type`` is needed if the value does not determine it: for an empty list, or for None of type ``int?``.
 
         Raises:
             GraphError: there is no such constant.
@@ -116,7 +113,8 @@ class Builder:
         return Proxy(self, self._insert(node).output)
 
     def list(self, items: Sequence[object], type: Type | None = None) -> Proxy:
-        """Return a list of values and constants; ``type`` is that of its elements, needed where there are none.
+        """Insert the construction of a list of values and constants; ``type`` is that of its elements, needed if it is
+        empty.
 
         Raises:
             GraphError: the elements have no type in common.
@@ -131,7 +129,7 @@ class Builder:
             return Proxy(self, self.node("prim::ListConstruct", values, types=[ListType(element)]).output)
 
     def tuple(self, items: Sequence[object]) -> Proxy:
-        """Return a tuple of values and constants."""
+        """Insert the construction of a tuple of values and constants."""
         with self._keeping_out():
             values = [self._value(item) for item in items]
             type = TupleType(tuple(value.type for value in values))
@@ -145,14 +143,14 @@ class Builder:
         types: Sequence[Type],
         attributes: Mapping[str, AttributeValue] | None = None,
     ) -> Node:
-        """Return a node of any kind, with outputs of ``types``; its blocks, if any, are still to be made."""
+        """Insert a node of any kind, with outputs of ``types``. It has no blocks yet."""
         return self._insert(self.graph.create(kind, inputs, types=types, attributes=attributes, range=self.range))
 
     # ------------------------------------------------------------------------------------------- code
 
     def inline(self, function: Any, /, *args: object, **kwargs: object) -> Any:
-        """Put in the code of ``function``, and of what it calls: its result, a tuple of them where it returns one that
-        it makes.
+        """Insert the inlined code of ``function`` and of the functions that it calls. Return its result, or a tuple of
+        proxies if it returns a tuple that it constructs.
 
         ``function`` is a Python function, compiled or not, one of PyTorch, or a graph. Where a parameter of a Python
         function has no annotation, it takes the type of what is given.
@@ -167,7 +165,7 @@ class Builder:
         )
 
     def call(self, function: Any, /, *args: object, **kwargs: object) -> Any:
-        """Call ``function`` as :meth:`inline` does, without inlining it."""
+        """Insert a call of ``function``, without inlining it. Return its result as :meth:`inline` does."""
         return self._build(
             lambda given, named: emission.get().function(self.graph, function, given, named, self.range, inline=False),
             args,
@@ -175,8 +173,8 @@ class Builder:
         )
 
     def code(self, text: str, /, **names: object) -> Any:
-        """Return the value of an expression, written as in a program: ``build.code("x[:, 0] + n", x=x, n=2)``. Other
-        names are those that the caller sees.
+        """Insert an expression that is written as in a program: ``build.code("x[:, 0] + n", x=x, n=2)``. Return its
+        value. Other names are those of the calling Python code.
 
         Raises:
             ParseError, CompileError: it is not an expression, or cannot be compiled.
@@ -225,7 +223,7 @@ class Builder:
     # ------------------------------------------------------------------------------------------ inside
 
     def take_out(self) -> None:
-        """Remove the nodes that were built last and have no uses."""
+        """Remove the nodes that this builder inserted last and that have no uses."""
         if self._is_used:
             _take_out(self.graph, self._first_number)
 
@@ -247,7 +245,7 @@ class Builder:
         return self._argument(item).materialize(self.graph)
 
     def _argument(self, item: object, name: str | None = None) -> NamedValue:
-        """Return ``item`` as an argument; lists and tuples with values in them are made."""
+        """Return ``item`` as an argument; lists and tuples that contain values are constructed in the graph."""
         if isinstance(item, NamedValue):
             return item
         if isinstance(item, (Value, Proxy)):
@@ -291,7 +289,7 @@ class Builder:
 
 
 class _UndoOnError:
-    """Removes the nodes made within, if the block raises."""
+    """Context manager that removes the nodes inserted in its block if the block raises."""
 
     __slots__ = ("graph", "start")
 
@@ -428,7 +426,7 @@ def _first_proxy(items: Sequence[Any]) -> Proxy:
 
 
 def _index_text(item: object, names: dict[str, object]) -> str:
-    """Return an index as text; values in it get names, which are added to ``names``."""
+    """Format an index as source; values in it get names, which are added to ``names``."""
     if isinstance(item, slice):
         parts = [item.start, item.stop] if item.step is None else [item.start, item.stop, item.step]
         return ":".join("" if part is None else _index_text(part, names) for part in parts)

@@ -11,9 +11,8 @@ from rekindle.ir.types.enums import EnumType
 
 @dataclass(slots=True, frozen=True)
 class OpaqueConstant:
-    """A constant of which only the ``text`` is known: ``<Tensor>``, ``object(0x55d0c8)``. A graph that holds one
-    cannot run.
-    """
+    """A constant of which only the ``text`` is known, such as ``<Tensor>`` or ``object(0x55d0c8)``. A graph with one
+    can be inspected, not run."""
 
     text: str
 

@@ -21,7 +21,7 @@ MAX_TRIP_COUNT: Final = (1 << 63) - 1
 
 
 class Carried(NamedTuple):
-    """A variable that a loop carries from one iteration to the next."""
+    """A loop-carried variable of a ``prim::Loop``, by its values before, in and after the loop."""
 
     initial: Value
     """Its value before the first iteration: an input of the node."""
@@ -35,18 +35,18 @@ class Carried(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class LoopView:
-    """A ``prim::Loop`` in SSA form."""
+    """Named access to the inputs, blocks and outputs of a ``prim::Loop`` in SSA form."""
 
     node: Node
 
     @property
     def trip_count(self) -> Value:
-        """The largest number of iterations."""
+        """The maximum number of iterations."""
         return self.node.inputs[0]
 
     @property
     def condition(self) -> Value:
-        """Whether the first iteration runs."""
+        """The bool that determines whether the first iteration runs."""
         return self.node.inputs[1]
 
     @property
@@ -71,7 +71,7 @@ class LoopView:
 
     @property
     def next_condition(self) -> Value:
-        """Whether another iteration follows."""
+        """The bool, computed in the body, that determines whether another iteration follows."""
         return self.body.outputs[0]
 
     @property
@@ -87,13 +87,13 @@ class LoopView:
 
     @property
     def is_endless(self) -> bool:
-        """Whether the condition alone ends the loop: a ``while`` loop."""
+        """Whether only the condition ends the loop, as in a ``while`` loop."""
         limit = self.trip_count.node.attributes.get("value") if self.trip_count.node.kind == "prim::Constant" else None
         return isinstance(limit, int) and limit >= MAX_TRIP_COUNT
 
     @property
     def counts(self) -> bool:
-        """Whether the number of iterations is limited, or the number of the iteration is used."""
+        """Whether the number of iterations is limited, or the iteration number is used."""
         return not self.is_endless or self.iteration.has_uses
 
     @property
@@ -104,13 +104,13 @@ class LoopView:
 
 @dataclass(slots=True, frozen=True)
 class IfView:
-    """A ``prim::If`` in SSA form."""
+    """Named access to the inputs, blocks and outputs of a ``prim::If`` in SSA form."""
 
     node: Node
 
     @property
     def condition(self) -> Value:
-        """Which block runs."""
+        """The bool that selects the block."""
         return self.node.input
 
     @property
@@ -125,7 +125,7 @@ class IfView:
 
     @property
     def merged(self) -> list[tuple[Value, Value, Value]]:
-        """The outputs, each with its value in the one block and in the other."""
+        """The outputs, each with its value in the first and in the second block."""
         return list(zip(self.node.outputs, self.then.outputs, self.otherwise.outputs, strict=True))
 
 

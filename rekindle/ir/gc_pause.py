@@ -13,7 +13,8 @@ from contextlib import contextmanager
 
 
 class _Pause:
-    """The collector is shared by all threads: it stops at the first request and resumes after the last."""
+    """Counts the users of the pause. The garbage collector, which all threads share, stops at the first request and
+    resumes after the last."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -37,11 +37,8 @@ draw: Final = LayerHook[Callable[["Graph"], "str | None"]]("rekindle.viz", lambd
 
 
 class Block:
-    """A list of nodes that run one after the other, with inputs and outputs.
-
-    The list is circular: ``return_node`` is before the first node and after the last. ``param_node`` holds the inputs
-    and is not in the list.
-    """
+    """A list of nodes that run in order, with inputs and outputs. The list is circular: ``return_node`` is before the
+    first node and after the last. ``param_node`` holds the inputs and is not in the list."""
 
     __slots__ = ("graph", "owning_node", "param_node", "return_node")
 
@@ -181,7 +178,7 @@ class Block:
         self.param_node.erase_output(index)
 
     def add_output(self, value: AnyValue) -> int:
-        """Return ``value`` too; returns its index."""
+        """Append ``value`` to the outputs of the block; return its index."""
         self.return_node.add_input(value)
         return len(self.outputs) - 1
 
@@ -391,7 +388,8 @@ class Graph:
         attributes: Mapping[str, AttributeValue] | None = None,
         range: SourceRange = UNKNOWN_RANGE,
     ) -> Node:
-        """Make a node that is not yet inserted: ``outputs`` Tensors, or one output for each of ``types``."""
+        """Create a node without inserting it. It has ``outputs`` Tensors as outputs, or one output for each of
+        ``types``."""
         node = Node(self, kind, range)
         for value in inputs:
             node.add_input(value)

@@ -108,7 +108,7 @@ class GraphFunction(_Referable):
         self.executable = self.binder = self.runner = None
 
     def declare(self, schema: FunctionSchema | None) -> None:
-        """Make the schema known before the graph is; with None forget it."""
+        """Set the schema before the graph is compiled; None removes it."""
         self._schema = schema
         self.binder = self.runner = None
 
@@ -160,7 +160,7 @@ class GraphFunction(_Referable):
                 users_of(owner, name).add(self)
 
     def _define_once(self, definer: Callable[[GraphFunction], None], called_from: SourceRange | None) -> bool:
-        """Compile the function; returns False where that has to begin again."""
+        """Compile the function; return False if the compilation has to restart."""
         self._state = "defining"
         self.relies_on.clear()
         being_defined.append(self)
@@ -187,7 +187,7 @@ class GraphFunction(_Referable):
 
 
 def called_function(node: Node) -> GraphFunction | None:
-    """Return the function or the method that ``node`` calls; None for other nodes, and where it is not known."""
+    """Return the function or method that ``node`` calls; None for other nodes, and if it is unknown."""
     if node.kind not in ("prim::CallFunction", "prim::CallMethod"):
         return None
     callee, *_ = node.inputs

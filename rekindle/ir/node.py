@@ -85,7 +85,7 @@ class Value:
 
     @property
     def base_name(self) -> str:
-        """The name without the number that keeps it apart from others: ``x`` for ``x.1``; empty without a name."""
+        """The name without the number that makes it unique: ``x`` for ``x.1``; empty without a name."""
         base, dot, suffix = self._name.rpartition(".")
         return base if dot and suffix.isdigit() else self._name
 
@@ -112,7 +112,7 @@ class Value:
         return self
 
     def copy_metadata(self, other: Value) -> Value:
-        """Take over type and name of ``other``."""
+        """Copy type and name of ``other`` to this value."""
         self.type = other.type
         self.recorded_type = other.recorded_type
         if other.has_name:
@@ -154,7 +154,7 @@ AnyValue: TypeAlias = Value | HasValue
 
 
 def value_of(item: object) -> Value:
-    """Return the value that ``item`` is or stands for.
+    """Return ``item``, a value, or the value that it represents.
 
     Raises:
         GraphError: it is neither.
@@ -282,7 +282,7 @@ class Node:
 
     @property
     def operator(self) -> Operator | None:
-        """The registered operator that this node calls, by its kind and the types of its inputs; None where there is
+        """The registered operator that this node calls, by its kind and the types of its inputs; None if there is
         none."""
         found = self._operator
         if found is None or isinstance(found, str):
@@ -307,7 +307,7 @@ class Node:
         return self
 
     def remove_attribute(self, name: str) -> None:
-        """Take the attribute ``name`` away.
+        """Remove the attribute ``name``.
 
         Raises:
             GraphError: there is none.
@@ -558,7 +558,7 @@ class Node:
     # ------------------------------------------------------------------------------------------- order
 
     def _assign_position(self) -> None:
-        """Number the node between its neighbours; where there is no room, these make some."""
+        """Assign a position number between those of the neighbors; these are renumbered if there is no room."""
         assert self.owning_block is not None
         end = self.owning_block.return_node
         preceding, following = self.prev, self.next

@@ -20,7 +20,7 @@ class NoneChecks(Protocol):
     """The None checks of a program that is being emitted: they unwrap Optional values."""
 
     def can_check(self, value: Value) -> bool:
-        """Return whether a check applies: the type of the value includes None, and another known type."""
+        """Return whether a None check applies to a value: its type is an Optional of a known type."""
 
     def takes_none(self, schema: FunctionSchema, formal: Argument) -> bool:
         """Return whether Python accepts None as this argument, so that a check would be wrong."""
@@ -44,9 +44,9 @@ class NoneChecks(Protocol):
         TypeError for a number with ``message``, in which braces are replaced by its class. None for other values."""
 
     def tensors_in(self, values: Value, range: SourceRange) -> Value:
-        """Return a list of Tensors and numbers as a list of Tensors; the inserted check raises TypeError for a
+        """Convert a list of Tensors and numbers to a list of Tensors: insert a check that raises TypeError for a
         number."""
 
     def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
-        """Insert a conversion of a number to ``type``, an int, float or complex; it raises TypeError where Python does
-        not take the number for one: a float where an int is needed."""
+        """Insert a conversion of a number to ``type``: int, float or complex. It raises TypeError if Python would not
+        accept the number as one, such as a float as an int."""

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 class Redefinition(BaseException):
-    """The definition of ``record`` begins again. Only :meth:`GraphFunction.ensure_defined` catches it; recovery from
-    errors does not."""
+    """The compilation of ``record`` has to restart. Only :meth:`GraphFunction.ensure_defined` catches this; error
+    recovery does not."""
 
     def __init__(self, record: GraphFunction) -> None:
         super().__init__(record.name)
@@ -64,7 +64,8 @@ def rely_on(owner: Type, name: str) -> None:
 
 
 def inherit_reliance(called: GraphFunction) -> None:
-    """Record that the function that is being compiled calls ``called``, and uses the attributes that it uses."""
+    """Record that the function that is being compiled calls ``called``, and so depends on the attributes that it
+    uses."""
     if being_defined:
         being_defined[-1].relies_on |= called.relies_on
         if called.result is not None:
@@ -80,8 +81,8 @@ def users_of(owner: ClassType | GraphFunction, name: str) -> WeakSet[GraphFuncti
 
 
 def wanted_result() -> Type | None:
-    """Return the type that callers of the function that is being compiled need, which does not declare its result; None
-    where they need no other than it shows."""
+    """Return the result type that callers of the function under compilation need, if it does not declare one; None if
+    they need no other."""
     slot = being_defined[-1].result if being_defined else None
     return None if slot is None else slot.wanted
 
@@ -94,7 +95,7 @@ def fix_result() -> None:
 
 
 def infer_result(type: Type) -> None:
-    """Record that the function that is being compiled returns a ``type``, which it does not declare."""
+    """Record ``type`` as the result type of the function under compilation, which does not declare one."""
     if being_defined and isinstance(type, (ListType, DictType)) and being_defined[-1].result is None:
         being_defined[-1].result = ResultSlot()
 
@@ -118,8 +119,8 @@ def widen_result(called: GraphFunction, put: Type) -> None:
 
 
 def widen_attribute(owner: ClassType, name: str, assigned: Type) -> None:
-    """Give the attribute the type that its own and ``assigned`` join to, where that is wider; ``assigned`` itself where
-    its own was only assumed.
+    """Widen the type of the attribute to the join of its own type and ``assigned``; to ``assigned`` itself, if its own
+    type was only assumed.
 
     Raises:
         Redefinition: the type has changed.
@@ -137,7 +138,8 @@ def widen_attribute(owner: ClassType, name: str, assigned: Type) -> None:
 
 
 def shows_elements(value: Value, assumed: Type) -> bool:
-    """Return whether the assignment of ``value`` shows the elements of an attribute whose type is only assumed."""
+    """Return whether the assignment of ``value`` determines the element type of an attribute, whose type is only
+    ``assumed``."""
     is_display = value.node.kind in ("prim::ListConstruct", "prim::DictConstruct")
     return value.type != assumed or (is_display and len(value.node.inputs) > 0)
 

@@ -54,12 +54,12 @@ def compile_immediately() -> Iterator[None]:
 
 
 def is_settled_at_once() -> bool:
-    """Return whether operations that are made here wait for no further calls."""
+    """Return whether operations compile at once, as within :func:`compile_immediately`."""
     return _at_once.get()
 
 
 class PatchableOperation:
-    """An operation of a node, until something faster takes its place wherever it is called."""
+    """An operation of a node that can be replaced by a faster one at all its call sites."""
 
     def __init__(self) -> None:
         self._call_sites: list[Callable[[Callable[..., Any]], object]] = []

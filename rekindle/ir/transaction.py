@@ -13,7 +13,7 @@ from rekindle.ir.verifier import verify
 
 @contextmanager
 def transaction(graph: Graph) -> Iterator[None]:
-    """See :meth:`rekindle.ir.graph.Graph.transaction`."""
+    """Make edits of ``graph`` within the ``with`` block atomic; see :meth:`rekindle.ir.graph.Graph.transaction`."""
     before = GraphState(graph)
     try:
         yield
@@ -24,7 +24,7 @@ def transaction(graph: Graph) -> Iterator[None]:
 
 
 class GraphState:
-    """A snapshot of ``graph`` and everything within it; :meth:`restore` restores it, with the same objects."""
+    """A snapshot of ``graph`` and everything within it. :meth:`restore` restores it with the same objects."""
 
     __slots__ = ("_fields", "_graph")
 

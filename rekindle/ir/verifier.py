@@ -131,7 +131,7 @@ class _Verifier:
     # ------------------------------------------------------------------------------------------------------------ nodes
 
     def _begin(self, node: Node) -> None:
-        """Verify ``node`` itself, before its blocks."""
+        """Verify ``node`` itself, without its blocks."""
         if node.graph is not self._graph:
             self._fail("it belongs to another graph", node)
         self._check_inputs(node)

@@ -289,7 +289,7 @@ def _why_not(operator: Operator, node: Node) -> str:
 
 
 def _why_not_outputs(node: Node, operator: Operator) -> str | None:
-    """Return why the outputs of ``node`` are not what ``operator`` returns; None where they are."""
+    """Return the reason why the outputs of ``node`` are not those of ``operator``; None if they are."""
     schema = operator.schema
     if schema.is_varret or node.kind in _SAY_THEMSELVES:
         return None
@@ -310,11 +310,11 @@ _SAY_THEMSELVES: Final = frozenset(("prim::unchecked_cast",))
 
 
 def _are_related(a: Type, b: Type) -> bool:
-    """Return whether one says the same as the other, or more: types may be refined, and forgotten again."""
+    """Return whether one type is a refinement of the other, or they are equal."""
     return a.is_subtype_of(b) or b.is_subtype_of(a)
 
 
 def block_name(block: Block) -> str:
-    """``block1``, by its place in its node."""
+    """Return the name of a block by its index in its node, such as ``block1``."""
     owner = block.owning_node
     return "the graph" if owner is None else f"block{list(owner.blocks).index(block)}"

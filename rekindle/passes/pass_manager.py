@@ -48,7 +48,7 @@ Observer = Callable[[Pass, Graph, bool], None]
 
 
 def chosen_verifier() -> Verifier | None:
-    """Return the function that checks graphs after passes: the verifier if ``REKINDLE_VERIFY`` is set, else None."""
+    """Return the verifier of graphs if ``REKINDLE_VERIFY`` is set, else None."""
     return verify if settings().verify else None
 
 

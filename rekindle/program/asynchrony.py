@@ -89,7 +89,7 @@ def awaitable(func: Callable[..., T], *args: Any, **kwargs: Any) -> Await[T]:
 
 
 def awaitable_wait(awaitable: Await[T]) -> T:
-    """Return the result of ``awaitable``, and compute it if that has not happened.
+    """Return the result of ``awaitable``; compute it if it has not been.
 
     Args:
         awaitable: what :func:`rekindle.awaitable` or :func:`awaitable_nowait` returned.

@@ -30,13 +30,13 @@ module where code calls a weak reference to it, so nothing here does."""
 
 
 def has_late_hooks(module: torch.nn.Module) -> bool:
-    """Return whether such a module has one of these hooks still."""
+    """Return whether a module still has one of the hooks that were registered after its compilation."""
     own = vars(module)
     return any(number in own[table] for table, number in own.get("_rekindle_late_hooks", ()))
 
 
 def check_parts(owner: object) -> None:
-    """Refuse to call a method of a compiled module of which a part has a hook that its code does not run.
+    """Raise if a submodule of ``owner`` has a hook that the compiled code does not run.
 
     Raises:
         RuntimeError: it has one.
@@ -55,7 +55,7 @@ def check_parts(owner: object) -> None:
 
 
 def _instead(part: torch.nn.Module) -> str:
-    """Return the alternative to registering a hook on a part of a compiled module."""
+    """Return a hint: what to do instead of registering a hook on a submodule of a compiled module."""
     if any(cls.__name__ == "FSDPModule" for cls in type(part).__mro__):
         return "fully_shard the compiled module as a whole, or compile its parts one by one and shard each"
     return "register it before the module is compiled, or remove it: handle.remove()"
@@ -107,7 +107,7 @@ def graph_for(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, A
 
 
 def compile(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Make what runs calls with such arguments, without a call.
+    """Optimize for calls with such arguments, without a call.
 
     Raises:
         ArgumentError: they do not fit the schema.
@@ -123,7 +123,8 @@ def inlined(record: GraphFunction) -> Graph:
 
 
 def fit_value(value: Any, type: Type, where: str) -> Any:
-    """Return ``value`` as programs keep it in a slot of this type: itself where it fits.
+    """Convert ``value`` to the representation of this type in programs, such as an int to a float or a set to a dict;
+    return ``value`` itself if it needs no conversion.
 
     Raises:
         TypeError: it does not fit; the message begins with ``where``.

@@ -23,7 +23,7 @@ from rekindle.runtime.interpreter.futures import Future
 
 
 class _Compiled:
-    """Common base of functions and methods: a record and views of it."""
+    """Base class of functions and methods: a :class:`~rekindle.ir.graph_function.GraphFunction` and views of it."""
 
     _record: GraphFunction
 
@@ -33,7 +33,7 @@ class _Compiled:
 
     @property
     def qualified_name(self) -> str:
-        """The name with what qualifies it: ``__torch__.package.module.function``."""
+        """The qualified name: ``__torch__.package.module.function``."""
         return self._record.name
 
     @property
@@ -58,8 +58,8 @@ class _Compiled:
 
     @property
     def code_with_constants(self) -> tuple[str, Constants]:
-        """The source, and the constants that it names ``CONSTANTS.c0``, ``CONSTANTS.c1`` … as attributes of an
-        object."""
+        """The source, and an object with the constants that it refers to as ``CONSTANTS.c0``, ``CONSTANTS.c1`` … as
+        attributes."""
         return code_with_constants(self._record, is_method=isinstance(self, Method))
 
     def get_debug_state(self) -> DebugState:
@@ -67,8 +67,8 @@ class _Compiled:
         return debug_state_of(self._record)
 
     def show(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Return the page of :func:`rekindle.show`: the graph on its way, for calls with these arguments if there are
-        any."""
+        """Return the page of :func:`rekindle.show`: the graph after each pass, for calls with these arguments if there
+        are any."""
         return public_names.public.get()("show")(self, *args, **kwargs)
 
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -155,11 +155,11 @@ class Function(_Compiled, Savable):
         return launch(self._record, args, kwargs)
 
     def graph_for(self, /, *args: Any, **kwargs: Any) -> Graph:
-        """Return the graph that a call with these arguments runs. It is not called."""
+        """Return the graph that a call with these arguments would run. The function is not called."""
         return graph_for(self._record, args, kwargs)
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
-        """Optimise for calls with such arguments now rather than at the first of them. It is not called."""
+        """Optimize for calls with such arguments now, not in the first of them. The function is not called."""
         compile(self._record, args, kwargs)
 
     def __repr__(self) -> str:
@@ -211,11 +211,11 @@ class Method(_Compiled):
         return launch(self._record, (self.owner, *args), kwargs)
 
     def graph_for(self, /, *args: Any, **kwargs: Any) -> Graph:
-        """Return the graph that a call with these arguments runs. It is not called."""
+        """Return the graph that a call with these arguments would run. The method is not called."""
         return graph_for(self._record, (self.owner, *args), kwargs)
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
-        """Optimise for calls with such arguments now rather than at the first of them. It is not called."""
+        """Optimize for calls with such arguments now, not in the first of them. The method is not called."""
         compile(self._record, (self.owner, *args), kwargs)
 
     def __repr__(self) -> str:
@@ -252,7 +252,7 @@ class Overloaded:
         return binder_of(record).result(execute(record, bound))
 
     def fitting(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function | Method:
-        """Return the overload that a call with these arguments runs.
+        """Return the overload that a call with these arguments runs: the first that accepts them.
 
         Raises:
             ArgumentError: they fit none.

@@ -23,8 +23,8 @@ def qualified_name(obj: Any) -> str:
 
 
 def unique_name(name: str) -> str:
-    """Return ``name`` if nothing has it yet, else the same with ``___torch_mangle_N`` before its last part; takes the
-    name."""
+    """Return ``name`` if it is unused, else the same name with ``___torch_mangle_N`` before its last component. The
+    result is reserved."""
     if name not in _taken:
         _taken.add(name)
         return name

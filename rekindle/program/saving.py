@@ -15,12 +15,12 @@ save_program: Final = LayerHook[Callable[[Any, Any, ExtraFiles | None], None]]("
 
 
 class Savable:
-    """An object that can be written to an archive."""
+    """Mixin of objects that can be written to an archive."""
 
     __slots__ = ()
 
     def save(self, f: Any, _extra_files: ExtraFiles | None = None) -> None:
-        """Write it to the path or into the file ``f``: see :func:`rekindle.save`."""
+        """Write the object to the path or file ``f``: see :func:`rekindle.save`."""
         save_program.get()(self, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: ExtraFiles | None = None) -> bytes:

@@ -34,7 +34,8 @@ def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:
 
 
 def copy_constants(graph: Graph, memo: dict[int, Any]) -> None:
-    """Give ``graph`` constants of its own, which no traced program shares with the code that it was traced from."""
+    """Replace the constants of ``graph`` by copies, so that a traced program shares none with the code from which it
+    was traced."""
     for node in nodes_within(graph):
         value = node.attributes.get("value")
         if node.kind == "prim::Constant" and isinstance(value, torch.Tensor):
@@ -48,8 +49,8 @@ def objects_in(value: Any) -> set[int]:
 
 
 def as_constant(value: Any, known: dict[int, Any]) -> Any:
-    """Return ``value`` as a constant: its tensors without history and gradients, but the same memory. ``known`` are
-    those of before by their identity, so that what is one stays one."""
+    """Return ``value`` as a constant: tensors are detached, and keep their memory. ``known`` has earlier constants by
+    the identity of the original, so that shared objects stay shared."""
     if isinstance(value, torch.Tensor):
         if id(value) not in known:
             known[id(value)] = value.detach()

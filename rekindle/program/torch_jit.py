@@ -1,4 +1,4 @@
-"""PyTorch's own TorchScript, as far as this PyTorch has it: the objects and markers that the compiler recognises.
+"""Return ``torch.jit``; an empty module that PyTorch does not use, if it does not exist.
 
 TorchScript is deprecated, and a later PyTorch may come without it. Therefore no other module of the package refers to
 ``torch.jit`` or ``torch._jit_internal``. What they lack is absent here too: a class that is not there has no instances,
@@ -47,7 +47,7 @@ IGNORE_CONTEXT: Final[tuple[Any, ...]] = _found(_INTERNAL, "_IgnoreContextManage
 
 
 def functions(name: str) -> tuple[Any, ...]:
-    """Return the function ``torch.jit.<name>`` for identity comparison; an empty tuple if there is none."""
+    """Return a tuple with the function ``torch.jit.<name>``, for identity comparison; empty if there is none."""
     return _found(_JIT, name)
 
 
@@ -55,8 +55,8 @@ def functions(name: str) -> tuple[Any, ...]:
 
 
 def modifier_text(name: str, otherwise: str) -> str:
-    """Return the marker that the decorators of ``torch.jit`` set on functions for the modifier ``name``: ``EXPORT``,
-    for example."""
+    """Return the marker that the decorators of ``torch.jit`` set on functions, for the modifier ``name`` such as
+    ``EXPORT``; ``otherwise`` if PyTorch lacks it."""
     for modifiers in _found(_INTERNAL, "FunctionModifiers"):
         text = getattr(modifiers, name, otherwise)
         return text if isinstance(text, str) else otherwise
@@ -64,7 +64,7 @@ def modifier_text(name: str, otherwise: str) -> str:
 
 
 def overloaded_functions() -> Mapping[str, list[Any]]:
-    """Return the declarations of overloads that were not compiled yet, by the qualified names of functions."""
+    """Return the declared overloads that were not compiled yet, by the qualified names of functions."""
     for declarations in _found(_INTERNAL, "_overloaded_fns"):
         return declarations  # type: ignore[no-any-return]
     return {}
@@ -86,7 +86,8 @@ _DISPATCHING: Final = ("arg_index", "arg_name", "default", "if_false", "if_true"
 
 
 def boolean_dispatch(function: FunctionType) -> dict[str, Any] | None:
-    """Return the variables of a function that calls one of two others, chosen by an argument; None of another function.
+    """Return the description of a function that calls one of two others, selected by an argument; None for other
+    functions.
 
     They are those of its closure, ``arg_index``, ``arg_name``, ``default``, ``if_false`` and ``if_true``: PyTorch's
     table of such functions would be gone with the rest, while the functions have to stay.
@@ -105,7 +106,7 @@ def module() -> ModuleType:
 
 
 def parts() -> Iterator[ModuleType]:
-    """Return the modules within ``torch.jit`` of which its public names can be had as well."""
+    """Yield the submodules of ``torch.jit`` that also contain its public names."""
     for name in ("_async", "_script", "_serialization", "_trace"):
         part = vars(_JIT).get(name)
         if isinstance(part, ModuleType):
@@ -113,7 +114,7 @@ def parts() -> Iterator[ModuleType]:
 
 
 def provide() -> None:
-    """Make ``torch.jit`` a module of PyTorch's if it is not."""
+    """Add ``torch.jit`` to PyTorch if it does not exist."""
     if _JIT.__name__ not in sys.modules:
         sys.modules[_JIT.__name__] = _JIT
         torch.jit = _JIT

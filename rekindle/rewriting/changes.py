@@ -28,7 +28,7 @@ from rekindle.ir.text.printer import print_head
 
 @dataclass(slots=True)
 class ChangeCounter:
-    """Number of changes of each pass, by its name, and the maximum; unlimited if none is given."""
+    """Counter of the changes of each pass, by name, with an optional maximum for each."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -44,8 +44,8 @@ class ChangeCounter:
             _CURRENT.reset(token)
 
     def may_change(self, name: str, what: str, subject: object) -> bool:
-        """Return whether the pass ``name`` may make one more change, which counts as made if it may. ``what`` and
-        ``subject`` describe it."""
+        """Return whether the pass ``name`` may make one more change, and count it. ``what`` and ``subject`` describe
+        the change in logs."""
         count = self.counts.get(name, 0)
         limit = self.limits.get(name)
         if limit is not None and count >= limit:
@@ -58,7 +58,8 @@ _CURRENT: Final[ContextVar[tuple[ChangeCounter, str] | None]] = ContextVar("reki
 
 
 def may_change(what: str, subject: object) -> bool:
-    """Return whether the pass that runs may do ``what`` with ``subject``: a node, a value, anything with a ``repr``.
+    """Return whether the running pass may do ``what`` with ``subject`` (a node, a value, anything with a ``repr``), and
+    count that as a change.
 
     Always, unless it runs under a :class:`ChangeCounter` with a limit.
     """

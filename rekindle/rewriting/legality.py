@@ -62,7 +62,7 @@ def _has_effects(node: Node) -> bool:
 
 
 def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocker:
-    """Return the node before which the replacement of ``match`` is legal, or why there is none."""
+    """Return the node before which the replacement of ``match`` can be inserted, or the reason why there is none."""
     nodes = sorted(set(match.nodes.values()), key=lambda node: node._position)
     block = nodes[0].owning_block
     assert block is not None
@@ -88,8 +88,8 @@ def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocke
 
 
 def _shared(match: Match, nodes: Sequence[Node], facts: GraphFacts) -> RewriteBlocker | None:
-    """Return a value within the match that something else uses too: it would be computed twice. Views, lists and
-    numbers cost nothing."""
+    """Return a blocker if a value within the match has other users, since it would be computed twice; None otherwise.
+    Views, lists and numbers cost nothing."""
     roots, own = set(match.roots), set(nodes)
     for node in nodes:
         for output in node.outputs:
@@ -122,7 +122,7 @@ def _twice(match: Match) -> RewriteBlocker | None:
 
 
 def _first_user(match: Match, nodes: Sequence[Node], block: Block) -> Node:
-    """Return the last node of the match, or what uses a result before that."""
+    """Return the last node of the match, or an earlier user of one of its results."""
     own, place = set(nodes), nodes[-1]
     for root in match.roots:
         for use in root.uses:
@@ -139,7 +139,8 @@ def _is_after(value: Value, place: Node, block: Block) -> bool:
 
 
 def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFacts) -> RewriteBlocker | None:
-    """Return the node between the nodes of the match and ``place`` that would observe the difference."""
+    """Return a blocker if a node between the nodes of the match and ``place`` could observe that they are moved; None
+    otherwise."""
     if facts.is_effect_free or len(nodes) == 1:
         return None
     effects_of = facts.aliases.effects_of
@@ -168,8 +169,8 @@ def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFact
 
 @dataclass(slots=True, frozen=True)
 class Relations:
-    """Of a graph, seen from outside: which results may share memory with which inputs and with each other, and which
-    inputs are written to; all by their places."""
+    """The aliasing behavior of a graph: which results may share memory with which inputs and with each other, and which
+    inputs are written to, all by index."""
 
     with_inputs: frozenset[tuple[int, int]]
     with_results: frozenset[tuple[int, int]]
@@ -200,7 +201,8 @@ def relations_of(graph: Graph, results: Sequence[Value]) -> Relations:
 
 
 def _sources(graph: Graph, result: Value) -> set[int]:
-    """Return the inputs that ``result`` may share memory with. Each is tested alone, with the others as new values."""
+    """Return the indices of the inputs with which ``result`` may share memory. Each is tested alone, with the others as
+    new values."""
     found = set()
     for index in range(len(graph.inputs)):
         copy = Graph()
@@ -220,7 +222,7 @@ def _sources(graph: Graph, result: Value) -> set[int]:
 def aliasing_refusal(
     match: Match, before: Relations, after: Relations, facts: GraphFacts, *, shares_alike: bool
 ) -> RewriteBlocker | None:
-    """Return why a result that shares memory otherwise than before would be noticed; None if it would not.
+    """Return a blocker if results that share memory otherwise than before would be observable; None otherwise.
 
     What may share memory before and after need not do so alike: a reshape may copy or not. Only with ``shares_alike``
     is it known to.
@@ -266,8 +268,8 @@ def _writer(value: Value, facts: GraphFacts) -> Node | None:
 
 
 def _leaves(value: Value, facts: GraphFacts) -> bool:
-    """Return whether ``value`` itself, a view of it, or a container of it escapes: is returned, stored, or passed to
-    an unknown operator. Another value of the same memory may still escape."""
+    """Return whether ``value`` itself, a view of it, or a container with it escapes: it is returned, stored, or passed
+    to an unknown operator."""
     aliases = facts.aliases
     pending, seen = [value], {value}
 

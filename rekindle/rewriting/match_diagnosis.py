@@ -34,7 +34,8 @@ class Explanation:
 def explain(
     name: str, patterns: Sequence[Pattern], graph: Graph, refusal: Callable[[Match], RewriteBlocker | None]
 ) -> Explanation:
-    """See :meth:`rekindle.rewriting.rule.PatternRewrite.explain`."""
+    """Return where the rule ``name`` matches ``graph``; if nowhere, the first mismatch of the best partial match, or
+    why ``refusal`` rejected a match."""
     fits: list[str] = []
     refused: list[tuple[Match, RewriteBlocker]] = []
     closest: tuple[Pattern, PatternMismatch] | None = None
@@ -84,6 +85,6 @@ def _differs(name: str, pattern: Pattern, mismatch: PatternMismatch) -> str:
 
 
 def _place(range: SourceRange, otherwise: str) -> list[str]:
-    """Return the source line of a place, or ``otherwise`` where there is none."""
+    """Return the source line of a location; ``otherwise``, if it is unknown."""
     shown = range.highlight(0).rstrip("\n") if range.is_known else ""
     return [shown] if shown else [f"  {otherwise}"] if otherwise else []

@@ -37,7 +37,7 @@ class Match:
 
     @property
     def node(self) -> Node:
-        """Return the node of the first result."""
+        """The node that computes the first result."""
         return self.nodes[self.pattern.roots[0].node]
 
     @property
@@ -49,7 +49,7 @@ class Match:
         return self.values[self.pattern.inputs[name]]
 
     def type(self, name: str) -> Type:
-        """Return its type, with refinements."""
+        """Return the type of the value that matches the parameter ``name``, with refinements."""
         return self[name].type
 
     def is_constant(self, name: str) -> bool:
@@ -65,13 +65,14 @@ class Match:
 
     @property
     def roots(self) -> list[Value]:
-        """The values of the program that the results of the pattern are."""
+        """The values of the program that match the results of the pattern."""
         return [self.values[root] for root in self.pattern.roots]
 
 
 @dataclass(slots=True, frozen=True)
 class PatternMismatch:
-    """Where a pattern first differs from a program: ``wanted`` of the pattern from ``found``; ``reached`` nodes fit."""
+    """The first difference between a pattern and a program: ``wanted`` in the pattern, ``found`` in the program.
+    ``reached`` is the number of nodes that matched."""
 
     reached: int
     wanted: Node | Value | None
@@ -95,7 +96,7 @@ class Matcher:
         yield from self._rest_of_roots(Match(self.pattern), pairs, 1)
 
     def _rest_of_roots(self, match: Match, pairs: Pairs, index: int) -> Iterator[Match]:
-        """Solve ``pairs``, then match the results from ``index`` on."""
+        """Yield the matches that satisfy ``pairs``, and in which the results from ``index`` on match too."""
         for found in self._solve(match, pairs):
             if index == len(self.pattern.roots):
                 yield found
@@ -122,7 +123,7 @@ class Matcher:
         ]
 
     def _solve(self, match: Match, pairs: Pairs) -> Iterator[Match]:
-        """Yield the ways to have every value of the pattern in ``pairs`` be the one of the program beside it."""
+        """Yield the matches in which each value of the pattern in ``pairs`` matches the value of the program."""
         pairs = list(pairs)
         while pairs:
             wanted, found = pairs.pop()
@@ -137,7 +138,8 @@ class Matcher:
         yield match
 
     def _fit(self, match: Match, wanted: Value, found: Value) -> list[Pairs] | None:
-        """Take ``found`` for ``wanted``: what has to fit then, in one order or another; None if it does not."""
+        """Match ``wanted`` of the pattern with ``found`` of the program. Return the pairs of operands that must match
+        then, one list for each order of commutative operands; None if they do not match."""
         known = None if wanted.node.kind == "prim::Constant" else match.values.get(wanted)
         if known is not None:
             if known is found or _same_constant(known, found):
@@ -185,7 +187,7 @@ class Matcher:
         return [pairs, swapped]
 
     def _fail(self, match: Match, wanted: Value, found: Value, why: str) -> list[Pairs] | None:
-        """Note a difference."""
+        """Record the mismatch, if more nodes matched than for earlier ones; return None."""
         reached = len(match.nodes)
         if self.closest is None or reached > self.closest.reached:
             self.closest = PatternMismatch(reached, *_reported_sites(match, wanted, found), why)
@@ -204,7 +206,8 @@ def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | V
 
 
 def _difference(wanted: Node, found: Node) -> str | None:
-    """Return the difference between a node of a program and that of a pattern, without attributes and inputs."""
+    """Describe the difference between a node of a program and that of a pattern, apart from attributes and inputs; None
+    if there is none."""
     if found.kind != wanted.kind:
         return f"{_kind(found)} where {wanted.kind} is expected"
     if len(found.inputs) != len(wanted.inputs):
@@ -224,7 +227,8 @@ def _kind(node: Node) -> str:
 
 
 def _captured(wanted: Node, found: Node, known: dict[str, AttributeValue]) -> dict[str, AttributeValue] | str:
-    """Return the attributes of ``found`` that the pattern captures; the mismatch, if others differ."""
+    """Return the attributes of ``found`` that the pattern captures; a description of the mismatch, if other attributes
+    differ."""
     captured: dict[str, AttributeValue] = {}
     if wanted.attributes.keys() != found.attributes.keys():
         ours, theirs = sorted(wanted.attributes), sorted(found.attributes)

@@ -25,7 +25,7 @@ from rekindle.rewriting.changes import may_change
 
 
 class AliasFacts:
-    """The alias analysis of a graph, run when it is first needed. Where it is ``disabled``, nothing is known."""
+    """The alias analysis of a graph, run when it is first needed. If it is ``disabled``, all queries return False."""
 
     def __init__(self, graph: Graph, *, disabled: bool = False) -> None:
         self._graph = graph
@@ -33,7 +33,7 @@ class AliasFacts:
         self._aliases: AliasDb | None = None
 
     def is_unwritten(self, *values: Value) -> bool:
-        """Return whether nothing writes to ``values``, or hands them to something that may."""
+        """Return whether nothing writes to ``values``, or passes them to code that may."""
         if self._disabled:
             return False
         if self._aliases is None:
@@ -51,8 +51,8 @@ class RewriteSite:
     aliases: AliasFacts
 
     def replace_uses(self, new: Value, of: Value | None = None) -> bool:
-        """Use ``new`` instead of the output (``of``, where there are several), if the type allows it. The node stays
-        for dead code elimination. Returns whether it was done."""
+        """Replace the output (``of``, if there are several) by ``new``, if the type allows it. The node remains for
+        dead code elimination. Return whether it was replaced."""
         old = self.node.output if of is None else of
         fits = old.type == new.type or (isinstance(old.type, TensorType) and new.type.is_subtype_of(old.type))
         if not old.has_uses or not fits or not may_change(self.verb, self.node):
@@ -61,7 +61,7 @@ class RewriteSite:
         return True
 
     def fold(self, value: object) -> bool:
-        """Use a constant instead of the output."""
+        """Replace the output by a constant. Return whether it was replaced."""
         if not self.node.has_uses or not may_change(self.verb, self.node):
             return False
         constant = self.node.graph.create_constant(value, range=self.node.range).insert_before(self.node)
@@ -71,7 +71,7 @@ class RewriteSite:
     def replace_node(
         self, kind: str, inputs: Sequence[Value], *, attributes: Mapping[str, AttributeValue] | None = None
     ) -> bool:
-        """Put a node of another kind, with the same outputs, in the place of the node, which is destroyed."""
+        """Replace the node by one of another kind with the same outputs. Return whether it was replaced."""
         return may_change(self.verb, self.node) and self.finish(*self.insert(kind, inputs, attributes=attributes))
 
     # ------------------------------------------------------------------------------------ changes of several nodes
@@ -88,8 +88,8 @@ class RewriteSite:
         types: Sequence[Type] | None = None,
         attributes: Mapping[str, AttributeValue] | None = None,
     ) -> Sequence[Value]:
-        """Insert a node before this one, with its place in the source; without ``types`` the outputs have the types of
-        those of this node."""
+        """Insert a node before this one, with its source location. Without ``types`` the outputs have the types of this
+        node's outputs."""
         node = self.node
         types = [output.type for output in node.outputs] if types is None else types
         new = node.graph.create(kind, inputs, types=types, attributes=attributes, range=node.range)
@@ -97,7 +97,7 @@ class RewriteSite:
         return new.insert_before(node).outputs
 
     def insert_tensor(self, kind: str, *inputs: Value) -> Value:
-        """Insert a node that computes a tensor of which nothing is known."""
+        """Insert a node whose output is a tensor with unknown properties; return the output."""
         return self.insert(kind, inputs, types=[TENSOR])[0]
 
     def constant(self, value: object, type: Type | None = None) -> Value:
@@ -105,15 +105,15 @@ class RewriteSite:
         return self.node.graph.create_constant(value, type, self.node.range).insert_before(self.node).output
 
     def bypass(self, value: Value) -> bool:
-        """Use ``value``, which is there already, instead of the output, and destroy the node."""
+        """Replace the output by the existing ``value``, and destroy the node. Return whether it was replaced."""
         if not may_change(self.verb, self.node):
             return False
         self.node.replace_with(value)
         return True
 
     def finish(self, *values: Value) -> bool:
-        """Use ``values``, which were inserted, instead of the outputs, with their names and types, and destroy the
-        node."""
+        """Replace the outputs by ``values``, which were inserted and get their names and types, and destroy the node.
+        Return True."""
         for output, value in zip(self.node.outputs, values, strict=True):
             output.replace_all_uses_with(value.copy_metadata(output))
         self.node.destroy()

@@ -13,7 +13,7 @@ from rekindle.ir.operators.traits import Trait
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
-    """``graph`` computes ``roots`` from its inputs; ``inputs`` are these by name."""
+    """A graph to search for: ``graph`` computes ``roots`` from its inputs; ``inputs`` are these by name."""
 
     name: str
     graph: Graph
@@ -60,12 +60,12 @@ def pattern_of(name: str, graph: Graph) -> Pattern:
 
 
 def named_inputs(graph: Graph) -> dict[str, Value]:
-    """Return the inputs of a graph by their names; those without one are called by their place."""
+    """Return the inputs of a graph by name; those without a name by their index."""
     return {value.base_name or str(index): value for index, value in enumerate(graph.inputs)}
 
 
 def packing_of(graph: Graph) -> Node | None:
-    """Return the node that makes a tuple of several results right before they are returned."""
+    """Return the node that constructs the returned tuple of several results; None if there is none."""
     if len(graph.outputs) != 1:
         return None
     node = graph.outputs[0].node
@@ -88,7 +88,7 @@ def place_of(item: Node | Value) -> SourceRange:
 
 
 def commutes(node: Node) -> bool:
-    """Return whether the first two inputs of ``node`` may change places."""
+    """Return whether the first two inputs of ``node`` may be exchanged."""
     if len(node.inputs) < 2:
         return False
     left, right, *others = node.inputs

@@ -41,7 +41,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatternRewrite:
-    """A pass (:class:`~rekindle.passes.Pass`) that replaces matches of its patterns, alternatives of each other."""
+    """A pass (:class:`~rekindle.passes.Pass`) that replaces matches of its patterns. The patterns are alternatives."""
 
     name: str
     patterns: tuple[Pattern, ...]
@@ -64,11 +64,11 @@ class PatternRewrite:
                 self._made[pattern] = self._checked(pattern, self._fixed(pattern, self.replacement))
 
     def run(self, graph: Graph) -> bool:
-        """See :class:`~rekindle.passes.Pass`."""
+        """Apply the rewrite to ``graph``; return whether anything changed."""
         return apply_to_fixpoint([self], graph) > 0
 
     def explain(self, graph: Graph) -> Explanation:
-        """Return where ``graph`` matches, and if nowhere why not."""
+        """Return where the patterns match ``graph``, or the reason why they match nowhere."""
         return explain(self.name, self.patterns, graph, lambda match: self.refusal(match, GraphFacts(graph)))
 
     def matches_at(self, node: Node) -> Iterator[Match]:
@@ -78,7 +78,7 @@ class PatternRewrite:
             yield from Matcher(pattern).matches_at(node)
 
     def refusal(self, match: Match, facts: GraphFacts) -> RewriteBlocker | None:
-        """Return why this match stays."""
+        """Return the reason why replacing this match would be illegal; None if it is legal."""
         if self.when is not None:
             outcome = self.when(match)
             if isinstance(outcome, str):
@@ -164,7 +164,7 @@ class PatternRewrite:
 
 
 def _with_inputs(pattern: Pattern) -> tuple[Graph, dict[str, Value]]:
-    """Return a graph that takes what ``pattern`` takes, and its inputs by name."""
+    """Return a graph with the inputs of ``pattern``, and its inputs by name."""
     new = Graph()
     return new, {key: new.add_input("" if key.isdigit() else key, value.type) for key, value in pattern.inputs.items()}
 
@@ -226,7 +226,7 @@ def _replace(match: Match, made: Replacement, place: Node) -> None:
 
 
 def apply_to_fixpoint(rules: Sequence[PatternRewrite], graph: Graph) -> int:
-    """Apply ``rules`` until none fits; returns how often one did."""
+    """Apply ``rules`` until none applies; return the number of replacements."""
     total = 0
     limit = 100 + 20 * sum(1 for _ in graph.all_nodes())
     while True:

@@ -14,9 +14,8 @@ from rekindle.runtime.interpreter.code import Code
 
 
 class Executable:
-    """``code`` is the graph as it was compiled, for the interpreter; ``strategy`` what runs calls otherwise, a
-    :class:`~rekindle.runtime.version.Strategy`. Each is made when it is first needed.
-    """
+    """The compiled forms of a function. ``code`` is the unoptimized code for the interpreter; ``strategy`` runs calls
+    otherwise (:class:`~rekindle.runtime.version.Strategy`). Each is created when it is first needed."""
 
     __slots__ = ("__weakref__", "code", "is_watching", "strategy", "was_edited")
 
@@ -29,9 +28,8 @@ class Executable:
         """Whether a graph has been edited since the last time that something was made of it."""
 
     def begin(self, record: GraphFunction) -> None:
-        """Observe edits of the function's graph, and of those that it calls: an edit discards the code compiled from
-        it.
-        """
+        """Observe edits of the function's graph, and of the functions that it calls: an edit discards the code compiled
+        from it."""
         if self.was_edited:
             verify(record.graph)
             _check_signature(record)
@@ -67,7 +65,7 @@ def forget_strategies() -> None:
 
 
 def code_of(record: GraphFunction) -> Code:
-    """Return the code of a function before optimisation, generated on first use.
+    """Return the unoptimized code of a function, generated on first use.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
@@ -82,8 +80,8 @@ def code_of(record: GraphFunction) -> Code:
 
 
 def graphs_of(record: GraphFunction) -> list[Graph]:
-    """Return the graph of a function, those within it, and those of the functions that it calls, as far as they are
-    known."""
+    """Return the graph of a function, the graphs within it, and those of the functions that it calls, as far as these
+    are compiled."""
     pending, seen = [record.graph], dict[Graph, None]()
     while pending:
         graph = pending.pop()

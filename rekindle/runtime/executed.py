@@ -15,8 +15,9 @@ from rekindle.runtime.version import underlying_code
 
 
 def owner_of(instruction: Instruction) -> object:
-    """Return the object that runs an operator, where there is one: a :class:`FusionExecutor`, a
-    :class:`~rekindle.codegen.native.region_executor.NativeRegion`, a :class:`DifferentiableOperation`."""
+    """Return the executor that runs an instruction: a :class:`FusionExecutor`, a
+    :class:`~rekindle.codegen.native.region_executor.NativeRegion` or a :class:`DifferentiableOperation`; another
+    object, or None, for other instructions."""
     if instruction.node.kind == GROUP:
         return group_of(instruction.node.get_graph("Subgraph"))
     return getattr(instruction.operation, "__self__", instruction.operation)
@@ -44,6 +45,6 @@ def codes_of(code: Code) -> Iterator[Code]:
 
 
 def groups_in(code: Code) -> Iterator[FusionExecutor]:
-    """Yield the groups in all of these."""
+    """Yield the executors of all fused groups in ``code`` and the codes within it."""
     for each in codes_of(code):
         yield from (owner for owner in places_of(each) if isinstance(owner, FusionExecutor))

@@ -81,8 +81,8 @@ def is_optimizing() -> bool:
 
 
 def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
-    """Return the result of ``record`` for ``arguments``, which fit its schema: see
-    :func:`rekindle.runtime.calls.arguments.bind`.
+    """Run ``record`` on ``arguments``, which were converted for its schema
+    (:func:`rekindle.runtime.calls.arguments.bind`); return the result.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
@@ -122,7 +122,7 @@ def _traceback(error: BaseException) -> TracebackType | None:
 
 
 def callable_of(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
-    """See :func:`rekindle.ir.subgraph_execution.callable_of`."""
+    """Return a function that runs ``graph``; see :func:`rekindle.ir.subgraph_execution.callable_of`."""
     return (native_version if optimized else Version.of)(graph, name).function
 
 
@@ -140,7 +140,7 @@ exceptions.word_error.provide(_word)
 
 
 def start(record: GraphFunction, arguments: Sequence[object]) -> Future[Any]:
-    """Execute ``record`` on another thread. Return the future of what :func:`execute` would return.
+    """Run ``record`` on another thread. Return the future of the result of :func:`execute`.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
@@ -151,7 +151,7 @@ def start(record: GraphFunction, arguments: Sequence[object]) -> Future[Any]:
 
 
 def with_strategy(record: GraphFunction) -> Executable:
-    """Return the executable of a function, with the strategy that is chosen now if it had none."""
+    """Return the executable of a function, with the current strategy if it had none."""
     executable = executable_of(record)
     if executable.strategy is None:
         executable.begin(record)

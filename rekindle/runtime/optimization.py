@@ -15,8 +15,8 @@ from rekindle.rewriting.changes import ChangeCounter
 
 @cache
 def process_changes() -> ChangeCounter:
-    """Return the changes to all graphs that this process has optimised, with the limits that ``PYTORCH_JIT_OPT_LIMIT``
-    had when the first was."""
+    """Return the counter of the changes to all graphs that this process has optimized. Its limits are those that
+    ``PYTORCH_JIT_OPT_LIMIT`` specified when the first graph was optimized."""
     return ChangeCounter(settings().limits)
 
 
@@ -27,8 +27,8 @@ def optimize(
     changes: ChangeCounter | None = None,
     observe: Observer | None = None,
 ) -> bool:
-    """Run ``passes`` on ``graph``; returns whether anything changed. Changes count for the process, unless they are
-    noted in ``changes``."""
+    """Run ``passes`` on ``graph``; return whether it changed. Changes are counted for the process, unless ``changes``
+    is given."""
     log = process_changes() if changes is None else changes
     with gc_paused():
         return PassManager(changes=log, observe=observe).run(graph, passes)

@@ -130,8 +130,8 @@ SPECIALIZATION: tuple[Pass, ...] = (
 
 
 def differentiation(profit: DifferentiationProfit | None = None) -> tuple[Pass, ...]:
-    """Return the passes that run after all others but :data:`RECORDED_FUSION` where gradients are recorded. ``profit``
-    decides what pays, by the arguments of calls, and nothing else depends on it."""
+    """Return the passes that run if gradients are recorded: after all others but :data:`RECORDED_FUSION`. ``profit``
+    decides from the arguments of calls which regions are worth differentiating; nothing else depends on it."""
     decide = DifferentiationProfit() if profit is None else profit
     return (
         SimplifyCarriedValues(),

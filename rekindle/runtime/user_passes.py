@@ -37,14 +37,14 @@ _KNOWN: Final[dict[str, Callable[..., Pass]]] = {}
 
 @dataclass(frozen=True, slots=True)
 class UserPasses:
-    """Runs what users have added at this stage, and verifies the graph after each."""
+    """A pass that runs the passes that users have added at one stage, and verifies the graph after each."""
 
     name: ClassVar[str] = "user_passes"
     stage: PipelineStage
 
     @property
     def added(self) -> tuple[Pass, ...]:
-        """What users have added at this stage, in order."""
+        """The passes that users have added at this stage, in order."""
         return tuple(each.what for each in _ADDED[self.stage])
 
     def run(self, graph: Graph) -> bool:
@@ -216,7 +216,7 @@ def _as_pass(what: Any) -> Pass:
 
 @dataclass(frozen=True, slots=True)
 class _FunctionPass:
-    """A function of a graph as a pass."""
+    """A pass made of a function that takes a graph."""
 
     name: str
     function: Callable[[Graph], object]

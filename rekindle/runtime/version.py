@@ -60,12 +60,12 @@ class Version:
 
     @property
     def runs_as(self) -> RunsAs:
-        """The form in which it runs."""
+        """The form in which the version runs: interpreted, as a plan in Python, or as a native plan."""
         return runs_as(self.function)
 
     @property
     def plan(self) -> ExecutionPlan | None:
-        """The plan in Python, which a native plan falls back to; None where the interpreter runs the code."""
+        """The plan in Python, to which a native plan falls back; None if the interpreter runs the code."""
         return None if self._python is None else plan_of(self._python.made())
 
 
@@ -74,7 +74,8 @@ def _none(arguments: Sequence[object]) -> None:
 
 
 class PythonFunction:
-    """Runs ``code`` by a plan in Python, made when it is first called; by the interpreter where there can be none."""
+    """A function that runs ``code`` by a plan in Python, made at the first call, or in the interpreter if no plan is
+    possible."""
 
     __slots__ = ("_function", "code")
 
@@ -83,7 +84,7 @@ class PythonFunction:
         self._function: Callable[..., Any] | None = None
 
     def made(self) -> Callable[..., Any]:
-        """Return the function of the plan, or of the interpreter."""
+        """Return the function of the plan, or one that interprets the code."""
         if self._function is None:
             try:
                 self._function = ExecutionPlan(self.code).function
@@ -96,7 +97,7 @@ class PythonFunction:
 
 
 class _Interpreted:
-    """Runs ``code`` in the interpreter."""
+    """A function that runs ``code`` in the interpreter."""
 
     __slots__ = ("code",)
 
@@ -123,7 +124,7 @@ def runs_as(function: Callable[..., Any]) -> RunsAs:
 
 
 class Strategy(Protocol):
-    """How the calls of one function are run: which version runs which arguments, and when it is made."""
+    """The interface of execution strategies: which version of a function runs a call, and when it is compiled."""
 
     def select(self, arguments: Sequence[object]) -> Version:
         """Return the version for a call with these arguments, compiled now if there is none.

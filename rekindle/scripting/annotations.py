@@ -216,7 +216,7 @@ _LATER: Final = (torch.futures.Future, Future, *torch_jit.FUTURE, *torch_jit.AWA
 
 
 def is_final(annotation: object) -> bool:
-    """Return whether the annotation is ``Final`` or ``Final[T]``, also as a string."""
+    """Return whether the annotation is ``Final`` or ``Final[T]``; it may be a string."""
     if isinstance(annotation, str):
         return (
             annotation.rpartition("[")[0].strip().rpartition(".")[2] == "Final"
@@ -305,8 +305,8 @@ def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Re
 
 
 def annotations_of(obj: Any) -> dict[str, Any]:
-    """Return the annotations of a class or a function alone; names in them that do not exist by now are left as they
-    are."""
+    """Return the annotations of a class (without its bases) or a function. If a name in an annotation is not defined
+    yet, the annotation is returned unevaluated."""
     try:
         return inspect.get_annotations(obj)
     except NameError:
@@ -334,7 +334,8 @@ def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
 
 
 def _is_library_base(cls: type) -> bool:
-    """Return whether it is a class that modules derive from, of which programs see nothing."""
+    """Return whether ``cls`` is a library class from which modules derive, such as ``nn.Module``; programs do not use
+    its annotations."""
     return cls.__module__.startswith("torch.nn.modules.module") or cls.__module__.partition(".")[0] == "rekindle"
 
 
@@ -342,9 +343,9 @@ _init_annotations: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]]
 
 
 def declared_in_init(cls: type) -> dict[str, tuple[str, types.FunctionType]]:
-    """Return the annotations, as text, of attributes that ``__init__`` of a class or of its bases assigns, each with
-    the function that contains it: ``self.items: List[int] = []``, which Python does not store. A class overrides its
-    bases."""
+    """Return by attribute the annotations in ``__init__`` of a class and its bases, such as ``self.items: List[int] =
+    []``, which Python does not store: the source of the annotation, and the function that contains it. A class
+    overrides its bases."""
     found: dict[str, tuple[str, types.FunctionType]] = {}
     for owner in reversed(cls.__mro__):
         init = vars(owner).get("__init__")
@@ -378,7 +379,7 @@ def _read_annotations(init: types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def spell_annotation(annotation: object) -> str:
-    """Return the annotation as a person writes it."""
+    """Return the annotation as source code, without the qualified names that ``repr`` shows."""
     if isinstance(annotation, str):
         return repr(annotation)
     if inspect.isclass(annotation) and get_origin(annotation) is None:

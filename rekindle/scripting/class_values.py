@@ -13,7 +13,7 @@ CLASS_VALUE_HOOKS: list[ClassHook] = []
 
 
 def class_value(cls: type, range: SourceRange) -> SugaredValue | None:
-    """Return the first sugared value that a hook has for the class."""
+    """Return the sugared value of ``cls`` from the first hook that supports the class; None if there is none."""
     for hook in CLASS_VALUE_HOOKS:
         found = hook(cls, range)
         if found is not None:

@@ -30,8 +30,8 @@ _CLASSES: Final[dict[type, Type]] = {
 
 
 def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
-    """Return the value of a constant: a number, a string, None, an enum member, or a tuple or list of constants. None
-    for anything else."""
+    """Return a constant as a value of ``graph``: a number, a string, None, an enum member, or a tuple or list of
+    constants. Return None for other objects."""
     if isinstance(obj, enum.Enum):
         return graph.insert_constant(obj, enum_type(type(obj), range), range)
     if isinstance(obj, SIMPLE_CONSTANTS):
@@ -60,8 +60,8 @@ def is_constant(obj: Any) -> bool:
 
 
 def plain(obj: Any) -> Any:
-    """Return ``obj`` as an object of the builtin class that it derives from: an ``IntFlag`` or a numpy float is a
-    number like any."""
+    """Return ``obj`` converted to the builtin class from which it derives: an ``IntFlag`` to an int, a numpy float to a
+    float."""
     if isinstance(obj, bool):
         return obj
     if isinstance(obj, enum.Enum) and isinstance(obj, str):

@@ -206,7 +206,7 @@ def note_neighbors(cls: type, names: Mapping[str, Any]) -> None:
 
 
 def names_beside(cls: type) -> dict[str, type]:
-    """Return the class by its name, with the classes that :func:`note_neighbors` was given for it."""
+    """Return the class by its name, and the classes recorded by :func:`note_neighbors`."""
     beside = {name: found() for name, found in _neighbors.get(cls, {}).items()}
     return {**{name: found for name, found in beside.items() if found is not None}, cls.__name__: cls}
 

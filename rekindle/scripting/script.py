@@ -106,8 +106,8 @@ def _compiled(obj: Any) -> Any:
 
 
 def _is_of_script_class(obj: object) -> bool:
-    """Return whether programs may know the class of an object: it is written in Python, and is not there to be
-    called."""
+    """Return whether an object may be an instance of a script class: its class is written in Python, and the object is
+    not callable."""
     cls = type(obj)
     own = (vars(base) for base in cls.__mro__ if base is not object)
     return (
@@ -193,7 +193,7 @@ def _script_class(cls: type) -> type:
 
 
 def _note_neighbors(cls: type) -> None:
-    """Record, for a class that is local to a function, the classes that the function has defined before it."""
+    """Record for a class local to a function the other classes that the function has defined so far."""
     name = cls.__qualname__.rpartition(".<locals>.")[0].rpartition(".")[2]
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (frame.f_code.co_name != name or frame.f_globals.get("__name__") != cls.__module__):

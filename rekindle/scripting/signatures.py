@@ -32,8 +32,8 @@ _BUILTINS: Final = frozenset({"int", "float", "complex", "str"})
 
 
 def _takes_member(parameter: inspect.Parameter) -> bool:
-    """Return whether the parameter is annotated as an enum and its default is a member of it, which may also be a
-    number or a string."""
+    """Return whether the parameter is annotated as an enum and its default is a member of that enum, even if the member
+    is also a number or a string."""
     if not isinstance(parameter.default, enum.Enum) or parameter.annotation is inspect.Parameter.empty:
         return False
     annotation = parameter.annotation
@@ -42,7 +42,7 @@ def _takes_member(parameter: inspect.Parameter) -> bool:
 
 
 def fits(value: object, type: TypeOrError | None) -> bool:
-    """Return whether a default is a value of the type, if that is known."""
+    """Return whether a default is a value of ``type``; True if that cannot be determined."""
     if type is None or isinstance(type, CompileError):
         return True
     try:

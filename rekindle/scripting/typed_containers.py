@@ -16,8 +16,8 @@ from rekindle.scripting.value_types import NotInferable, infer
 
 
 class ScriptList(list[Any]):
-    """A list whose items are of one type. Its methods are those of ``list``, and raise TypeError where an item would
-    be, or is looked for that is, of another type."""
+    """A list whose items have one type. Its methods are those of ``list``, and raise TypeError for an item of another
+    type, also if it is only looked for."""
 
     script_type: ListType
 
@@ -66,8 +66,8 @@ class ScriptList(list[Any]):
 
 
 class ScriptDict(dict[Any, Any]):
-    """A dict whose keys are of one type, and whose values are. Its methods are those of ``dict``, and raise TypeError
-    where a key or a value would be of another type."""
+    """A dict whose keys have one type and whose values have one type. Its methods are those of ``dict``, and raise
+    TypeError for a key or a value of another type."""
 
     script_type: DictType
 
@@ -113,7 +113,7 @@ _OF_NOTHING: Final[dict[type, Type]] = {list: ListType(TENSOR), dict: DictType(S
 
 
 def typed_container(value: list[Any] | dict[Any, Any]) -> ScriptList | ScriptDict:
-    """Return a copy of a list or a dict, of the type that its items have.
+    """Return a copy of a list or a dict as a ScriptList or ScriptDict of the inferred type.
 
     Raises:
         NotScriptableError: they have none in common.

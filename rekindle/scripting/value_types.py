@@ -56,7 +56,7 @@ _SIMPLE: tuple[tuple[type, Type], ...] = (
 
 @dataclass(slots=True, frozen=True)
 class NotInferable:
-    """Why a value has no type, as a sentence that begins with a small letter and has no full stop."""
+    """The reason why a value has no type: a clause without capital letter and full stop."""
 
     reason: str
 
@@ -96,8 +96,8 @@ def infer(value: object) -> Type | NotInferable:
 
 
 def of_own_class(declared: Type, value: object) -> Type:
-    """Return ``declared`` with the classes of the objects in ``value`` in place of classes that they derive from: code
-    is compiled for the methods that Python would call. A container holds objects of one class."""
+    """Return ``declared`` with declared classes replaced by the actual classes of the objects in ``value``, so that the
+    methods that Python would call are compiled. All objects in a container must have the same class."""
     if value is None:
         return declared
     if isinstance(declared, OptionalType):

@@ -25,7 +25,7 @@ from rekindle.syntax.views import (
 
 
 def hidden(range: SourceRange, name: str) -> Var:
-    """Return a variable that no program can name, identified by its location."""
+    """Return a variable with a name that programs cannot write; it is identified by its location."""
     return Var.create(range, Ident.create(range, f"${name}{range.start}"))
 
 
@@ -35,7 +35,7 @@ def together(range: SourceRange, statements: Sequence[Stmt]) -> Stmt:
 
 
 def loop_with_else(loop: For | While, otherwise: Sequence[Stmt]) -> Stmt:
-    """Return a loop, and what is to run where no ``break`` has left it.
+    """Return a loop with an ``else``: the statements ``otherwise`` run if no ``break`` ended it.
 
     .. code-block:: text
 

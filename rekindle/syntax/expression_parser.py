@@ -89,7 +89,7 @@ _REFUSED_PREFIXES = {"await": "await", "yield": "yield"}
 
 
 class ExpressionParser:
-    """Reads the expressions of one source."""
+    """A parser of the expressions of one source."""
 
     def __init__(self, lexer: Lexer) -> None:
         self.lexer = lexer
@@ -125,7 +125,7 @@ class ExpressionParser:
         return SourceRange(self.source, start, self.lexer.end)
 
     def deeper(self, token: Token) -> None:
-        """Enter a nesting level opened by ``token``; ``_depth`` is decremented at its end."""
+        """Enter a nesting level opened by ``token``. The caller decrements ``_depth`` at its end."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise too_deep(token.range)
@@ -136,7 +136,7 @@ class ExpressionParser:
     # ------------------------------------------------------------------------------------------------------ expressions
 
     def expression(self, power: int = 0) -> Expr:
-        """Return one expression, up to the first operator that binds no more tightly than ``power``."""
+        """Parse one expression, up to the first operator whose binding power is at most ``power``."""
         token = self.lexer.next()
         prefix = self._prefixes.get(token.kind)
         if prefix is None:
@@ -159,8 +159,7 @@ class ExpressionParser:
         return left
 
     def expressions(self) -> Expr:
-        """Return one expression, or several with commas between them, which make a tuple. Any of them may be
-        starred."""
+        """Parse one expression, or several separated by commas, which form a tuple. Each may be starred."""
         start = self.lexer.cur.start
         first = self._starred_or(0)
         if self.lexer.cur.kind != ",":
@@ -285,7 +284,7 @@ class ExpressionParser:
         return UnaryOp.create(self.since(operator.start), kind, operand)
 
     def _parenthesized(self, opening: Token) -> Expr:
-        """``(a)``, which is ``a``; ``()``, ``(a,)`` and ``(a, b)``; ``(a for a in b)``."""
+        """Parse ``(a)``, which is ``a``; ``()``, ``(a,)`` and ``(a, b)``; or ``(a for a in b)``."""
         self.deeper(opening)
         lexer = self.lexer
         items: list[Expr] = []
@@ -315,7 +314,7 @@ class ExpressionParser:
         return ListLiteral.create(self.since(opening.start), items)
 
     def _braces(self, opening: Token) -> Expr:
-        """Return a dict or a set, or the comprehension of a dict."""
+        """Parse a dict, a set, or a comprehension in braces."""
         self.deeper(opening)
         lexer = self.lexer
         keys: list[Expr] = []
@@ -349,7 +348,7 @@ class ExpressionParser:
         return DictLiteral.create(self.since(opening.start), keys, values)
 
     def _close(self, bracket: str) -> None:
-        """Take the bracket that ends this level."""
+        """Consume the bracket that ends this nesting level."""
         if self.lexer.cur.kind != bracket:
             self.lexer.fail(f"Expected ',' or '{bracket}' but found {self.lexer.cur}.")
         self.lexer.next()
@@ -421,7 +420,7 @@ class ExpressionParser:
         return Apply.create(self.since(callee.range.start), callee, inputs, attributes)
 
     def _call_of_generator(self, opening: Token, callee: Expr, inputs: list[Expr], attributes: list[Attribute]) -> Expr:
-        """``f(a for a in b)``: the parentheses of the call are those of the generator."""
+        """Parse ``f(a for a in b)``, from ``for`` on. The parentheses of the call are those of the generator."""
         generators = self._generators()
         if len(inputs) > 1 or attributes or self.lexer.cur.kind == ",":
             raise ParseError("A generator beside other arguments needs parentheses of its own.", inputs[-1].range)
@@ -449,7 +448,7 @@ class ExpressionParser:
         return Subscript.create(self.since(value.range.start), value, indices)
 
     def _index(self) -> Expr:
-        """``a``, ``*a`` or ``a:b:c``, each part of which can be missing."""
+        """Parse an index: ``a``, ``*a`` or ``a:b:c``, in which each part may be missing."""
         lexer = self.lexer
         start = lexer.cur.start
         lower = None if lexer.cur.kind == ":" else self._starred_or(0)
@@ -463,7 +462,7 @@ class ExpressionParser:
         return SliceExpr.create(self.since(start), lower, upper, step)
 
     def _power(self, base: Expr) -> Expr:
-        """``a ** b ** c`` is ``a ** (b ** c)``, and ``a ** -b`` needs no parentheses."""
+        """Parse ``** exponent``. ``a ** b ** c`` is ``a ** (b ** c)``, and ``a ** -b`` needs no parentheses."""
         self.deeper(self.lexer.next())
         exponent = self.expression(UNARY)
         self.shallower()
@@ -478,7 +477,7 @@ class ExpressionParser:
         return TernaryIf.create(self.since(true_expr.range.start), condition, true_expr, false_expr)
 
     def _comparison(self, left: Expr) -> Expr:
-        """``a < b < c`` becomes ``a < b and b < c``, with one tree for both ``b``."""
+        """Parse comparisons. ``a < b < c`` becomes ``a < b and b < c``, with one tree for both ``b``."""
         result: Expr | None = None
         while BINDING.get(self.lexer.cur.kind) == COMPARISON:
             operator = self._comparison_operator()
@@ -504,7 +503,7 @@ class ExpressionParser:
     # ---------------------------------------------------------------------------------------------------------- strings
 
     def _strings(self, first: Token) -> Expr:
-        """Return a string literal, or several in a row, which are one."""
+        """Parse a string literal, or several adjacent ones, which are joined."""
         tokens = [first]
         while self.lexer.cur.kind == STRING:
             tokens.append(self.lexer.next())
@@ -548,7 +547,7 @@ class ExpressionParser:
         return inner.whole()
 
     def whole(self) -> Expr:
-        """Return the one expression (or tuple) that takes all of the text."""
+        """Parse the whole source as one expression or tuple."""
         expr = self._unstarred(self.expressions())
         self.lexer.next_if(NEWLINE)
         if self.lexer.cur.kind != EOF:

@@ -38,7 +38,7 @@ KEYWORDS = frozenset(keyword.kwlist)
 
 @dataclass(slots=True, frozen=True)
 class Dialect:
-    """The dialect of a lexer: the pattern of all tokens, the keywords, whether lines matter."""
+    """The rules of a lexer: the pattern of all tokens, the keywords, and whether line ends are tokens."""
 
     name: str
     pattern: re.Pattern[str]
@@ -61,7 +61,8 @@ _PREFIXED = rf"0[xX](?:_?[0-9a-fA-F]){_SOME}|0[bB](?:_?[01]){_SOME}|0[oO](?:_?[0
 
 
 def _compile(*, operators: str, number: str, blank: str, extra: str = "") -> re.Pattern[str]:
-    """Return one pattern: blanks, then one token, whose group is its kind."""
+    """Return a pattern that matches blanks followed by one token; the name of the group that matches is the token's
+    kind."""
     return re.compile(
         rf"{blank}(?:(?P<STRING>[rRbBuUfFtT]{{0,2}}[\"'])|(?P<IDENT>{_WORD})|(?P<OP>{operators})|(?P<NUMBER>{number})"
         rf"{extra}|(?P<COMMENT>\#[^\r\n]*)|(?P<NEWLINE>\r\n?|\n)|(?P<EOF>\Z)|(?P<ERROR>.))"
@@ -113,7 +114,7 @@ _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 
 class Token:
-    """A piece of text with its kind and its place."""
+    """A part of the source with its kind and its range."""
 
     __slots__ = ("end", "kind", "source", "start", "text")
 
@@ -148,12 +149,10 @@ _SPOKEN_KINDS = {**_SPOKEN, IDENT: "a name", NUMBER: "a number", STRING: "a stri
 
 
 class Lexer:
-    """The tokens of ``source`` (from ``start`` up to ``end``), one after the other.
-
-    ``cur`` is the current token; at the end it stays at EOF. ``type_comments`` holds the ``# type:`` comments of a
-    program in their order: they may occur between any two tokens, so a parser looks for them where they are meaningful.
-    All tokens are made at once: that costs less than making them one by one, and lookahead is free.
-    """
+    """The tokens of ``source`` from ``start`` to ``end``. ``cur`` is the current token; at the end it stays at EOF.
+    ``type_comments`` are the ``# type:`` comments in order: they may occur between any two tokens, so a parser looks
+    for them where they are meaningful. All tokens are made at once, which is faster than one at a time and allows any
+    lookahead."""
 
     __slots__ = ("_index", "cur", "dialect", "end", "source", "tokens", "type_comments")
 
@@ -166,7 +165,7 @@ class Lexer:
         end: int | None = None,
         layout: bool | None = None,
     ) -> None:
-        """``layout`` overrides the dialect's: without it, line ends are blanks."""
+        """Split ``source`` into tokens. ``layout`` overrides the dialect's: without it, line ends are blanks."""
         self.source = source
         self.dialect = dialect
         self.type_comments: list[Token] = []
@@ -215,7 +214,7 @@ class Lexer:
 def _tokenize(
     source: Source, dialect: Dialect, injects: bool, start: int, end: int, comments: list[Token]
 ) -> list[Token]:
-    """Return all tokens of ``source.text[start:end]``, EOF the last."""
+    """Return all tokens of ``source.text[start:end]``, with EOF as the last."""
     text = source.text
     most = len(text) if source.limit is None else source.limit.tokens
     match = dialect.pattern.match
@@ -278,14 +277,14 @@ def _tokenize(
 
 
 def _too_many(source: Source, begin: int, end: int) -> ParseError:
-    """Return the error for a text with more tokens than its limit allows."""
+    """Return the error for a source with more tokens than the limit."""
     assert source.limit is not None
     count = source.limit.tokens
     return ParseError(f"The text has more than {count} tokens.", source.range(begin, end), hint=source.limit.hint)
 
 
 def _close(brackets: list[Token], token: Token) -> None:
-    """Take the bracket off the stack that ``token`` closes."""
+    """Pop the bracket that ``token`` closes from the stack ``brackets``; raise a ParseError if it does not match."""
     if not brackets:
         raise ParseError(f"'{token.text}' closes nothing.", token.range)
     opening = brackets.pop()
@@ -297,7 +296,7 @@ def _close(brackets: list[Token], token: Token) -> None:
 
 
 def _identifier(source: Source, begin: int, end: int) -> str:
-    """Return the name in ``[begin, end)`` as Python reads it."""
+    """Return the name in ``[begin, end)``, in the normal form that Python uses for names."""
     word = unicodedata.normalize("NFKC", source.text[begin:end])
     if not word.isidentifier():
         raise ParseError(f"{word!r} is not a name.", source.range(begin, end))
@@ -305,7 +304,7 @@ def _identifier(source: Source, begin: int, end: int) -> str:
 
 
 def _number(source: Source, text: str, begin: int, at: int, end: int) -> str:
-    """Return the number in ``[begin, at)``, which nothing may follow that looks like a part of it."""
+    """Return the number in ``[begin, at)``; raise a ParseError if characters follow that look like a part of it."""
     number = text[begin:at]
     if len(number) > _LONGEST_NUMBER:
         raise ParseError(f"A number has more than {_LONGEST_NUMBER} characters.", source.range(begin, at))
@@ -326,7 +325,7 @@ def _number(source: Source, text: str, begin: int, at: int, end: int) -> str:
 
 
 class _Layout:
-    """Injects NEWLINE, INDENT and DEDENT, and collects the type comments."""
+    """A generator of NEWLINE, INDENT and DEDENT tokens, which also collects the type comments."""
 
     __slots__ = ("_comments", "_end", "_indents", "_source")
 
@@ -337,13 +336,15 @@ class _Layout:
         self._indents: list[int] = []
 
     def begin(self, at: int) -> int:
-        """Skip to the first line with a token; its indentation is the outermost, as a method's text begins indented."""
+        """Skip to the first line with a token, and return its position. Its indentation is the outermost, since the
+        source of a method is indented."""
         column, at = self._next_line(at)
         self._indents.append(column)
         return at
 
     def line_end(self, tokens: list[Token], begin: int, at: int) -> int:
-        """Inject what the line end in ``[begin, at)`` and the next line call for; where that line begins."""
+        """Append the tokens for the line end in ``[begin, at)`` and the indentation of the next line; return the start
+        of that line."""
         if tokens and tokens[-1].kind not in (NEWLINE, INDENT, DEDENT):
             tokens.append(Token(NEWLINE, "\n", self._source, begin, begin))
         column, at = self._next_line(at)
@@ -360,7 +361,7 @@ class _Layout:
             tokens.append(Token(DEDENT, "", self._source, self._end, self._end))
 
     def note_comments(self, begin: int, end: int) -> None:
-        """Keep the type comments in ``[begin, end)``, which holds comments and blanks only."""
+        """Collect the type comments in ``[begin, end)``, which contains only comments and blanks."""
         text = self._source.text
         if text.find("type:", begin, end) < 0:
             return
@@ -375,7 +376,8 @@ class _Layout:
             at = line.end()
 
     def _next_line(self, at: int) -> tuple[int, int]:
-        """Skip blank lines and comments; the column (tabs go to multiples of 8) and offset of the next line's text."""
+        """Skip blank lines and comments; return the column (tabs advance to multiples of 8) and the offset of the next
+        line's first token."""
         text, begin = self._source.text, at
         while lines := _BLANK_LINES.match(text, at, self._end):
             at = lines.end()

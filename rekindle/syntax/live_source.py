@@ -21,7 +21,7 @@ def describe(obj: Any) -> str:
 
 
 def source_of(obj: Any, *, unwrap: bool = True) -> Source:
-    """Return the text of a function or class in its file, with its decorators, and its location there.
+    """Return the source of a function or class from its file, with its decorators and its location.
 
     The text keeps its indentation, so columns are those of the file, and multi-line literals are unchanged. Of a
     wrapper, return the source of the wrapped function, unless ``unwrap`` is False. Raise NotScriptableError if Python
@@ -59,7 +59,7 @@ _LINE_START = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*([ \t\f]*)(@|\
 
 
 def _definition_end(source: Source) -> int:
-    """Return where the definition ends that ``source`` begins with, its decorators included.
+    """Return the offset of the end of the definition with which ``source`` begins, including its decorators.
 
     The result is that of ``inspect.getblock``, in a third of its time: a definition ends with the first line end,
     outside of brackets and strings, after which a line is indented no more than the definition itself.

@@ -60,16 +60,15 @@ from rekindle.syntax.views import (
 
 
 def parse_module(source: Source | str, *, nested_functions: bool = False) -> list[Stmt]:
-    """Return the statements of a program: definitions, classes, imports, assignments. The texts of archives have
-    functions within functions, too."""
+    """Return the statements of a program: definitions, classes, imports and assignments. With ``nested_functions``,
+    functions may contain functions, as in archives."""
     return _run(source, Parser.archive_text if nested_functions else Parser.module)
 
 
 def parse_module_gathering(source: Source, diagnostics: Diagnostics) -> tuple[list[Stmt], set[str]]:
-    """Return the statements of a program as far as they can be read, and the names of the definitions that cannot.
-
-    Errors go to ``diagnostics``; parsing continues at the next definition at the left margin.
-    """
+    """Parse as much of a program as possible; return its statements, and the names of the definitions that could not be
+    parsed. Errors are added to ``diagnostics``; after one, parsing continues at the next definition without
+    indentation."""
     body: list[Stmt] = []
     lost: set[str] = set()
     start = 0
@@ -112,7 +111,8 @@ _R = TypeVar("_R")
 
 
 def _run(source: Source | str, parse: Callable[[Parser], _R], *, layout: bool = True, start: int = 0) -> _R:
-    """``parse`` what ``source`` holds; a ParseError where that nests so deeply that Python's stack does not suffice."""
+    """Call ``parse`` with a parser of ``source``. If the source is nested so deeply that Python's stack does not
+    suffice, raise a ParseError."""
     if isinstance(source, str):
         source = Source(source)
     try:
@@ -133,7 +133,7 @@ _ASYNC = {"def": "async_def", "for": "async_for", "with": "async_with"}
 
 
 class Parser(ExpressionParser):
-    """Reads the statements of one source."""
+    """A parser of the statements of one source."""
 
     def __init__(self, lexer: Lexer) -> None:
         super().__init__(lexer)
@@ -165,7 +165,8 @@ class Parser(ExpressionParser):
         return self.module()
 
     def module(self, into: list[Stmt] | None = None) -> list[Stmt]:
-        """``(def | class | import | simple statements)* EOF``, added to ``into`` as far as they can be read."""
+        """Parse ``(def | class | import | simple statements)* EOF``. Statements are added to ``into`` as far as they
+        can be parsed."""
         body: list[Stmt] = [] if into is None else into
         while self.lexer.cur.kind != EOF:
             kind = self.lexer.cur.kind
@@ -192,7 +193,7 @@ class Parser(ExpressionParser):
         return definition
 
     def _import(self) -> Stmt:
-        """``import a.b.c``, as old archives name the files that they need."""
+        """Parse ``import a.b.c``, by which old archives name the files that they need."""
         start = self.lexer.next().start
         name = self._dotted()
         range = self.since(start)
@@ -202,7 +203,7 @@ class Parser(ExpressionParser):
     # ------------------------------------------------------------------------------------------------------- statements
 
     def statement(self, into: list[Stmt]) -> None:
-        """Read one statement, or several on one line, and add them to ``into``."""
+        """Parse one statement, or several on one line, and append them to ``into``."""
         token = self.lexer.cur
         compound = self._compound.get(token.kind)
         if compound is not None:
@@ -222,7 +223,7 @@ class Parser(ExpressionParser):
         self._simple_statements(into)
 
     def _simple_statements(self, into: list[Stmt]) -> None:
-        """``simple (';' simple)* [';'] NEWLINE``"""
+        """Parse ``simple (';' simple)* [';'] NEWLINE``."""
         while True:
             into.append(self._simple_statement())
             if not self.lexer.next_if(";"):
@@ -317,7 +318,7 @@ class Parser(ExpressionParser):
         return Assert.create(self.since(token.start), test, message)
 
     def _local_import(self, token: Token) -> Stmt:
-        """``import a.b.c [as d], …`` within a function"""
+        """Parse ``import a.b.c [as d], …`` within a function."""
         found: list[tuple[str, str]] = []
         while True:
             module = self._dotted()
@@ -333,7 +334,7 @@ class Parser(ExpressionParser):
         return made[0] if len(made) == 1 else together(range, made)
 
     def _local_import_from(self, token: Token) -> Stmt:
-        """``from a.b import c [as d], …`` within a function"""
+        """Parse ``from a.b import c [as d], …`` within a function."""
         module = ""
         while self.lexer.cur.kind in (".", "..."):
             module += self.lexer.next().kind
@@ -380,7 +381,7 @@ class Parser(ExpressionParser):
     # ---------------------------------------------------------------------------------------------- compound statements
 
     def block(self) -> list[Stmt]:
-        """``':' (simple statements | NEWLINE INDENT statement+ DEDENT)``"""
+        """Parse ``':' (simple statements | NEWLINE INDENT statement+ DEDENT)``."""
         colon = self.lexer.expect(":")
         body: list[Stmt] = []
         if self.lexer.next_if(NEWLINE) is None:
@@ -401,7 +402,7 @@ class Parser(ExpressionParser):
         return SourceRange(self.source, start, body[-1].range.end)
 
     def _if(self) -> Stmt:
-        """Parse ``if`` with its ``elif`` and ``else``; a long chain is read in a loop and built from its end."""
+        """Parse ``if`` with its ``elif`` and ``else`` parts, without recursion, so that long chains are possible."""
         links: list[tuple[int, Expr, list[Stmt]]] = []
         otherwise: list[Stmt] = []
         while True:
@@ -463,7 +464,7 @@ class Parser(ExpressionParser):
                 return items
 
     def _try(self) -> Stmt:
-        """``'try' block ('except' [expression ['as' name]] block)* ['else' block] ['finally' block]``"""
+        """Parse ``'try' block ('except' [expression ['as' name]] block)* ['else' block] ['finally' block]``."""
         token = self.lexer.next()
         body = self.block()
         handlers: list[Handler] = []
@@ -509,7 +510,7 @@ class Parser(ExpressionParser):
         return found
 
     def function(self) -> Def:
-        """``'def' name '(' params ')' ['->' type] block``"""
+        """Parse ``'def' name '(' params ')' ['->' type] block``."""
         if self.lexer.cur.kind == "async":
             raise refuse("async_def", self.lexer.cur.range)
         start = self.lexer.expect("def").start
@@ -528,7 +529,7 @@ class Parser(ExpressionParser):
         return Def.create(self._until(start, body), ident, params, return_type, body)
 
     def class_definition(self) -> ClassDef:
-        """``'class' name ['(' bases ')'] block``, whose statements are simple ones and functions."""
+        """Parse ``'class' name ['(' bases ')'] block``. The statements of the block are simple ones and functions."""
         start = self.lexer.next().start
         name = self.lexer.expect(IDENT)
         if self.lexer.cur.kind == "[":
@@ -575,7 +576,7 @@ _CLOSING = (")", "]", "}")
 
 
 def _first_statement(body: list[Stmt]) -> int:
-    """Return where the first statement begins, the docstring aside."""
+    """Return the position of the first statement of a body, after a docstring."""
     first = body[0].tree
     documented = first.kind == ExprStmt.KIND and first.subtree(0).kind == StringLiteral.KIND
     return body[1 if documented and len(body) > 1 else 0].range.start

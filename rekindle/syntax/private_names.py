@@ -20,8 +20,8 @@ _FIELDS: Final[dict[type[ast.AST], str]] = {
 
 
 def mangle_private_names(node: ast.AST, text: str, obj: Any) -> None:
-    """Change the private names in the definition of a method or of a class, ``obj``, as Python does. ``text`` is its
-    source."""
+    """Rename the private names in the definition of a method or class ``obj``, ``__x`` to ``_Class__x``, as Python
+    does. ``text`` is its source."""
     owner = _owner(inspect.unwrap(obj)) if _PRIVATE.search(text) else ""
     if not owner:
         return
@@ -33,8 +33,8 @@ def mangle_private_names(node: ast.AST, text: str, obj: Any) -> None:
 
 
 def _owner(obj: Any) -> str:
-    """Return the name of the class whose private names a definition sees, without the underscores that it begins with;
-    empty where there is none."""
+    """Return the name of the class whose private names a definition uses, without leading underscores; empty if there
+    is none."""
     if isinstance(obj, type):
         return obj.__name__.lstrip("_")
     owners = str(getattr(obj, "__qualname__", "")).split(".")[:-1]

@@ -78,7 +78,7 @@ def function_def(
 
 
 def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ()) -> ClassDef:
-    """Return the definition of the Python class ``cls``, under ``name`` where given, without the methods in ``skip``.
+    """Return the definition of the Python class ``cls``, renamed to ``name`` if given, without the methods in ``skip``.
 
     The body holds the statements of the class in their order: assignments, annotations, methods, its docstring. What
     the class inherits is not part of it. Raises as :func:`function_def` does.
@@ -157,7 +157,8 @@ def _parse_quietly(text: str) -> ast.Module:
 
 
 def lambda_def(fn: Any, diagnostics: Diagnostics | None = None) -> Def | None:
-    """Return a definition equivalent to the lambda; None if it cannot be distinguished from others on its line."""
+    """Return a function definition equivalent to the lambda; None if another lambda on the same line cannot be
+    distinguished from it."""
     code: CodeType = fn.__code__
     text = "".join(linecache.getlines(code.co_filename))
     try:
@@ -182,8 +183,8 @@ def _may_be(node: ast.Lambda, code: CodeType) -> bool:
 
 
 def _is_there(node: ast.Lambda, code: CodeType) -> bool:
-    """Return whether the code was compiled from the body of the lambda: since Python 3.11, code records its
-    position."""
+    """Return whether the code object was compiled from the body of this lambda: since Python 3.11, code objects store
+    positions."""
     if sys.version_info < (3, 11):
         return False
     places = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None]

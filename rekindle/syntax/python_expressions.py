@@ -53,15 +53,14 @@ from rekindle.syntax.views import (
 
 
 class OffsetTable:
-    """Turns the (line, column) of an ``ast`` node into offsets of a source.
-
-    The node counts lines of the text that Python parsed, and bytes of UTF-8 within a line.
-    """
+    """A converter from the line and column of an ``ast`` node to an offset of a source. ``ast`` counts lines of the
+    parsed source, and bytes of UTF-8 within a line."""
 
     __slots__ = ("_ascii", "_first_line", "_source", "_starts")
 
     def __init__(self, source: Source, first_line: int = 1) -> None:
-        """``first_line`` is the line number in Python's syntax tree of the first line of ``source``."""
+        """Prepare the conversion of Python's positions to offsets in ``source``, whose first line is line
+        ``first_line`` in Python's syntax tree."""
         self._source = source
         self._first_line = first_line
         self._starts = source.line_starts
@@ -122,7 +121,7 @@ _FIRST_OPERAND = {ast.BinOp: "left", ast.Attribute: "value", ast.Call: "func", a
 
 
 class ExpressionBuilder:
-    """Builds the trees of one source's expressions."""
+    """A converter of the ``ast`` expressions of one source to trees."""
 
     def __init__(self, source: Source, places: OffsetTable, diagnostics: Diagnostics | None = None) -> None:
         self.source = source
@@ -167,11 +166,11 @@ class ExpressionBuilder:
         return self._offset(node.end_lineno, node.end_col_offset)
 
     def range_of(self, node: Any) -> SourceRange:
-        """Return the text of ``node``: a statement, an expression, an argument or a keyword."""
+        """Return the source range of ``node``: a statement, an expression, an argument or a keyword."""
         return SourceRange(self.source, self.start_of(node), self.end_of(node))
 
     def _from(self, first: Expr, node: ast.expr | ast.stmt) -> SourceRange:
-        """Return the range from the start of ``first`` to the end of ``node``, of which it is the first part."""
+        """Return the range from the start of ``first``, the first part of ``node``, to the end of ``node``."""
         return SourceRange(self.source, first.range.start, self.end_of(node))
 
     # ------------------------------------------------------------------------------------------------------ expressions
@@ -197,13 +196,13 @@ class ExpressionBuilder:
         return result
 
     def report(self, error: CompileError) -> None:
-        """Record ``error`` and continue after it, or raise it."""
+        """Add ``error`` to the diagnostics so that conversion can continue; raise it if there are none."""
         if self.diagnostics is None:
             raise error
         self.diagnostics.add(error)
 
     def _give_up(self, error: CompileError, node: ast.expr) -> Expr:
-        """Return the placeholder of an unsupported expression."""
+        """Report ``error``, and return a placeholder for the unsupported expression."""
         self.report(error)
         return Expr(ErrorStmt.create(self.range_of(node), names_bound_by(node)).tree)
 

@@ -15,7 +15,8 @@ _NAMED: Final = (
 
 
 def names_bound_by(node: ast.AST) -> list[str]:
-    """Return the names that ``node`` assigns, imports or defines; not those within functions and classes in it."""
+    """Return the names that ``node`` assigns, imports or defines, excluding those within nested functions and
+    classes."""
     return list(dict.fromkeys(_bound(node)))
 
 
@@ -38,8 +39,8 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 def assigned_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Return the names that the statements of ``function`` assign; those that only ``global`` and ``nonlocal`` name are
-    none of them."""
+    """Return the names that the statements of ``function`` assign; names that are only declared by ``global`` or
+    ``nonlocal`` are not included."""
     found: set[str] = set()
     waiting: list[ast.AST] = list(function.body)
     while waiting:

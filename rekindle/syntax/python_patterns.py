@@ -56,7 +56,7 @@ POSITIONAL: Final = "$positional"
 
 @dataclass(slots=True)
 class _Case:
-    """The condition of a pattern, and the names that it binds."""
+    """The condition under which a pattern matches, and the names that it binds."""
 
     conditions: list[Expr] = field(default_factory=list)
     captures: dict[str, Expr] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def _substituted(tree: Tree, captures: Mapping[str, Expr]) -> Tree:
 
 
 class _Patterns:
-    """Reads the pattern of one case."""
+    """A converter of the pattern of one ``case``."""
 
     def __init__(self, builder: ExpressionBuilder, case: _Case) -> None:
         self.builder = builder
@@ -147,7 +147,8 @@ class _Patterns:
         self.case.conditions.append(condition)
 
     def _either(self, pattern: ast.MatchOr, subject: Expr, range: SourceRange) -> None:
-        """Return the condition of ``[x, 0] | [0, x]``: a name is bound by the first alternative that matches."""
+        """Return the condition of a pattern with alternatives, ``[x, 0] | [0, x]``; names are bound by the first
+        alternative that matches."""
         found: Expr | None = None
         alternatives: list[tuple[Expr, dict[str, Expr]]] = []
         for part in pattern.patterns:

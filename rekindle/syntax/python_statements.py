@@ -80,7 +80,7 @@ def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
 
 
 class StatementBuilder(ExpressionBuilder):
-    """Builds the trees of one source's statements."""
+    """A converter of the ``ast`` statements of one source to trees."""
 
     def __init__(self, source: Source, places: OffsetTable, diagnostics: Diagnostics | None = None) -> None:
         super().__init__(source, places, diagnostics)
@@ -202,7 +202,8 @@ class StatementBuilder(ExpressionBuilder):
         return SourceRange(self.source, self.start_of(node), body[-1].range.end)
 
     def _if(self, node: ast.If) -> Stmt:
-        """``elif`` makes an ``if`` in the ``else`` branch; a long chain is built from its end, without recursion."""
+        """Build an ``if`` statement. Each ``elif`` is an ``if`` in the ``else`` branch; a long chain is built from its
+        end, without recursion."""
         chain = [node]
         while len(chain[-1].orelse) == 1 and isinstance(inner := chain[-1].orelse[0], ast.If):
             chain.append(inner)
@@ -250,7 +251,7 @@ class StatementBuilder(ExpressionBuilder):
     # ------------------------------------------------------------------------------------------------------ definitions
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, *, signature_only: bool = False) -> Def:
-        """Return a function or a method. Decorators are Python's affair and leave no trace in the tree."""
+        """Convert the definition of a function or method. Decorators are omitted: Python has applied them."""
         if getattr(node, "type_params", None):
             raise refuse("type_parameters", self.range_of(node))
         range = self.range_of(node)
@@ -271,8 +272,8 @@ class StatementBuilder(ExpressionBuilder):
         return self.function(node)
 
     def _local_class(self, node: ast.ClassDef) -> Stmt:
-        """Convert a local class. Python makes the class when the program is compiled, without values of the
-        function's run."""
+        """Convert a local class. Python creates the class when the program is compiled, without access to run-time
+        values of the function."""
         range = self.range_of(node)
         if self._function is None:
             raise refuse("nested_class", range)
@@ -299,7 +300,7 @@ class StatementBuilder(ExpressionBuilder):
         return tokens[index].end
 
     def _first_statement(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-        """Return where the first statement begins, the docstring aside."""
+        """Return the position of the first statement, after a docstring."""
         first = node.body[0]
         if len(node.body) > 1 and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             documented = isinstance(first.value.value, str)

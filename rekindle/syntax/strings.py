@@ -23,7 +23,8 @@ _PREFIXES = frozenset(["", "r", "u", "b", "br", "f", "fr", "t", "rt"])
 
 
 def _opening(source: Source, start: int) -> tuple[str, str, int]:
-    """Return the prefix (in lower case, sorted), the quotes, and where the text begins of the literal at ``start``."""
+    """Return the prefix (in lower case, sorted) and the quotes of the literal at ``start``, and the position of its
+    contents."""
     found = _OPENING.match(source.text, start)
     assert found is not None
     prefix = "".join(sorted(found.group(1).lower()))
@@ -33,8 +34,8 @@ def _opening(source: Source, start: int) -> tuple[str, str, int]:
 
 
 def string_end(source: Source, start: int, end: int, tokens: re.Pattern[str]) -> int:
-    """Return where the literal ends that begins at ``start``. ``tokens`` finds the tokens within the fields of an
-    f-string."""
+    """Return the position after the literal that begins at ``start``. ``tokens`` returns the tokens within the fields
+    of an f-string."""
     prefix, quotes, begin = _opening(source, start)
     if "f" in prefix or "t" in prefix:
         return _Fields(source, tokens, start, quotes, "r" in prefix, end).read(begin)[1]
@@ -74,7 +75,7 @@ _SIMPLE = {
 
 
 def _resolve(source: Source, start: int, end: int) -> str:
-    """Return the text of ``[start, end)`` with its escapes resolved; invalid escapes are kept, as in Python."""
+    """Return the characters of ``[start, end)`` with escapes resolved; invalid escapes are kept, as in Python."""
 
     def replace(found: re.Match[str]) -> str:
         kind = found.lastgroup
@@ -117,7 +118,7 @@ class Literal:
 
 @dataclass(slots=True)
 class Field:
-    """``{expression!conversion:spec}`` of an f-string. The expression is ``[start, end)`` of the source."""
+    """A field ``{expression!conversion:spec}`` of an f-string. The expression is in ``[start, end)`` of the source."""
 
     start: int
     end: int
@@ -138,7 +139,8 @@ def read_literal(source: Source, start: int, end: int, tokens: re.Pattern[str]) 
 
 
 class _Fields:
-    """Reads the text of one f-string. Its fields may hold any expression, strings with the same quotes too."""
+    """A parser of the contents of one f-string. Its fields may contain any expression, including strings with the same
+    quotes."""
 
     __slots__ = ("_end", "_quotes", "_raw", "_source", "_start", "_stops", "_tokens")
 
@@ -222,7 +224,8 @@ class _Fields:
         return at + 1
 
     def _expression_end(self, at: int) -> tuple[int, str]:
-        """Return where the expression of a field ends, and the delimiter there: ``}``, ``!``, ``:`` or ``=``."""
+        """Return the position after the expression of a field, and the delimiter there: ``}``, ``!``, ``:`` or
+        ``=``."""
         source = self._source
         depth = 0
         while True:

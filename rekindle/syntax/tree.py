@@ -17,7 +17,7 @@ Child: TypeAlias = "Tree | str"
 
 
 class Tree:
-    """A compound tree: ``kind``, ``children`` and the ``range`` of its source text."""
+    """A node of a syntax tree: ``kind``, ``children`` (trees and strings) and the ``range`` of its source."""
 
     __slots__ = ("children", "kind", "range")
 
@@ -53,7 +53,7 @@ class Tree:
             stack.extend([child for child in reversed(tree.children) if isinstance(child, Tree)])
 
     def same_as(self, other: Tree) -> bool:
-        """Return whether both have the same kinds and strings all the way down; places do not count."""
+        """Return whether both trees have the same kinds and strings at all levels; source ranges are not compared."""
         stack: list[tuple[Child, Child]] = [(self, other)]
         while stack:
             a, b = stack.pop()
@@ -78,7 +78,8 @@ _MAX_INDENT = 30
 
 
 def format_tree(tree: Tree) -> str:
-    """Return the s-expression of ``tree``: on one line where that is short, else one child a line, indented by two."""
+    """Return the s-expression of ``tree``: on one line if it is short, otherwise with one child per line, indented by
+    two spaces."""
     lines: list[str] = []
     _format(tree, 0, lines)
     return "\n".join(lines)
@@ -93,7 +94,7 @@ def _atom(text: str) -> str:
 
 
 def _flat(child: Child, budget: int) -> str | None:
-    """``child`` on one line, or None where that takes more than ``budget`` characters."""
+    """Format ``child`` on one line; return None if that takes more than ``budget`` characters."""
     if isinstance(child, str):
         text = _atom(child)
         return text if len(text) <= budget else None
@@ -113,7 +114,7 @@ def _flat(child: Child, budget: int) -> str | None:
 
 
 def _format(tree: Tree, indent: int, lines: list[str]) -> None:
-    """Append the lines of ``tree``; a work list instead of recursion keeps deep trees printable."""
+    """Append the lines of ``tree`` to ``lines``, without recursion, so that deep trees can be printed."""
     work: list[Child | tuple[str]] = [tree]
     depth = indent
     while work:

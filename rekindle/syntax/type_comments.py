@@ -15,11 +15,8 @@ from rekindle.syntax.views import Dots, Expr, Param, Select, Subscript, Var
 
 
 def assignment_type(lexer: Lexer, targets: Sequence[Expr], end: int) -> Expr | None:
-    """Return the type in the comment after an assignment to ``targets``; the assignment ends at ``end``.
-
-    None where there is no comment, or none that reads as a type: it is a comment, after all. None too for an assignment
-    to several targets.
-    """
+    """Return the type in the comment after an assignment to ``targets``, which ends at ``end``. Return None if there is
+    no comment, if it is not a type, or if the assignment has several targets."""
     if not lexer.type_comments or len(targets) != 1 or targets[0].tree.kind not in _TYPED_TARGETS:
         return None
     end_of_line = lexer.source.text.find("\n", end)
@@ -71,7 +68,7 @@ def _parse_type(comment: Token) -> Expr:
 
 
 def _owner(params: list[Param], comment: Token) -> int | None:
-    """Return the last parameter that begins before ``comment``."""
+    """Return the index of the last parameter that begins before ``comment``; None if there is none."""
     before = [index for index, param in enumerate(params) if param.range.start < comment.start]
     return before[-1] if before else None
 
@@ -81,9 +78,9 @@ def _annotated(param: Param, annotation: Expr) -> Param:
 
 
 def _parse_signature(comment: Token) -> tuple[list[Expr | None] | None, Expr | None]:
-    """Return the types of the parameters, None for ``(...)``, which leaves them to comments of their own; and the
-    result's, None where there is no arrow. ``*args`` and ``**kwargs`` have the types that calls pass: theirs are
-    None."""
+    """Return the parameter types and the result type in a signature comment. The parameter types are None for
+    ``(...)``, which means that each parameter has its own comment; the result type is None without an arrow. The types
+    of ``*args`` and ``**kwargs`` are None, since calls determine them."""
     lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
     parser = ExpressionParser(lexer)
     lexer.expect("(")
@@ -105,7 +102,7 @@ def _parse_signature(comment: Token) -> tuple[list[Expr | None] | None, Expr | N
 
 
 def _distribute(params: list[Param], types: list[Expr | None], comment: Token) -> list[Param]:
-    """Return one type for each parameter; a method may leave out the first, which is the object itself."""
+    """Return the parameters with one type each; a method's comment may omit the first, ``self``."""
     if len(types) > len(params):  # a signature without those that take any number of arguments
         types = [type for type in types if type is not None]
     first = len(params) - len(types)

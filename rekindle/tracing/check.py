@@ -52,8 +52,8 @@ def check_results(
     what: str,
     check_recording: Callable[[], None],
 ) -> None:
-    """Warn where the trace returns another result than the code for these arguments. ``check_recording`` is called
-    first, and raises where the code takes another path for them.
+    """Warn if the trace and the original code return different results for these arguments. ``check_recording`` is
+    called first, and raises if the code takes another path for them.
 
     Raises:
         TracingCheckError: the results differ because the code takes another path.
@@ -82,7 +82,7 @@ def _outcome(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
 
 
 def copy_of(value: Any) -> Any:
-    """Return a copy of nested containers with copies of the tensors in them."""
+    """Return a copy of a value: nested containers and the tensors in them are copied."""
 
     def copied(tensor: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
@@ -92,7 +92,7 @@ def copy_of(value: Any) -> Any:
 
 
 def map_tensors(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
-    """Return a copy of nested containers with what ``function`` returns for the tensors in them."""
+    """Return a copy of nested containers in which ``function`` has been applied to each tensor."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, (list, tuple, dict)):
@@ -126,7 +126,7 @@ def _difference(actual: Any, expected: Any, tolerance: float) -> str | None:
 
 
 def check_paths(first: Graph, second: Graph, name: str) -> None:
-    """Raise where a recording of other arguments calls other operators than the first.
+    """Raise if a recording of other arguments calls different operators than the first recording.
 
     Raises:
         TracingCheckError: with the first operators that differ, and their source locations.
@@ -141,7 +141,7 @@ def check_paths(first: Graph, second: Graph, name: str) -> None:
 
 
 def check_graphs(first: Graph, second: Graph, name: str) -> None:
-    """Raise where a second recording differs from the first.
+    """Raise if a second recording differs from the first.
 
     Raises:
         TracingCheckError: with the first nodes that differ, and their locations.
@@ -157,7 +157,7 @@ def check_graphs(first: Graph, second: Graph, name: str) -> None:
 
 
 def _shown(first: Graph, second: Graph) -> str:
-    """Return the first lines in which two graphs differ."""
+    """Return the first lines in which the text of two graphs differs."""
     before, after = _lines(first), _lines(second)
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     _, i, i_end, j, j_end = next(op for op in matcher.get_opcodes() if op[0] != "equal")
@@ -167,7 +167,7 @@ def _shown(first: Graph, second: Graph) -> str:
 
 
 def _lines(graph: Graph) -> list[str]:
-    """Return the nodes without their locations, with constants printed by value."""
+    """Return the text of a graph, one line for each node, without locations and with the values of constants."""
     return [_MANGLED.sub("", line.partition(" # ")[0]) for line in _texts(graph)]
 
 

@@ -48,7 +48,8 @@ def record_run(
     strict: bool,
     state: ModuleState | None = None,
 ) -> tuple[list[str], list[Value]]:
-    """Run, and return the names of the parameters and the values of the graph that are the result."""
+    """Run the function on the examples while ``recorder`` records; return the names of the parameters and the graph
+    values of the result."""
     args, kwargs = examples
     names = parameter_names(function, len(args)) + list(kwargs)
     values = [
@@ -88,6 +89,6 @@ def parameter_names(function: Callable[..., Any], count: int) -> list[str]:
 
 
 def _note_state(recorder: Recorder) -> None:
-    """Record settings of PyTorch that the program will not have."""
+    """Record in the trace report that autocasting is enabled, since it becomes a part of the trace."""
     if autocasting.is_on():
         recorder.report.add(Baked.STATE, "autocasting", "on, and is part of the trace", UNKNOWN_RANGE)

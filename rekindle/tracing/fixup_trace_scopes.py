@@ -45,7 +45,8 @@ from rekindle.tracing.recording.recorder import ATTRIBUTE, SCOPE, WRITE, Path, R
 
 @dataclass(slots=True)
 class _Interface:
-    """Inputs of one marked call from outside, and its results that are used there, in order of first use."""
+    """The inputs that one marked call takes from outside, and its results that are used outside, in order of first
+    use."""
 
     inputs: dict[Value, None] = field(default_factory=dict)
     outputs: dict[Value, None] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class _Interface:
 
 @dataclass(slots=True)
 class _Callee:
-    """The method that one marked call has become."""
+    """The method that was created for one marked call."""
 
     record: GraphFunction
     inputs: list[Value]
@@ -65,7 +66,7 @@ class _Callee:
 def lower_to_methods(
     recorder: Recorder, outputs: Sequence[Value], module: ScriptModule, name: str, names: Sequence[str]
 ) -> GraphFunction:
-    """Make the recording the method ``name`` of ``module``, and its marked calls methods of the parts of ``module``.
+    """Make the recording the method ``name`` of ``module``, and its marked calls methods of submodules.
 
     ``names`` are those of the parameters.
     """
@@ -74,7 +75,7 @@ def lower_to_methods(
 
 
 def lower_to_function(recorder: Recorder, outputs: Sequence[Value], name: str, names: Sequence[str]) -> GraphFunction:
-    """Make the recording the graph of a function."""
+    """Return the recording as a function."""
     lowering = _Lowering(recorder.graph, outputs, None)
     record = GraphFunction(name)
     lowering.fill(record, recorder.graph.block, (), None, recorder.graph.inputs, outputs, names)
@@ -114,7 +115,7 @@ class _Lowering:
         outputs: Sequence[Value],
         names: Sequence[str],
     ) -> None:
-        """Give ``record`` the graph of ``block``."""
+        """Set the graph of ``record`` to the nodes of ``block``."""
         body = _Body(self, path, owner)
         for index, value in enumerate(inputs):
             given = names[index] if index < len(names) else _name(value)
@@ -142,7 +143,7 @@ class _Lowering:
 
 
 class _Body:
-    """The graph of one method in the making."""
+    """The graph of a method under construction."""
 
     def __init__(self, lowering: _Lowering, path: Path, owner: ClassType | None) -> None:
         self.lowering = lowering
@@ -165,7 +166,7 @@ class _Body:
             self.copy(node)
 
     def write(self, node: Node) -> None:
-        """Set an attribute."""
+        """Add the assignment of an attribute."""
         *owner, name = _path(node)
         inputs = [self.attribute(tuple(owner), node.range), self.value(node.input, node.range)]
         made = self.graph.create("prim::SetAttr", inputs, outputs=0, attributes={"name": name}, range=node.range)
@@ -176,7 +177,7 @@ class _Body:
         return self.graph.insert_clone(node, self.values, inputs.__getitem__)
 
     def add_call(self, node: Node) -> None:
-        """Add a marked call: the call of a new method."""
+        """Add a call of the new method for a marked call."""
         interface = self.lowering.interfaces[node]
         path = _path(node)
         outputs = list(interface.outputs)
@@ -199,7 +200,7 @@ class _Body:
                 made.recorded_type = value.recorded_type
 
     def value(self, value: Value, range: SourceRange) -> Value:
-        """Return the value of this graph for a value of the recording."""
+        """Return the value in this graph that corresponds to a value of the recording."""
         found = self.values.get(value)
         if found is not None:
             return found
@@ -212,7 +213,7 @@ class _Body:
         return self.copy(node).output
 
     def attribute(self, path: Path, range: SourceRange) -> Value:
-        """``self.a.b`` for a path of which this method's module is the start."""
+        """Return ``self.a.b`` for a path that begins at the module of this method. A missing read is inserted."""
         found = self.parts.get(path)
         if found is None:
             owner = self.attribute(path[:-1], range)
@@ -243,8 +244,8 @@ class _Body:
 
 
 def _late_writes(recording: Graph, outputs: Sequence[Value]) -> dict[Node, None]:
-    """Return the writes of attributes whose previous values are used later, or that are in a module without a path
-    to the attribute; in order."""
+    """Return, in order, the attribute assignments whose previous values are used later, or that occur in a module
+    without a path to the attribute."""
     written: dict[Path, list[Node]] = {}
     late: dict[Node, None] = {}
 

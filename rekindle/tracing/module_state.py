@@ -26,7 +26,7 @@ _CONTAINERS: Final = (list, dict, set, deque)
 
 @dataclass(slots=True)
 class _Part:
-    """One part of the module that is traced."""
+    """One submodule of the traced module."""
 
     module: torch.nn.Module
     path: Path
@@ -45,8 +45,9 @@ class _Held:
 
 
 class ModuleState:
-    """The attributes of ``module``, watched while it is traced. ``compiled`` is what the trace becomes, ``first`` what
-    an earlier trace became: what that could not write, this does not."""
+    """The attributes of ``module``, compared before and after it is traced. ``compiled`` is the result of the trace;
+    ``first`` is the result of an earlier trace of the module, and attributes that it could not assign are not assigned
+    here either."""
 
     def __init__(self, module: torch.nn.Module, compiled: ScriptModule, first: ScriptModule | None = None) -> None:
         self._parts: dict[int, _Part] = {}
@@ -159,7 +160,7 @@ def _report(recorder: Recorder, module: torch.nn.Module, name: str, after: _Held
 
 
 def _describe(value: object) -> str:
-    """Return a value in few words."""
+    """Return a short description of a value."""
     if isinstance(value, torch.Tensor):
         return f"a tensor {description(value)}"
     text = repr(plain(value)) if isinstance(value, (bool, int, float, str, type(None))) else ""

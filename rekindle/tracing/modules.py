@@ -41,7 +41,8 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", 
 
 
 def _own_type(module: torch.nn.Module, made: dict[int, ConcreteModuleType]) -> ConcreteModuleType:
-    """Return the type of ``module``, shared with no other: what its methods do is what this one did."""
+    """Return a new type for ``module``, not shared with other modules, since its methods are those recorded for this
+    one."""
     found = made.get(id(module))
     if found is None:
         facts = gather_facts(module, lambda part: _own_type(part, made), for_trace=True)
@@ -51,7 +52,7 @@ def _own_type(module: torch.nn.Module, made: dict[int, ConcreteModuleType]) -> C
 
 
 def places_of_modules(module: torch.nn.Module) -> dict[int, list[Path]]:
-    """Return the paths of all submodules, by identity; a submodule may have several paths."""
+    """Return by identity the paths of all submodules; one may have several."""
     found: dict[int, list[Path]] = {}
 
     def visit(part: torch.nn.Module, path: Path) -> None:
@@ -65,7 +66,7 @@ def places_of_modules(module: torch.nn.Module) -> dict[int, list[Path]]:
 
 
 def places_of_tensors(module: torch.nn.Module) -> dict[int, Path]:
-    """Return the path of every parameter, buffer and object in C++, by identity: the first of those that it has."""
+    """Return by identity the first path of each parameter, buffer and C++ object."""
     found: dict[int, Path] = {}
     for prefix, part in module.named_modules():
         path = tuple(prefix.split(".")) if prefix else ()

@@ -12,7 +12,7 @@ from rekindle.errors.html_output import paragraph, table
 
 
 class Baked(Enum):
-    """Kinds of properties that were fixed when the trace was recorded."""
+    """The kinds of properties that a trace fixes when it is recorded."""
 
     NUMBER = "number"
     """A number out of a tensor: ``x.item()``, ``int(x)``, ``x.tolist()``."""
@@ -34,7 +34,7 @@ class Baked(Enum):
 
 @dataclass(slots=True, frozen=True)
 class BakedFact:
-    """One assumption of the trace: its kind, its value in the example, and the user's line."""
+    """One assumption of the trace: its kind, its value for the example, and the source location in the user's code."""
 
     kind: Baked
     what: str
@@ -56,7 +56,7 @@ _NO_FACTS: Final = "the trace assumes nothing but what its operators do"
 
 @dataclass(slots=True)
 class TraceReport:
-    """All that a trace assumes of every later call. Empty where it assumes nothing."""
+    """All assumptions that a trace makes about later calls; empty if there are none."""
 
     facts: list[BakedFact] = field(default_factory=list)
     _seen: set[object] = field(default_factory=set, repr=False)

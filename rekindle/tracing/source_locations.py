@@ -24,13 +24,13 @@ _FUNCTORCH: Final = os.path.join(_TORCH, "_functorch") + os.sep
 
 
 def current_place() -> SourceRange:
-    """Return the line that runs, in the innermost frame that is not ours."""
+    """Return the source location of the current line in the innermost frame outside this package."""
     return _place(_innermost((_PACKAGE,)))
 
 
 def users_place() -> SourceRange:
-    """Return the line that runs, in the innermost frame that belongs neither to us, nor to PyTorch or Python's own
-    library."""
+    """Return the source location of the current line in the innermost frame that belongs neither to this package, nor
+    to PyTorch or Python's library."""
     frame = _innermost((_PACKAGE, _TORCH))
     while frame is not None and _is_of_library(frame.f_code.co_filename):
         frame = frame.f_back
@@ -42,13 +42,13 @@ def _is_of_library(filename: str) -> bool:
 
 
 def innermost_frame() -> FrameType | None:
-    """Return the innermost frame that is not ours."""
+    """Return the innermost frame outside this package; None if there is none."""
     return _innermost((_PACKAGE,))
 
 
 def module_in_torch() -> str | None:
-    """Return the name of the module of PyTorch whose code runs; None where the innermost frame that is not ours is not
-    PyTorch's."""
+    """Return the name of the PyTorch module whose code runs in the innermost frame outside this package; None if that
+    code is not PyTorch's."""
     frame = _innermost((_PACKAGE,))
     if frame is None or not frame.f_code.co_filename.startswith(_TORCH):
         return None
@@ -56,9 +56,9 @@ def module_in_torch() -> str | None:
 
 
 def is_foreign_code() -> bool:
-    """Return whether the innermost frame that is not ours has called something that is neither Python's nor PyTorch's
-    own: a function that ``torch.jit`` compiled, or an extension. Attributes of tensors can be set by PyTorch alone, and
-    what is transformed by ``torch.func`` is PyTorch's."""
+    """Return whether the innermost frame outside this package has called a function of neither Python nor PyTorch: one
+    compiled by ``torch.jit``, or an extension. Setters of tensor attributes and functions transformed by ``torch.func``
+    count as PyTorch's."""
     frame = _innermost((_PACKAGE, _TESTING))
     if frame is None or frame.f_code.co_filename.startswith(_TORCH):
         return False
@@ -70,8 +70,8 @@ def is_foreign_code() -> bool:
 
 
 def name_of_local(thing: object) -> str:
-    """Return the name of the local variable that holds ``thing`` where code runs that is not ours; empty if there is
-    none."""
+    """Return the name of the local variable that holds ``thing`` in the innermost frame outside this package; empty if
+    there is none."""
     frame = _innermost((_PACKAGE,))
     if frame is None:
         return ""
@@ -92,7 +92,7 @@ def _place(frame: FrameType | None) -> SourceRange:
 
 @lru_cache(maxsize=4096)
 def line_of(filename: str, number: int) -> SourceRange:
-    """Return the text of a line without the space around it."""
+    """Return the source range of a line, without leading and trailing blanks."""
     source = _source(filename)
     if not 1 <= number <= len(source.line_starts):
         return UNKNOWN_RANGE

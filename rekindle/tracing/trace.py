@@ -38,7 +38,7 @@ class TracedFunction(Function):
         self.report = report
 
     def _repr_html_(self) -> str:
-        """Return the page of :func:`rekindle.show`, and the assumptions of the trace."""
+        """Return HTML for notebooks: the page of :func:`rekindle.show`, and the assumptions of the trace."""
         return super()._repr_html_() + self.report._repr_html_()
 
 
@@ -256,13 +256,14 @@ def _record_methods(
 
 
 def _callee(module: torch.nn.Module, name: str) -> Callable[..., Any]:
-    """Return the function that Python runs for the method: for ``forward``, including the hooks."""
+    """Return the callable to trace for the method ``name``: for ``forward``, the module itself, so that its hooks
+    run."""
     found: Callable[..., Any] = module if name == "forward" else getattr(module, name)
     return found
 
 
 def _quietly(record: Callable[[], _T]) -> _T:
-    """Return the result of ``record``, without its warnings, which were shown before."""
+    """Return the result of calling ``record`` without showing its warnings again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
         return record()

@@ -25,7 +25,8 @@ _ALL: Final = _READS | _COPIES | _WRITES
 
 
 def inline_with_plain_indices(graph: Graph) -> None:
-    """Inline the calls in ``graph``; where the program shows no difference, ``aten::index`` reads items of Tensors."""
+    """Inline the calls in ``graph``. If the program shows no difference, items of tensors are read by ``aten::index``
+    and not by the function of the prelude."""
     Inlining(frozenset(_ALL)).run(graph)
     calls = [node for node in graph.all_nodes() if _name_of(node) in _ALL]
     kept = _reads_of_written(graph) if calls else set()
@@ -36,8 +37,8 @@ def inline_with_plain_indices(graph: Graph) -> None:
 
 
 def _reads_of_written(graph: Graph) -> set[Node]:
-    """Return the reads of items whose results the program may write to, or may write to in another place while they
-    are in use."""
+    """Return the calls that read items whose results the program may write to, or whose memory it may write to
+    elsewhere while they are in use."""
     twin = graph.copy()
     reads = [
         (call, other)
@@ -65,7 +66,7 @@ def _use_aliasing_operator(graph: Graph, call: Node) -> Value | None:
 
 
 def _is_used_at_once(call: Node) -> bool:
-    """Return whether all that uses the item makes something new of it before anything is written: ``z[i] * 2``."""
+    """Return whether each use of the item computes a new tensor before any write: ``z[i] * 2``."""
     users = {use.user for use in call.output.uses}
     node = call.next
     while users and node.schema is not None and not may_write(node):
@@ -84,14 +85,13 @@ def _makes_new(node: Node, value: Value) -> bool:
 
 
 def _name_of(call: Node) -> str:
-    """Return the name of the library's function that a node calls; nothing for other nodes."""
+    """Return the name of the prelude function that a node calls; empty for other nodes."""
     record = called_function(call)
     return "" if record is None else record.library_name
 
 
 def _use_operator(graph: Graph, call: Node, name: str) -> None:
-    """Put an operator in the place of a call, unless a number among its indices could change the order of the
-    dimensions."""
+    """Replace a call by an operator, unless a number among its indices could change the order of the dimensions."""
     arguments = call.inputs[1:]
     indices = arguments[_ALL[name]]
     if not _keep_their_order(indices):

@@ -75,7 +75,7 @@ class _Splitting:
             self.parts[output] = _Parts(*map(node.add_output, (TENSOR, number, BOOL)))
 
     def _visit_loop(self, node: Node) -> None:
-        """Carry the parts beside the whole."""
+        """Add loop variables for the parts of a value, in addition to the value itself."""
         [body] = node.blocks
         carried: list[tuple[int, Type]] = []
         for at, output in enumerate(list(node.outputs)):
@@ -128,7 +128,7 @@ class _Splitting:
                 self.takes_whole = node
 
     def _parts_of(self, value: Value, number: Type) -> _Parts:
-        """Return the parts of a value, of which the number is to be a ``number``."""
+        """Return the tensor part and the number part of a value; the number has the type ``number``."""
         if value in self.parts:
             parts = self.parts[value]
             return parts._replace(number=self._cast(parts.number, number))
@@ -139,7 +139,8 @@ class _Splitting:
         return self._split_at_run_time(value, number)
 
     def _split_at_run_time(self, value: Value, number: Type) -> _Parts:
-        """Return the parts of a value out of a container or an argument: which one it is, is known only at run time."""
+        """Return the parts of a value from a container or an argument, for which a check at run time determines the
+        type."""
         graph = self.graph
         self.takes_whole = value.node
         types: list[Type] = [TENSOR]

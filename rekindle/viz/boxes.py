@@ -38,10 +38,10 @@ _KERNELS: Final = frozenset({"prim::FusionGroup", "prim::NativeRegion", "prim::D
 
 @dataclass(slots=True)
 class Box:
-    """``text`` is the line of the graph's text form; ``place`` a file of :attr:`Picture.files` and a line in it,
-    both counted from 0; ``kernels`` are indices that the creator of the picture defines. ``memory`` are indices of
-    memory locations that the results may have, if other values may have them too; ``writes`` are those that the node
-    may write to."""
+    """A box in a picture of a graph. ``text`` is the node in the text form of graphs; ``place`` is an index of
+    :attr:`Picture.files` and a line, both counted from 0; ``kernels`` are indices defined by the creator of the
+    picture. ``memory`` are indices of memory locations that the results share with other values; ``writes`` are those
+    that the node may write to."""
 
     id: int
     title: str
@@ -64,7 +64,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A value, from the box that makes it to one that uses it."""
+    """A value, as an arrow from the box that computes it to one that uses it."""
 
     source: int
     target: int
@@ -74,7 +74,8 @@ class Arrow:
 
 @dataclass(slots=True)
 class Picture:
-    """``root`` contains all boxes. ``files`` are sources, which several pictures may share."""
+    """A graph as nested boxes: ``root`` contains all boxes. ``files`` are their sources, which several pictures may
+    share."""
 
     root: Box
     arrows: list[Arrow]
@@ -191,7 +192,7 @@ class _Builder:
     # ---------------------------------------------------------------------------------------------------- arranging
 
     def _arranged(self, found: Sequence[_Part], depth: int) -> list[Box]:
-        """Return the boxes, those inlined from the same call grouped into one."""
+        """Return the boxes, with those inlined from the same call grouped into one."""
         boxes: list[Box] = []
         for step, run in groupby(found, key=lambda each: each.path[depth : depth + 1]):
             if not step:
@@ -224,7 +225,7 @@ class _Builder:
         return boxes
 
     def _range_of(self, boxes: Sequence[Box]) -> str:
-        """Return how many nodes there are within, and from which lines, where these are of one text."""
+        """Return a description of a group: the number of nodes, and their lines if they are from one source."""
         nodes = [each for box in boxes for each in box.walk() if each.category in _NODES]
         places = [each.place for each in nodes if each.place is not None]
         text = f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}"
@@ -264,7 +265,7 @@ def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
 
 
 def _tell_memory(root: Box, memory: dict[int, MemoryLocations], writes: dict[int, MemoryLocations]) -> None:
-    """Give boxes the places that matter: those where several may be."""
+    """Set the memory locations of boxes; only those that several values may share."""
     once = several = 0
     for places in memory.values():
         several |= once & places
@@ -286,7 +287,7 @@ def _tell_memory(root: Box, memory: dict[int, MemoryLocations], writes: dict[int
 
 
 def _common(paths: Sequence[tuple[str, ...]]) -> int:
-    """Return how many steps all paths begin with."""
+    """Return the length of the longest common prefix of all paths."""
     found = 0
     for steps in zip(*paths, strict=False):
         if len(set(steps)) > 1:
@@ -316,7 +317,7 @@ def _category(node: Node) -> Category:
 
 
 def _path(node: Node) -> tuple[str, ...]:
-    """Return the calls from which a node was inlined, the outermost first: as written in the source, or the scopes of a
+    """Return the calls from which a node was inlined, the outermost first: their source code, or the scopes of a
     trace."""
     calls = [
         (place.text.splitlines() or [name])[0].strip() if place.is_known else name for name, place in node.callstack
@@ -328,8 +329,8 @@ _DIGITS: Final = re.compile(r"\d+")
 
 
 def _shape(box: Box) -> object:
-    """Return a key that is equal for boxes with children that differ only in the numbers of their titles; None for
-    other boxes."""
+    """Return a key that is equal for groups of boxes that differ only in the numbers of their titles; None for other
+    boxes."""
     if not box.children or box.category not in ("call", "repeat"):
         return None
     return tuple((_DIGITS.sub("#", each.title), len(each.children)) for each in box.walk())

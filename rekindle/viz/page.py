@@ -20,7 +20,8 @@ _HEIGHT: Final = 640
 
 @dataclass(frozen=True, slots=True)
 class PageStage:
-    """A graph after one stage: ``diff`` is the change since the stage before, in the format of ``diff -u``."""
+    """A graph after one stage of compilation: ``diff`` is the change since the previous stage, in the format of ``diff
+    -u``."""
 
     name: str
     picture: Picture
@@ -54,8 +55,8 @@ class Page:
 
 
 def page(title: str, stages: Sequence[PageStage], files: Sequence[Source], kernels: Sequence[str] = ()) -> Page:
-    """Return the page for these stages. ``files`` are the sources of their boxes, ``kernels`` listings that boxes
-    refer to."""
+    """Return the page that shows these stages. ``files`` are the sources of their boxes, ``kernels`` the listings to
+    which boxes refer."""
     data = {
         "title": title,
         "stages": [

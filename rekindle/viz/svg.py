@@ -45,8 +45,8 @@ _ARROW_HEAD: Final = (
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """A box, or a bend of an arrow that passes a layer where ``box`` is None: its size, and its upper left corner in
-    what is around it."""
+    """The size and the position of a box, relative to the enclosing box; if ``box`` is None, of a bend of an arrow that
+    crosses a layer."""
 
     box: Box | None
     width: float = 10.0
@@ -130,7 +130,8 @@ def _laid_out(box: Box, arrows: dict[int, list[tuple[int, int]]]) -> _Place:
 
 
 def _layers(places: dict[int, _Place], arrows: list[tuple[int, int]]) -> tuple[list[list[_Place]], list[list[_Place]]]:
-    """Return the boxes in layers, each after its predecessors, and the paths of the arrows through the layers."""
+    """Return the boxes arranged in layers, each after its predecessors, and the paths of the arrows through the
+    layers."""
     depth = dict.fromkeys(places, 0)
     order = {id: number for number, id in enumerate(places)}
     forward = sorted((pair for pair in arrows if order[pair[0]] < order[pair[1]]), key=lambda pair: order[pair[1]])
@@ -150,7 +151,7 @@ def _layers(places: dict[int, _Place], arrows: list[tuple[int, int]]) -> tuple[l
 
 
 def _sort(layers: list[list[_Place]], lines: list[list[_Place]]) -> None:
-    """Sort each layer by the positions of its predecessors, as far as possible."""
+    """Sort each layer by the positions of the predecessors, to reduce crossings of arrows."""
     before: dict[int, list[_Place]] = {}
     for line in lines:
         for a, b in pairwise(line):
@@ -172,7 +173,7 @@ def _short(text: str) -> str:
 
 
 def _drawn(place: _Place) -> Iterator[str]:
-    """Yield the contents of ``place``: arrows first, so that boxes cover them."""
+    """Yield the SVG elements of the contents of ``place``: arrows first, so that boxes cover them."""
     for line in place.lines:
         first, *bends, last = line
         points = [(first.middle, first.y + first.height)]

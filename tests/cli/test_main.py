@@ -167,6 +167,13 @@ def test_without_a_command_there_is_help(command: Command) -> None:
     assert command("--help").out == done.err
 
 
+def test_the_list_of_commands_is_complete_in_80_columns(command: Command) -> None:
+    listed = command("--help").out.partition("Commands:\n")[2].splitlines()
+    assert len(listed) == len(_COMMANDS)
+    for line, (name, summary) in zip(listed, sorted(_COMMANDS.items()), strict=True):
+        assert line.split(maxsplit=1) == [name, summary]
+
+
 def test_the_package_does_without_the_libraries_of_the_command_line() -> None:
     """They are loaded when a command is called, not by those who only import the package."""
     script = "import sys, rekindle; print([name for name in ('click', 'rich', 'rekindle.cli') if name in sys.modules])"

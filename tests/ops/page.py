@@ -1,5 +1,5 @@
-"""``docs/operators.md``: TorchScript's operators outside of the dispatcher, and which test shows that ours answers
-as it should. ``python -m tests.ops.page`` writes it."""
+"""``docs/operators.md``: TorchScript's operators outside of the dispatcher, and which test shows that the
+implementation is right. ``python -m tests.ops.page`` writes it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ HEAD = """\
 # Operators
 
 Most operators are in PyTorch's dispatcher, where rekindle finds them by name. TorchScript has others, on numbers,
-strings, lists and dicts, and its own primitives. This page lists them. Each has its state, and the test that compares
-it with Python or TorchScript. `make pages` writes the page from the registry and the tests. A test fails if it is
-stale, or if an operator has no test.
+strings, lists and dicts, and its own primitives. This page lists them: first those that are excluded, then the others,
+each with the test that compares it with Python or TorchScript. `make pages` writes the page from the registry and the
+tests. A test fails if it is stale, or if an operator has no test.
 """
 
 

@@ -68,7 +68,7 @@ class AliasTrackerBuilder:
                 yield value, element
 
     def _set(self, value: Value, targets: Sequence[Element]) -> None:
-        """``value`` is one of ``targets``."""
+        """Record that ``value`` may be any of ``targets``, in addition to what was recorded before."""
         known = self.elements.get(value)
         if known is None:
             if targets and not is_immutable(value.type):
@@ -81,7 +81,8 @@ class AliasTrackerBuilder:
         self._set(value, [element for _, element in self._mutable(sources)])
 
     def _part(self, element: Element, whole: Type, way: Sequence[str | int]) -> tuple[Element | None, Type]:
-        """Return the element at the access path ``way`` in an element of type ``whole``, and its type."""
+        """Return the element at the access path ``way`` (a sequence of keys) in an element of type ``whole``, and its
+        type. The element is None if the type is immutable."""
         for key in way:
             whole = part_type(whole, key)
             if is_immutable(whole):
@@ -92,7 +93,7 @@ class AliasTrackerBuilder:
     # ----------------------------------------------------------------------------------------------------------- visits
 
     def visit_graph(self, graph: Graph) -> None:
-        """Take in a whole function."""
+        """Visit a whole function: its inputs, its nodes, and what must be last."""
         for value in graph.inputs:
             if not is_immutable(value.type):
                 self.elements[value] = self._input(value.type)
@@ -100,7 +101,8 @@ class AliasTrackerBuilder:
         self.finish()
 
     def finish(self) -> None:
-        """Do what must wait until everything has been visited."""
+        """Apply the deferred constraints, after all nodes are visited: unify the targets of values that may be one
+        object."""
         joins, self._joins = self._joins, []
         for members in joins:
             for element in members:
@@ -123,7 +125,7 @@ class AliasTrackerBuilder:
             self.visit(node)
 
     def visit(self, node: Node) -> None:
-        """Take in one node, with its blocks and its subgraph."""
+        """Visit one node, with its blocks and its subgraph: bind its outputs to elements, and record what it writes."""
         rule = _RULES.get(node.kind)
         if rule is not None:
             rule(self, node)
@@ -219,13 +221,15 @@ class AliasTrackerBuilder:
     def _put(
         self, home: Element, type: Type, way: tuple[str | int, ...], content: Element | None, content_type: Type
     ) -> None:
-        """Store ``content`` at the end of ``way`` into ``home``."""
+        """Record that ``content`` is stored at the end of the access path ``way`` in the element ``home`` of
+        ``type``."""
         inner, _ = self._part(home, type, way[:-1])
         if content is not None and inner is not None:
             self.tracker.store(inner, way[-1], content, content_type)
 
     def _parts_like(self, values: Iterable[Value], type: Type) -> list[Element]:
-        """Return all of ``values``, and all that they hold, that may share memory with a ``type``."""
+        """Return the elements of ``values``, and of all that they hold, that may share memory with a value of
+        ``type``."""
         found: list[Element] = []
         pending = [(element, value.type) for value, element in self._mutable(values)]
         while pending:
@@ -407,13 +411,13 @@ class AliasTrackerBuilder:
             self.visit_block(block)
 
     def _visit_gradient(self, node: Node) -> None:
-        """Bind the outputs to those of the block, or to nothing."""
+        """Bind each output to the result of the node's block."""
         self.visit_block(node.blocks[0])
         for output, result in zip(node.outputs, node.blocks[0].outputs, strict=True):
             self._set_to_values(output, [result])
 
     def forget(self, node: Node) -> None:
-        """Leave out what ``node``, which is about to go, does."""
+        """Remove what is recorded about ``node`` and the nodes in its blocks; the caller is about to remove it."""
         self.writers.pop(node, None)
         self.unknown.discard(node)
         if node in self.later:
@@ -515,7 +519,7 @@ def _contents(value: object, type: Type) -> Iterator[tuple[str | int, object, Ty
 
 
 def _all_targets(element: Element) -> list[Element]:
-    """``element`` and all that it may point to."""
+    """Return ``element`` and all elements that it may point to, directly or through others."""
     found = {element: None}
     pending = [element]
     while pending:

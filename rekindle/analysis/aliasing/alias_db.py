@@ -46,7 +46,7 @@ class AliasDb:
         return not is_immutable(type)
 
     def memory(self, value: Value) -> MemoryLocations:
-        """Return the memory that ``value`` itself may be; of a tuple none."""
+        """Return the memory that ``value`` itself may be. A tuple has none."""
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.memory(element)
 
@@ -56,7 +56,8 @@ class AliasDb:
         return 0 if element is None else self._tracker.reachable(element)
 
     def may_alias(self, a: Value | Iterable[Value], b: Value | Iterable[Value]) -> bool:
-        """Return whether ``a`` and ``b`` (of sets: some of the one and some of the other) may share memory."""
+        """Return whether ``a`` and ``b`` may share memory; if they are sets, whether a value of one and a value of the
+        other may."""
         if isinstance(a, Value) and isinstance(b, Value) and not may_share_memory(a.type, b.type):
             return False
         return bool(self._memory_of(a) & self._memory_of(b))
@@ -82,8 +83,8 @@ class AliasDb:
         return bool(self.reachable(value) & self.outliving_memory)
 
     def escapes(self, value: Value) -> bool:
-        """Return whether ``value`` or something in it may be handed to something that is not known, or put into an
-        object that others know."""
+        """Return whether ``value`` or something in it may be passed to unknown code, or stored in an object that
+        unknown code can reach."""
         return bool(self.reachable(value) & self._tracker.escaped)
 
     @property
@@ -144,7 +145,7 @@ class AliasDb:
     # ----------------------------------------------------------------------------------------------------------- moving
 
     def can_swap(self, first: Node, second: Node) -> bool:
-        """Return whether two neighbours in one block may change places."""
+        """Return whether two neighbouring nodes of one block may be exchanged."""
         return self._reordering.can_swap(first, second)
 
     def could_move_after_topologically(self, node: Node, place: Node) -> bool:
@@ -178,23 +179,24 @@ class AliasDb:
     # ----------------------------------------------------------------------------------------------- keeping up to date
 
     def create_value(self, value: Value) -> None:
-        """``value`` is new in the graph, and so is its memory: it aliases nothing."""
+        """Register a new ``value`` of the graph, with new memory that aliases nothing."""
         self._rules.elements.pop(value, None)
         self._rules.element(value)
 
     def copy_value(self, source: Value, target: Value) -> None:
-        """``target`` is new in the graph, and the same as ``source``."""
+        """Register a new value ``target`` of the graph, which has the memory of ``source``."""
         element = self._rules.element(source)
         if element is not None:
             self._rules.elements[target] = element
 
     def replace_with_new_value(self, old: Value, new: Value) -> None:
-        """``new``, which is new in the graph, takes the place of ``old``, which is about to go."""
+        """Register a new value ``new`` of the graph with the memory of ``old``, and forget ``old``, which the caller
+        removes."""
         self.copy_value(old, new)
         self._rules.elements.pop(old, None)
 
     def add_node(self, node: Node) -> None:
-        """Take in a node that was just inserted, or moved into another block, with all that it does."""
+        """Update the database for a node that was just inserted, or moved into another block."""
         self._finder.forget()
         self._rules.visit(node)
         self._rules.finish()

@@ -31,7 +31,7 @@ MemoryLocations: TypeAlias = int
 
 
 class ContainerContents:
-    """The parts that all elements of one object share, merged by union-find."""
+    """The parts of a container. Elements that may be one object share them: they are merged by union-find."""
 
     __slots__ = ("is_wildcard", "parent", "parts")
 
@@ -50,7 +50,8 @@ class ContainerContents:
 
 
 class Element:
-    """Something that may alias. ``cell`` is None for what has no parts that can be written to, as tensors."""
+    """A node of the points-to graph: one or more values that may alias others. ``cell`` has its parts; it is None for a
+    tensor, which has no parts that can be written to."""
 
     __slots__ = ("bit", "cell", "holds", "is_fresh", "points_to")
 
@@ -76,7 +77,7 @@ class WildcardSet:
 
 
 class AliasTracker:
-    """All elements of an analysis."""
+    """The points-to graph: all elements of an analysis, and what each may point to."""
 
     def __init__(self) -> None:
         self.changes = 0
@@ -110,7 +111,7 @@ class AliasTracker:
         return Element(traits.has_memory, traits.holds)
 
     def blank(self, type: Type) -> Element:
-        """Return an element for something that is only known elsewhere: it has no memory of its own."""
+        """Return an element without memory of its own, which gets its targets later."""
         return Element(False, self.traits(type).holds)
 
     def between(self, type: Type, targets: Iterable[Element]) -> Element:
@@ -124,7 +125,7 @@ class AliasTracker:
         return element
 
     def point(self, source: Element, target: Element) -> None:
-        """``source`` may be ``target``."""
+        """Add a points-to edge: ``source`` may be ``target``."""
         if self._add_edge(source, target):
             self._share_cells([(source, target)])
 
@@ -148,7 +149,7 @@ class AliasTracker:
         return known[0]
 
     def store(self, element: Element, key: Key, content: Element, type: Type) -> None:
-        """``element`` may hold ``content``, which is of the given type, under ``key``."""
+        """Record that the container ``element`` may hold ``content``, of the given type, under ``key``."""
         if element.cell is None or element.cell.root().is_wildcard:
             self.escape(content, type)
         else:

@@ -35,7 +35,7 @@ _READS_ALL: Final = frozenset({"prim::profile"})
 
 @dataclass(slots=True)
 class NodeEffects:
-    """See the module."""
+    """The effects of a node: the memory that it reads and writes, and the flags below."""
 
     reads: MemoryLocations = 0
     writes: MemoryLocations = 0
@@ -215,8 +215,8 @@ class EffectAnalysis:
             found.include(self.effects_of(node))
 
     def _later_effects(self) -> NodeEffects:
-        """Return the effects of tasks that may run in parallel with the graph: a task ends at the latest when it is
-        waited for."""
+        """Return the effects of tasks that the graph starts and that may run in parallel with it. A task may run until
+        it is waited for."""
         if self._later is None:
             self._later = NodeEffects()  # what is started may wait for what was started
             found = NodeEffects()

@@ -24,7 +24,7 @@ class Reordering:
         self._effects_of = effects_of
 
     def can_swap(self, first: Node, second: Node) -> bool:
-        """Return whether two nodes, neighbours in one block, may change places."""
+        """Return whether two neighbouring nodes of one block may be exchanged."""
         if not _stand_together(first, second):
             return False
         if second.is_before(first):
@@ -43,7 +43,8 @@ class Reordering:
         return True
 
     def move_before(self, node: Node, place: Node) -> bool:
-        """Move ``node``, and what must go with it, right before ``place``; False if that cannot be."""
+        """Move ``node``, and the nodes that must move with it, directly before ``place``. Return False if that is
+        illegal."""
         moving = self.plan_before(node, place)
         if moving is None:
             return False

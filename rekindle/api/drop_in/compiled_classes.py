@@ -22,7 +22,7 @@ from rekindle.program.sources.compilation_unit import CompilationUnit, caller_re
 
 
 class _ShowsViews:
-    """Functions and methods whose graphs are views."""
+    """Mixin of functions and methods whose graphs are views, which have the interface of ``torch._C.Graph``."""
 
     __slots__ = ()
 

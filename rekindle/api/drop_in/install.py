@@ -33,7 +33,7 @@ _ABSENT: Final = object()
 
 
 class _Taken:
-    """A name of a module that is replaced by ``ours``, for all readers but PyTorch's own code.
+    """A name of ``torch.jit`` that is replaced by ``ours``, for all readers but PyTorch's own code.
 
     An assignment to the name while the drop-in is installed takes effect, as for any name of a module, until the
     previous value is assigned again: tools that patch names do that when they are done.
@@ -122,7 +122,8 @@ def install() -> None:
 
 
 def install_recording(substitutes: Mapping[str, Any]) -> None:
-    """Install as :func:`install` does, with functions that record what is compiled in place of those of some names.
+    """Install the drop-in as :func:`install` does, but with ``substitutes`` for some names: functions that record what
+    is compiled.
 
     For a process that does nothing else: the drop-in must not be installed before.
     """
@@ -186,7 +187,8 @@ def is_installed() -> bool:
 
 
 def _put() -> None:
-    """Bring ``torch.jit`` into the state that is wanted. The only place in the package that assigns to it."""
+    """Replace or restore the names of ``torch.jit``, as :func:`install`, :func:`uninstall` and the open blocks require.
+    No other function of the package assigns to them."""
     wanted = _state.is_permanent or bool(observers)
     if wanted == _state.is_in_place:
         return

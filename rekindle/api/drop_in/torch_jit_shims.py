@@ -58,7 +58,7 @@ def script(
     _rcb: Callable[[str], Any] | None = None,
     example_inputs: list[tuple[Any, ...]] | Mapping[Any, list[tuple[Any, ...]]] | None = None,
 ) -> Any:
-    """``torch.jit.script``: :func:`rekindle.script` with the parameters that ``torch.jit`` has.
+    """Stand in for ``torch.jit.script``: call :func:`rekindle.script`, with the parameters that ``torch.jit`` has.
 
     ``optimize`` and ``_frames_up`` mean nothing, ``example_inputs`` are not looked at (a warning says so). Objects that
     ``torch.jit`` compiled are returned as they are.
@@ -91,7 +91,8 @@ def trace(
     _force_outplace: bool = False,
     _store_inputs: bool = True,
 ) -> Any:
-    """``torch.jit.trace``: :func:`rekindle.trace`. Objects that ``torch.jit`` compiled are returned as they are.
+    """Stand in for ``torch.jit.trace``: call :func:`rekindle.trace`. Objects that ``torch.jit`` compiled are returned
+    as they are.
 
     Raises:
         TracingError: the run cannot be recorded.
@@ -128,7 +129,7 @@ def trace_module(
     example_inputs_is_kwarg: bool = False,
     _store_inputs: bool = True,
 ) -> ScriptModule:
-    """``torch.jit.trace_module``: :func:`rekindle.trace_module`.
+    """Stand in for ``torch.jit.trace_module``: call :func:`rekindle.trace_module`.
 
     Raises:
         TracingError: a run cannot be recorded.
@@ -155,7 +156,7 @@ def load(
     _extra_files: dict[str, Any] | None = None,
     _restore_shapes: bool = False,
 ) -> ScriptModule:
-    """``torch.jit.load``: :func:`rekindle.load`. ``_restore_shapes`` is ignored.
+    """Stand in for ``torch.jit.load``: call :func:`rekindle.load`. ``_restore_shapes`` is ignored.
 
     Raises:
         OSError: the file cannot be read.
@@ -169,7 +170,8 @@ def load(
 
 
 def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True) -> Any:
-    """``torch.jit.freeze``: :func:`rekindle.freeze`. What ``torch.jit`` compiled is returned as it is, with a warning.
+    """Stand in for ``torch.jit.freeze``: call :func:`rekindle.freeze`. A module that ``torch.jit`` compiled is returned
+    as it is, with a warning.
 
     Raises:
         NotScriptableError: it is not a compiled module, is in training mode, or lacks a preserved name.
@@ -182,7 +184,8 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_nume
 def run_frozen_optimizations(
     mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
 ) -> None:
-    """``torch.jit.run_frozen_optimizations``: :func:`rekindle.run_frozen_optimizations`; see :func:`freeze`."""
+    """Stand in for ``torch.jit.run_frozen_optimizations``: call :func:`rekindle.run_frozen_optimizations`. A module
+    that ``torch.jit`` compiled is not changed, and a warning says so."""
     if isinstance(mod, torch_jit.SCRIPT_MODULE):
         _as_it_is("run_frozen_optimizations", mod)
     else:
@@ -190,14 +193,16 @@ def run_frozen_optimizations(
 
 
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
-    """``torch.jit.optimize_for_inference``: :func:`rekindle.optimize_for_inference`; see :func:`freeze`."""
+    """Stand in for ``torch.jit.optimize_for_inference``: call :func:`rekindle.optimize_for_inference`. A module that
+    ``torch.jit`` compiled is returned as it is, with a warning."""
     if isinstance(mod, torch_jit.SCRIPT_MODULE):
         return _as_it_is("optimize_for_inference", mod)
     return through_drop_in(freezing.optimize_for_inference(mod, other_methods))
 
 
 def last_executed_optimized_graph() -> GraphView | None:
-    """``torch.jit.last_executed_optimized_graph``: a view of :func:`rekindle.last_executed_graph`."""
+    """Stand in for ``torch.jit.last_executed_optimized_graph``: return a view of :func:`rekindle.last_executed_graph`,
+    or None if nothing has run."""
     graph = last_executed_graph()
     return None if graph is None else GraphView(graph)
 
@@ -211,8 +216,8 @@ def get_trace_graph(
     return_inputs: bool = False,
     _return_inputs_states: bool = False,
 ) -> tuple[Any, ...]:
-    """``torch.jit._get_trace_graph``: the graph of a run, and what the code returned. Inputs of the graph are the
-    arguments, then the parameters and buffers of a module.
+    """Stand in for ``torch.jit._get_trace_graph``: return the graph of a run, and what the code returned. Inputs of the
+    graph are the arguments, then the parameters and buffers of a module.
 
     Raises:
         TracingError: the run cannot be recorded.
@@ -228,8 +233,8 @@ def get_trace_graph(
 
 
 def export_opnames(m: ScriptModule) -> list[str]:
-    """``torch.jit.export_opnames``: the operators that a compiled module and its parts call, by their names with
-    overloads, in alphabetical order."""
+    """Stand in for ``torch.jit.export_opnames``: return the operators that a compiled module and its submodules call,
+    by their names with overloads (``aten::add.Tensor``), in alphabetical order."""
     found: set[str] = set()
     for part in m.modules():
         for record in part.script_type.methods.values() if isinstance(part, ScriptModule) else ():

@@ -32,7 +32,7 @@ _SHOWN: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class NodeTime:
-    """A node of what calls run: ``seconds`` in one call of the function, in which it runs ``runs`` times."""
+    """The time of one node: ``seconds`` in one call of the function, during which it runs ``runs`` times."""
 
     operator: OperatorReport
     text: str
@@ -53,7 +53,7 @@ class Measurement:
 
     @property
     def seconds(self) -> float:
-        """All nodes together."""
+        """The sum over all nodes, in seconds."""
         return sum(each.seconds for each in self.nodes)
 
     def show(self) -> Page:
@@ -78,7 +78,7 @@ class Measurement:
 
 
 def measure(f: Any, /, *args: Any, **kwargs: Any) -> Measurement:
-    """Measure how long each node takes of the graph that a call of ``f`` with these arguments runs.
+    """Measure how long each node takes in a call of ``f`` with these arguments.
 
     ``f`` is called 24 times with copies of the arguments: first as usual, until there are kernels, then node by node in
     the interpreter, which adds about a microsecond to each node. A call within the program counts as one node.
@@ -128,7 +128,7 @@ def _copies(arguments: Sequence[Any]) -> list[Any]:
 
 
 def _one_round(code: Code, arguments: Sequence[Any]) -> dict[Node, tuple[int, float]]:
-    """Return one call, node by node: how often each ran, and how long it took."""
+    """Run one call node by node. Return for each node how often it ran, and for how many seconds."""
     found: dict[Node, tuple[int, float]] = {}
     state = InterpreterState(code)
     state.start(arguments)

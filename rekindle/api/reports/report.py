@@ -137,7 +137,8 @@ def name_of(strategy: Strategy) -> str:
 
 
 def part_of(title: str, code: Code, *, how: RunsAs, seconds: float = 0.0) -> GraphReport:
-    """Return the report of the graph that ``code`` runs."""
+    """Return the report of the graph that ``code`` runs. ``how`` says what runs it; ``seconds`` is the time that its
+    compilation took."""
     groups: list[FusionGroupReport] = []
     regions: list[NativeRegionReport] = []
     differentiable: list[Differentiable] = []
@@ -222,7 +223,7 @@ def _differentiable(operation: DifferentiableOperation, places: int) -> Differen
 
 
 def _once_for_each_size(part: GraphReport) -> GraphReport:
-    """Return the report of a graph that stays without kernels, as others replace it."""
+    """Return the report of a graph that runs only once for new sizes, with that as the reason why it has no kernels."""
     if SETTINGS.strategy != "native":
         return part
     reasons = {NO_FUSION: "this graph runs once for new sizes, before there is one for these sizes"}
@@ -236,12 +237,12 @@ def _guard(node: Node, bailout: Bailout) -> Guard:
 
 
 def operators_of(graph: Graph) -> tuple[OperatorReport, ...]:
-    """Return the nodes of a graph, but for constants."""
+    """Return a report of each node of a graph, without constants."""
     return tuple(operator_of(node) for node in graph.all_nodes() if node.kind != "prim::Constant")
 
 
 def operator_of(node: Node) -> OperatorReport:
-    """Return a node with its line."""
+    """Return the report of a node: its operator and its source line."""
     return _operator_at(node.kind, node.range)
 
 

@@ -47,7 +47,7 @@ class MachineCode:
 
     @property
     def optimized_llvm(self) -> str:
-        """Return the LLVM IR after LLVM's passes."""
+        """The LLVM IR after LLVM's passes."""
         return self._code.optimized()
 
     @property
@@ -58,8 +58,8 @@ class MachineCode:
 
 @dataclass(frozen=True, slots=True)
 class KernelReport:
-    """A loop that does the work of several ``operators``, for ``inputs`` of these layouts: ``f32[2, 8]``, with strides
-    where they are not contiguous. ``text`` is its loop form."""
+    """A loop that computes several ``operators``, for ``inputs`` of these layouts: ``f32[2, 8]``, with strides if they
+    are not contiguous. ``text`` is its loop IR."""
 
     operators: tuple[OperatorReport, ...]
     inputs: tuple[str, ...]
@@ -74,7 +74,7 @@ class KernelReport:
 
     @property
     def assembly(self) -> str:
-        """The assembly of the region."""
+        """The assembly of the kernel."""
         return self.machine.assembly
 
 
@@ -101,8 +101,8 @@ class NativeRegionReport:
 
 @dataclass(frozen=True, slots=True)
 class Unfused:
-    """An operator that computes tensors and is in no kernel. With ``is_library``, that is how it should be: BLAS and
-    oneDNN run matrix products and convolutions."""
+    """An operator that computes tensors and is not in a kernel. ``is_library``: it is a matrix product or convolution,
+    which BLAS or oneDNN runs as intended."""
 
     operator: OperatorReport
     reason: str
@@ -111,7 +111,8 @@ class Unfused:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """``value`` is assumed to be of ``type``; where it is not, the call bails out. It did so ``taken`` times."""
+    """A guard: ``value`` is assumed to be of ``type``. If it is not, the call bails out; that happened ``taken``
+    times."""
 
     value: str
     type: str
@@ -200,17 +201,17 @@ class Report:
 
     @property
     def parts(self) -> tuple[GraphReport, ...]:
-        """The versions, and all that they consist of."""
+        """The reports of all versions, and of the graphs within them."""
         return tuple(part for version in self.versions for part in version.walk())
 
     @property
     def kernels(self) -> tuple[KernelReport, ...]:
-        """Return the kernels of all parts."""
+        """The kernels of all parts."""
         return tuple(kernel for part in self.parts for group in part.groups for kernel in group.kernels)
 
     @property
     def regions(self) -> tuple[NativeRegionReport, ...]:
-        """Return the regions of all parts."""
+        """The native regions of all parts."""
         return tuple(region for part in self.parts for region in part.regions)
 
     @property
@@ -231,15 +232,15 @@ class Report:
         return {origin: found.count(origin) for origin in _ORIGINS}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON has it, with the text of kernels and graphs, and without LLVM's and the
-        processor's."""
+        """Return the report as values that JSON can represent, with the text of kernels and graphs, but without LLVM IR
+        and assembly."""
         plain = _plain(self)
         assert isinstance(plain, dict)
         return plain
 
     def save(self, path: str | Path) -> Path:
-        """Write it to one file to be shared: a page with the texts of graphs and kernels and with
-        :func:`rekindle.collect_env`; all of :meth:`to_dict` as JSON if the name ends with ``.json``. Files of source
+        """Write the report to one file that can be shared: a page with the texts of graphs and kernels and with
+        :func:`rekindle.collect_env`, or all of :meth:`to_dict` as JSON if the name ends with ``.json``. Files of source
         are named without their folders."""
         path = Path(path)
         if path.suffix == ".json":
@@ -264,7 +265,7 @@ _ORIGINS: Final[tuple[CodeOrigin, ...]] = ("compiled", "disk", "memory")
 
 
 def _without_folders(value: Any) -> Any:
-    """Return the data of a report, in which files have their names alone, and graphs no places."""
+    """Return the data of a report with file names without folders, and graphs without source locations."""
     if isinstance(value, list):
         return [_without_folders(item) for item in value]
     if isinstance(value, dict):

@@ -26,7 +26,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def report_text(report: Report) -> str:
-    """``report`` on some lines: versions, what became machine code, and what did not."""
+    """Format ``report`` as text: versions, what became machine code, and what did not."""
     lines = [f"{report.name}: the strategy is '{report.strategy}'"]
     loops = list(_by_reason("in loops over the examples of batches", report.one_by_one))
     if not report.versions:

@@ -26,14 +26,14 @@ _CALLS: Final = CALLS | {"prim::fork"}
 
 @dataclass(frozen=True, slots=True)
 class UnfusedNode:
-    """A node that runs by itself, and why."""
+    """A node that runs outside of kernels, and the reason."""
 
     node: Node
     reason: str
 
     @property
     def is_library(self) -> bool:
-        """Whether that is as it should be."""
+        """Whether the node runs outside of kernels as intended: a matrix product or a convolution."""
         return self.node.has_trait(Trait.LIBRARY)
 
 
@@ -42,7 +42,7 @@ NO_FUSION: Final = "the strategy of execution makes no kernels"
 
 
 def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
-    """Yield the nodes of ``graph`` that run by themselves, in order."""
+    """Yield the nodes of ``graph`` that run outside of kernels, in order."""
     default = "the limit on changes of the fusion pass was reached" if was_fused(graph) else NO_FUSION
     reasons: dict[tuple[str, object], list[str]] = {}
     for blocker in blockers_of(graph):
@@ -61,7 +61,7 @@ def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
 
 
 def computes_tensors(node: Node) -> bool:
-    """Return whether it makes a tensor, or writes to one, by itself."""
+    """Return whether the node itself computes a tensor, or writes to one."""
     if node.has_trait(Trait.LIBRARY) or node.kind in _CALLS:
         return True
     if node.kind.startswith("prim::"):

@@ -24,8 +24,8 @@ _WITH_TABLE: Final = "FORMAT_WITH_STRING_TABLE"
 
 
 def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) -> bytes:
-    """Return the pickle for ``text``; each of ``ranges`` is an offset (in characters) and the source range from
-    there on."""
+    """Return the pickle of the source locations of ``text``. Each of ``ranges`` is an offset in characters, and the
+    source range of the text from there on."""
     table = _Table()
     pieces = _Pieces()
     ranges = [(offset, pieces.around(range.original)) for offset, range in ranges]
@@ -66,7 +66,8 @@ _CONTEXT: Final = 3
 
 @dataclass(slots=True)
 class _Pieces:
-    """The lines around places, cut out of their sources: those of traced programs are whole files."""
+    """Excerpts of sources: the lines around each location. Whole sources would be large, as those of traced programs
+    are whole files."""
 
     known: dict[tuple[int, int, int], tuple[Source, Source]] = field(default_factory=dict)
 
@@ -84,7 +85,7 @@ class _Pieces:
 
 @dataclass(slots=True)
 class _Table:
-    """The texts, each once, and the sources composed of them."""
+    """The table of strings of an archive, each string once, and the sources as lists of indices into it."""
 
     texts: dict[str, int] = field(default_factory=dict)
     sources: dict[int, tuple[Source, tuple[list[int], int, int]]] = field(default_factory=dict)
@@ -120,8 +121,8 @@ def _write_source(out: Encoder, source: tuple[list[int], int, int]) -> None:
 
 
 def _written_offset(source: Source, offset: int) -> int:
-    """Return an offset in the text of a source as one in the text that is written: in bytes, with the columns that were
-    cut off its lines."""
+    """Convert an offset in a source to an offset in the text that is written: in bytes, with the indentation that was
+    removed from its lines."""
     indents = (source.line_index(offset) + 1) * source.dedent
     return indents + (offset if source.text.isascii() else len(source.text[:offset].encode("utf-8", "replace")))
 
@@ -159,8 +160,8 @@ class DebugRecords:
         self._ranges: list[SourceRange] = []
 
     def origin(self, offset: int) -> SourceRange | None:
-        """Return the location in the author's source of the text at ``offset`` (in characters); None if there is
-        none."""
+        """Return the location in the author's source of the text at ``offset``, in characters; None if it is
+        unknown."""
         if self._read is not None:
             read, self._read = self._read, None
             try:
@@ -195,7 +196,7 @@ class DebugRecords:
 
 
 class _Unreadable(Exception):
-    """Not of the form that PyTorch writes."""
+    """The debug records are not of the form that PyTorch writes."""
 
 
 def _exactly(value: object, kind: type[T]) -> T:
@@ -205,7 +206,7 @@ def _exactly(value: object, kind: type[T]) -> T:
 
 
 def _parts(value: object, count: int, most: int) -> tuple[object, ...]:
-    """Return the first ``count`` items of a tuple that has them, and no more than ``most``."""
+    """Return the first ``count`` items of a tuple, which must have at least ``count`` items, and at most ``most``."""
     found = _exactly(value, tuple)
     if not count <= len(found) <= most:
         raise _Unreadable
@@ -243,7 +244,7 @@ _LATER_BYTES: Final = bytes(range(0x80, 0xC0))
 
 
 class _Read:
-    """A source whose offsets are in bytes."""
+    """A source as the archive has it, in which offsets are in bytes."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -252,7 +253,7 @@ class _Read:
         self._before = [0, *accumulate(self._characters(at, at + _BLOCK) for at in blocks)]
 
     def character(self, offset: int) -> int:
-        """Return the place in characters of a place in bytes."""
+        """Convert an offset in bytes to one in characters."""
         if not self._encoded:
             return offset
         offset = min(offset, len(self._encoded))

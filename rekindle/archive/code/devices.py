@@ -22,7 +22,8 @@ DeviceMap: TypeAlias = Callable[[torch.device], torch.device]
 
 
 def map_devices(module: ScriptModule, to: DeviceMap) -> None:
-    """Change the devices in the programs of a module, of its parts and of all that they call, and in its attributes.
+    """Change the devices in a module: in its programs, those of its submodules and of all functions that they call, and
+    in its attributes. ``to`` maps old devices to new ones.
 
     Tensors stay where they are. Strings that a program turns into devices while it runs stay what they are.
     """

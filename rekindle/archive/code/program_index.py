@@ -40,9 +40,12 @@ class ProgramIndex:
     """The definitions of all texts, by qualified name, with their declared bases."""
 
     def __init__(self, texts: ArchiveSources, preferred: Callable[[str], Sequence[GraphFunction]]) -> None:
-        """Raises:
-        ArchiveError: a text is broken, or they are longer than the limits allow.
-        ParseError: a text is not a program.
+        """Index the definitions in the sources of an archive. ``preferred`` returns the upgraders of an operator by its
+        name.
+
+        Raises:
+            ArchiveError: a text is broken, or they are longer than the limits allow.
+            ParseError: a text is not a program.
         """
         self.names = ArchiveResolver(self._type_called, (), preferred)
         self._definitions: dict[str, ClassDef | Def] = {}
@@ -54,12 +57,12 @@ class ProgramIndex:
         self._types: dict[str, NamedType | None] = {}
 
     def is_module(self, name: str) -> bool:
-        """Return whether the class of this name is one of modules."""
+        """Return whether the class with this name is a class of modules, not a script class."""
         found = self._type_called(name)
         return isinstance(found, ClassType) and found.is_module
 
     def slots(self, name: str) -> list[ClassAttribute]:
-        """Return the attributes of the class of this name; none of one that is not defined.
+        """Return the attributes of the class with this name; empty if the class is not defined.
 
         Raises:
             CompileError: the class is broken.
@@ -97,7 +100,7 @@ class ProgramIndex:
             )
 
     def operators(self) -> Iterator[str]:
-        """Yield the kinds of the operators that are called by name, one for each place."""
+        """Yield the kinds of the operators that are called by name, one for each call."""
         for tree in self._trees():
             if tree.kind == Apply.KIND:
                 kind = _operator_called(dotted_name(Apply(tree).callee))
@@ -105,7 +108,7 @@ class ProgramIndex:
                     yield kind
 
     def library_classes(self) -> Iterator[str]:
-        """Yield the classes written in C++ that are mentioned."""
+        """Yield the names of the C++ classes that the sources mention."""
         for tree in self._trees():
             name = dotted_name(Expr(tree), _PARTS) if tree.kind == "." else None
             if name is not None and name.startswith(LIBRARY_CLASSES) and name.count(".") == _PARTS - 1:
@@ -118,7 +121,8 @@ class ProgramIndex:
     # ------------------------------------------------------------------------------------------------------------ types
 
     def _type_called(self, name: str) -> NamedType | None:
-        """Return a type of this name that has a name, and no more than its text form needs."""
+        """Return the class, NamedTuple or enum with this name, with no more contents than its text form needs; None if
+        there is none."""
         if name not in self._types:
             self._types[name] = None  # a NamedTuple within itself finds none
             self._types[name] = self._new_type(name)
@@ -146,7 +150,7 @@ class ProgramIndex:
 
 
 class _Spelled:
-    """A default other than a literal, as source text."""
+    """A default value that is not a literal, as source text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -177,7 +181,8 @@ def _device(expr: Expr) -> torch.device | None:
 
 
 def _operator_called(name: str | None) -> str | None:
-    """``aten::add`` for ``torch.add``, ``torchvision::nms`` for ``ops.torchvision.nms``; None for other names."""
+    """Return the operator that a call in an archive names: ``aten::add`` for ``torch.add``, ``torchvision::nms`` for
+    ``ops.torchvision.nms``; None for other names."""
     if name is None or name in _NO_OPERATORS:
         return None
     first, *rest = name.split(".")

@@ -17,10 +17,10 @@ _SUFFIX: Final = ".py"
 
 
 class ArchiveSources:
-    """The texts by qualifier: of ``__torch__.a.b``, the member ``code/__torch__/a/b.py``."""
+    """The sources of an archive by qualifier: that of ``__torch__.a.b`` is the member ``code/__torch__/a/b.py``."""
 
     def __init__(self, reader: ArchiveReader, legacy: LegacyProgram | None = None) -> None:
-        """``legacy`` is the program where the archive is of PyTorch 1.0 to 1.2."""
+        """Read sources through ``reader``. ``legacy`` is the program of an archive of PyTorch 1.0 to 1.2, else None."""
         self._reader = reader
         self._legacy = None if legacy is None else legacy.texts
         self._bytes = 0
@@ -37,7 +37,7 @@ class ArchiveSources:
         return [name[len(_FOLDER) : -len(_SUFFIX)].replace("/", ".") for name in names]
 
     def read(self, qualifier: str) -> Source | None:
-        """Return the text of a qualifier; None where the archive has none.
+        """Return the source of a qualifier; None if the archive has none.
 
         Raises:
             ArchiveError: it is not text, is broken, or the texts are longer than the limits allow.

@@ -24,7 +24,8 @@ class Encoder:
         self._out += instruction
 
     def remember(self) -> int:
-        """Keep the value that was written last, to be recalled under this number."""
+        """Store the value that was written last in the memo, and return its number, under which :meth:`recall` writes
+        it again."""
         index = self._memo
         self._memo += 1
         self._out += b"q" + bytes([index]) if index < 256 else b"r" + struct.pack("<I", index)
@@ -40,7 +41,8 @@ class Encoder:
         self._out += b"\x88" if value else b"\x89"
 
     def integer(self, value: int) -> None:
-        """
+        """Write an int, in the shortest encoding that holds it.
+
         Raises:
             SaveError: it has more than 64 bits.
         """
@@ -59,7 +61,8 @@ class Encoder:
         self._out += b"G" + struct.pack(">d", value)
 
     def text(self, value: str) -> None:
-        """
+        """Write a string. One that was written before is written as a reference.
+
         Raises:
             SaveError: it cannot be written as UTF-8.
         """
@@ -111,7 +114,7 @@ class Encoder:
         self._out += b"u"
 
     def call(self) -> None:
-        """Call the name before the last value with that value."""
+        """Write a call of the function that was named before the last value, with that value as its arguments."""
         self._out += b"R"
 
     def new_object(self) -> None:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, frozen=True)
 class Builder:
-    """One of the functions below, which make records; the only thing that a pickle can call."""
+    """A function that makes a record from its arguments. A pickle in an archive can call nothing else."""
 
     function: Callable[..., object]
 
@@ -45,7 +45,8 @@ class Malformed(Exception):
 
 
 def check(condition: bool, problem: str) -> None:
-    """
+    """Check a condition that every valid archive fulfils. ``problem`` says what is wrong otherwise.
+
     Raises:
         Malformed: the condition does not hold.
     """
@@ -65,7 +66,7 @@ def expect(value: object, kind: type[T], problem: str) -> T:
 
 
 def _numbers(value: object, problem: str) -> tuple[int, ...]:
-    """``value``, which must be a tuple of integers that are not negative and fit into 64 bits."""
+    """Return ``value``, after a check that it is a tuple of integers from 0 to the largest of 64 bits."""
     found = expect(value, tuple, problem)
     check(all(type(item) is int and 0 <= item <= LARGEST for item in found), problem)
     return found
@@ -111,7 +112,8 @@ def _tensor(
 
 
 def check_view(tensor: TensorRecord) -> None:
-    """
+    """Check that sizes, strides and offset of a tensor fit together, and that its elements are within its storage.
+
     Raises:
         Malformed: the tensor reaches outside of its storage.
     """
@@ -134,7 +136,9 @@ _SMALL: Final = 1 << 20
 
 
 def check_content(tensor: TensorRecord) -> None:
-    """
+    """Check the number of elements of a tensor that is about to be read whole, so that a small file cannot take much
+    time.
+
     Raises:
         Malformed: the tensor, whose elements PyTorch is to look at, has many more of them than its storage: strides of
             0 make a tensor as large as one likes.
@@ -201,8 +205,11 @@ _QUANTISED: Final = frozenset({torch.qint8, torch.quint8, torch.qint32, torch.qu
 
 
 def _sparse(layout: object, *rest: object) -> SparseRecord:
-    """PyTorch's C++ writes ``(layout, sizes, requires_grad, parts…, hooks)``, its Python ``(layout, (parts…, sizes,
-    is coalesced))``, of which the last is left out by old releases and does not matter here."""
+    """Return the record of a sparse tensor, from the arguments of its constructor in the pickle.
+
+    PyTorch's C++ writes ``(layout, sizes, requires_grad, parts…, hooks)``, its Python ``(layout, (parts…, sizes,
+    is_coalesced))``. Old releases leave the last one out; it does not matter here.
+    """
     if type(layout) is int:
         check(0 <= layout < len(LAYOUTS), "an unknown layout")
         layout = LAYOUTS[layout]
@@ -265,7 +272,8 @@ def _device(text: object, index: object = None) -> torch.device:
 
 
 def device_called(name: str) -> torch.device:
-    """
+    """Return the device with this name, such as ``cuda:0``.
+
     Raises:
         Malformed: there is no such device in PyTorch.
     """
@@ -320,8 +328,8 @@ ROOT: Final = "__torch__"
 
 
 def object_named(module: str, name: str) -> object:
-    """Return the object for ``module.name`` in a pickle: a value, a function that makes a record, a :class:`ClassName`;
-    None if the name is not permitted."""
+    """Return what ``module.name`` in a pickle refers to: a value, a function that makes a record, or a
+    :class:`ClassName`; None if the name is not permitted."""
     if module == ROOT or module.startswith(ROOT + "."):
         qualified = f"{module}.{name}"
         return ClassName(qualified) if all(part.isidentifier() for part in qualified.split(".")) else None

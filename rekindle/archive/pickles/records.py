@@ -128,7 +128,8 @@ class ClassName:
 
 @dataclass(slots=True, frozen=True)
 class StorageClass:
-    """``torch.FloatStorage`` and its like, while a pickle is read; ``dtype`` is None for the untyped one."""
+    """A class of storages, such as ``torch.FloatStorage``, while a pickle is read; ``dtype`` is None for the untyped
+    one."""
 
     dtype: torch.dtype | None
 

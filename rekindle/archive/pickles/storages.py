@@ -17,7 +17,8 @@ class StorageTable:
         self._storages: list[torch.UntypedStorage] = []
 
     def key(self, storage: torch.UntypedStorage) -> str:
-        """Return the name of the member that holds it."""
+        """Return the name of the archive's member that has the contents of ``storage``. A new storage gets the next
+        number."""
         identity = storage._cdata
         known = self._keys.get(identity)
         if known is None:

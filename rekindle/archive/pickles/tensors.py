@@ -39,7 +39,8 @@ class TensorLoader:
         self._swap = reader.byte_order() != sys.byteorder
 
     def tensor(self, record: TensorRecord | SparseRecord) -> torch.Tensor:
-        """
+        """Return the tensor of a record: the same tensor each time for the same record.
+
         Raises:
             ArchiveError: its storage is missing or too short, or the device is not there.
         """
@@ -113,7 +114,8 @@ class TensorLoader:
         return found
 
     def _place(self, record: StorageRecord) -> torch.UntypedStorage:
-        """Return the storage on the device where it is to be."""
+        """Read a storage, and return it on its device: that of the archive, or the one that ``map_location``
+        determines."""
         if record.location == "meta":
             self._check_claim(record)
             return torch.UntypedStorage(record.nbytes, device="meta")
@@ -133,7 +135,8 @@ class TensorLoader:
             )
 
     def _wanted(self, storage: torch.UntypedStorage, record: StorageRecord) -> torch.device | torch.UntypedStorage:
-        """Return the storage on the device that the caller requests, or the result of the caller's function."""
+        """Return the device that ``map_location`` determines for a storage, or the storage that the caller's function
+        returned."""
         wanted: Any = self._map_location
         if isinstance(wanted, Mapping):
             wanted = wanted.get(record.location)

@@ -64,7 +64,7 @@ def make_object(name: str, state: object, state_type: Type, allow_setstate: bool
 
 
 def state_of(value: Any) -> tuple[object, str] | None:
-    """Return the state of an object of such a class and the qualified name of the class; None for other values.
+    """Return the state of an object of a C++ class, and the qualified name of the class; None for other values.
 
     Raises:
         RuntimeError: the class does not let its objects be kept.

@@ -64,7 +64,7 @@ _MAGIC: Final = ("__len__", "__iter__", "__getitem__", "__contains__")
 
 
 class _Misfit(Exception):
-    """A record that is not of the type that is wanted."""
+    """A record is not of the type that the program declares."""
 
     def __init__(self, record: object, type: Type) -> None:
         self.record = record
@@ -72,7 +72,8 @@ class _Misfit(Exception):
 
 
 class ValueBuilder:
-    """Makes the values of one pickle. What is one record becomes one object."""
+    """Builds the values that the records of one pickle describe. A record that occurs several times becomes one
+    object."""
 
     def __init__(
         self,
@@ -96,7 +97,8 @@ class ValueBuilder:
         self._steps = 0
 
     def build(self, record: object, type: Type = ANY) -> Any:
-        """
+        """Build the value that a record of a pickle describes, which must be of ``type``.
+
         Raises:
             ArchiveError: the record is not of this type, or does not fit what the program declares.
         """
@@ -301,8 +303,7 @@ class ValueBuilder:
         return found
 
     def _type_of(self, record: object, value: Any) -> Type:
-        """Return the type of a value. The record may determine it more exactly than the value: the element type of
-        an empty list."""
+        """Return the type of a value. The record may show more than the value: the element type of an empty list."""
         if isinstance(record, PickledTyped):
             return self._type_called(record.type)
         if isinstance(record, tuple):
@@ -333,7 +334,7 @@ class ValueBuilder:
 
 
 def _put(made: Any, type: ClassType, slot: ClassAttribute, value: Any) -> None:
-    """Set an attribute of a new object or module."""
+    """Assign the attribute ``slot`` of a new object or module."""
     name = slot.name
     if not type.is_module:
         made.__dict__[name] = value

@@ -78,7 +78,8 @@ class ValuePickler:
         """Names of attributes as texts; places in tuples and lists, and keys, as tuples of one."""
 
     def pickle(self, value: object, type: Type) -> bytes:
-        """
+        """Return the pickle of a value of this type.
+
         Raises:
             SaveError: there is something in it that archives cannot hold.
         """
@@ -240,7 +241,7 @@ class ValuePickler:
         out.build()
 
     def _foreign_object(self, value: Any) -> bool:
-        """Pickle an object of a class that is written in C++; returns whether it is one."""
+        """Write an object of a C++ class. Return False, and write nothing, for another value."""
         try:
             found = state_of(value)
         except RuntimeError as error:
@@ -390,7 +391,7 @@ def _as_dict(type: Type, value: dict[Any, Any]) -> DictType:
 
 
 def _class_in(type: Type, value: object) -> ClassType | None:
-    """Return the class among those that ``type`` admits that the object is of."""
+    """Return the class of an object, among the classes that ``type`` admits; None if there is none."""
     found = _member(type, lambda part: isinstance(part, ClassType) and value_matches(value, part))
     return found if isinstance(found, ClassType) else None
 

@@ -40,9 +40,11 @@ class ArchiveReader:
     """
 
     def __init__(self, f: FileLike, limits: ArchiveLimits = DEFAULT_LIMITS, *, use_mmap: bool = True) -> None:
-        """Raises:
-        OSError: the file cannot be read.
-        ArchiveError: it is not an archive, is broken, or exceeds the limits.
+        """Open an archive, and read the directory of its zip file.
+
+        Raises:
+            OSError: the file cannot be read.
+            ArchiveError: it is not an archive, is broken, or exceeds the limits.
         """
         self.limits = limits
         self._data, self._copy = _bytes_of(f, use_mmap, limits)
@@ -68,7 +70,8 @@ class ArchiveReader:
         return name in self._entries
 
     def entry(self, name: str) -> Entry:
-        """
+        """Return the directory entry of a file in the archive.
+
         Raises:
             CorruptArchiveError: there is no such member.
         """
@@ -78,7 +81,7 @@ class ArchiveReader:
         return found
 
     def view(self, name: str) -> memoryview:
-        """Return the bytes of a member, not to be written to. Those of a stored member are the mapping itself.
+        """Return the bytes of a member, which must not be written to. A member without compression is not copied.
 
         Raises:
             ArchiveError: there is no such member, it is broken, or larger than the limits allow.
@@ -170,7 +173,8 @@ class ArchiveReader:
         raise CorruptArchiveError(f"'{printable(text)}' is not a byte order.", member="byteorder")
 
     def check_program(self) -> None:
-        """
+        """Check that the archive holds a program, and not only tensors.
+
         Raises:
             ArchiveError: the archive holds no program.
         """
@@ -191,8 +195,8 @@ _NO_PROGRAM: Final = "torch.save wrote it, or torch.export: read it with torch.l
 
 
 def _bytes_of(f: FileLike, use_mmap: bool, limits: ArchiveLimits) -> tuple[memoryview, memoryview | None]:
-    """Return the bytes of the file; and, where it is mapped, a second mapping that can be written to without changing
-    it.
+    """Return the bytes of a file. If the file is mapped, return also a second mapping, to which writes do not change
+    the file; else None.
 
     Reading through the first is twice as fast: pages of a mapping that may be written to are mapped one by one.
     """

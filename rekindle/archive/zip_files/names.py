@@ -74,7 +74,7 @@ def printable(name: str) -> str:
 
 
 def top_folder(names: list[str]) -> str:
-    """Return the one folder that holds all members, whatever it is called; with the slash.
+    """Return the folder that holds all members, with the slash. Its name is arbitrary.
 
     Raises:
         CorruptArchiveError: there is more than one, or a member is outside of it.

@@ -24,7 +24,7 @@ def prelu_back(grad: Tensor, self: Tensor, weight: Tensor) -> tuple[Tensor, Tens
     "autodiff::rrelu(Tensor self, Scalar lower, Scalar upper, bool train) -> (Tensor, Tensor)", nondeterministic=True
 )
 def rrelu(self: Tensor, lower: float, upper: float, train: bool) -> tuple[Tensor, Tensor]:
-    """``rrelu``, and the slopes that it drew."""
+    """Compute ``rrelu``; return its result, and the slopes that were drawn."""
     noise = torch.empty_like(self)
     return torch.ops.aten.rrelu_with_noise(self, noise, lower, upper, train), noise
 

@@ -30,8 +30,8 @@ def attention(
     scale: float | None,
     enable_gqa: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """``scaled_dot_product_attention``, what PyTorch's kernel keeps, and what dropout multiplied the weights with:
-    None where there is none."""
+    """Compute ``scaled_dot_product_attention``. Return its result, the log-sum-exp that PyTorch's flash kernel saves,
+    and the mask with which dropout multiplied the weights; each of the two is None where there is none."""
     options: dict[str, Any] = {"scale": scale, "enable_gqa": enable_gqa}
     way = torch._fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, **options)
     if way == _FLASH and query.device.type == "cpu" and not enable_gqa and _as_kernel_takes_it(attn_mask, query):
@@ -56,7 +56,7 @@ def _as_kernel_takes_it(mask: Tensor | None, query: Tensor) -> bool:
 
 
 def _repeated(value: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
-    """Return ``value`` with each head as often as queries share it."""
+    """Return ``value`` with each head repeated for all query heads that share it (grouped-query attention)."""
     if not enable_gqa or value.shape[-3] == query.shape[-3]:
         return value
     return value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
@@ -65,7 +65,7 @@ def _repeated(value: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
 def _weights(
     query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None, enable_gqa: bool
 ) -> Tensor:
-    """Return how much of each value goes into each result."""
+    """Return the attention weights: the softmax of the scaled scores, with the mask."""
     factor = math.sqrt(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     scores = (query * factor) @ (_repeated(key, query, enable_gqa) * factor).mT
     if is_causal:
@@ -94,7 +94,7 @@ def attention_back(
     noise: Tensor | None,
     needs_mask: bool,
 ) -> Any:
-    """Return the gradients of the operands of attention; the attention weights are recomputed."""
+    """Return the gradients of query, key, value and, if ``needs_mask``, mask. The attention weights are recomputed."""
     if sums is not None and not needs_mask and not torch.is_grad_enabled():
         found = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
             grad, query, key, value, result, sums, 0.0, is_causal, attn_mask=attn_mask, scale=scale
@@ -118,7 +118,8 @@ def attention_back(
 
 
 def _gathered(grad: Tensor, self: Tensor) -> Tensor:
-    """Return the gradient of heads that queries share, of the gradients for each of them."""
+    """Return the gradient of key or value heads: the sum over the query heads that share each, and over broadcast
+    dimensions."""
     if grad.dim() >= 3 and self.dim() >= 3 and grad.shape[-3] != self.shape[-3]:
         grad = grad.unflatten(-3, (self.shape[-3], -1)).sum(-3)
     return sum_to(grad, self.shape)

@@ -13,7 +13,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::einsum_back(Tensor grad, str equation, Tensor[] tensors) -> Tensor[]")
 def einsum_back(grad: Tensor, equation: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the gradients of ``tensors``."""
+    """Return the gradients of ``tensors``, the operands of ``torch.einsum``."""
     operands, output = _written_out(equation, tensors)
     lengths: dict[str, int] = {}
     for letters, tensor in zip(operands, tensors, strict=True):
@@ -23,8 +23,8 @@ def einsum_back(grad: Tensor, equation: str, tensors: Sequence[Tensor]) -> list[
 
 
 def _written_out(equation: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
-    """Return the letters of each operand and of the result, with letters in place of ``...`` and where none are
-    said."""
+    """Return the subscripts of each operand and of the result of ``einsum``, with letters for ``...`` and for an
+    omitted result."""
     left, arrow, output = equation.replace(" ", "").partition("->")
     operands = left.split(",")
     spare = [letter for letter in string.ascii_letters if letter not in equation]

@@ -13,7 +13,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::slice_back(Tensor grad, int[] size, int dim, int? start, int? end, int step) -> Tensor")
 def slice_back(grad: Tensor, size: Sizes, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
-    """Return the gradient of a slice of something of ``size``."""
+    """Return the gradient of the sliced tensor, which has ``size``: zeros outside of the slice."""
     last = 2**63 - 1 if end is None else end
     found: Tensor = torch.ops.aten.slice_backward(grad, size, dim, 0 if start is None else start, last, step)
     return found
@@ -21,7 +21,7 @@ def slice_back(grad: Tensor, size: Sizes, dim: int, start: int | None, end: int 
 
 @implements("autodiff::narrow_back(Tensor grad, int[] size, int dim, int start, int length) -> Tensor")
 def narrow_back(grad: Tensor, size: Sizes, dim: int, start: int, length: int) -> Tensor:
-    """Return the gradient of a narrowed tensor of ``size``."""
+    """Return the gradient of the tensor that was narrowed, which has ``size``: zeros outside of the part."""
     first = start if start >= 0 else start + size[dim]
     found: Tensor = torch.ops.aten.slice_backward(grad, size, dim, first, first + length, 1)
     return found
@@ -46,14 +46,14 @@ def put_zero(grad: Tensor, indices: Indices) -> Tensor:
 
 @implements("autodiff::indexed(Tensor grad, Tensor?[] indices) -> Tensor")
 def indexed(grad: Tensor, indices: Indices) -> Tensor:
-    """``grad[indices]``."""
+    """Return ``grad[indices]``."""
     found: Tensor = torch.ops.aten.index(grad, list(indices))
     return found
 
 
 @implements("autodiff::taken(Tensor grad, int dim, Tensor index, Tensor source) -> Tensor")
 def taken(grad: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Return the gradient of the elements that were put or added at ``index``."""
+    """Return the gradient of ``source``, the elements that were written or added at ``index``."""
     if source.dim() == 0:
         return grad.index_select(dim, index.reshape(-1)).sum() if grad.dim() else grad
     return grad.index_select(dim, index).expand_as(source) if grad.dim() else grad.expand_as(source)

@@ -227,7 +227,8 @@ def instance_norm_back(
 
 @implements("autodiff::unpool_back(Tensor grad, Tensor self, Tensor indices, int dims) -> Tensor")
 def unpool_back(grad: Tensor, self: Tensor, indices: Tensor, dims: int) -> Tensor:
-    """Return the gradient of ``max_unpool``: of each element, that of the place where it was put."""
+    """Return the gradient of ``max_unpool``: for each element of the input, that of the position to which it was
+    written."""
     if self.numel() == 0:
         return torch.zeros_like(self)
     return grad.flatten(-dims).gather(-1, indices.flatten(-dims)).reshape(self.shape)

@@ -12,7 +12,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::unreduced_loss(Tensor(a) grad, Tensor self, int reduction) -> Tensor(a)")
 def unreduced_loss(grad: Tensor, self: Tensor, reduction: int) -> Tensor:
-    """Return the gradient of a loss as that of its summands."""
+    """Return the gradient of each summand of a loss, from that of the reduced loss."""
     return grad.expand(self.shape) / max(self.numel(), 1) if reduction == 1 else grad.expand(self.shape)
 
 
@@ -20,7 +20,7 @@ def unreduced_loss(grad: Tensor, self: Tensor, reduction: int) -> Tensor:
     "autodiff::nll(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor, Tensor)"
 )
 def nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Any:
-    """``nll_loss_nd``, and the weight of all."""
+    """Compute ``nll_loss_nd``; return its result, and the total weight of the targets."""
     if self.dim() <= 2:
         return torch.ops.aten.nll_loss_forward(self, target, weight, reduction, ignore_index)
     planes, targets = _planes(self, target)
@@ -75,8 +75,8 @@ def cross_entropy_back(
     ignore_index: int,
     label_smoothing: float,
 ) -> Tensor:
-    """Return the gradient of the logits of ``cross_entropy``, by way of that of their ``log_softmax``, in which it is
-    linear."""
+    """Return the gradient of the logits of ``cross_entropy``. It is computed from the gradient of their
+    ``log_softmax``, in which the loss is linear."""
     axis = 0 if self.dim() == 1 else 1
     classes = self.shape[axis]
     shaped = None if weight is None else weight.reshape([-1] + [1] * (self.dim() - 1 - axis))

@@ -62,7 +62,8 @@ def linear_weight(grad: Tensor, input: Tensor, size: Sizes) -> Tensor:
 
 @implements("autodiff::inner_back(Tensor grad, Tensor self, Tensor other) -> (Tensor, Tensor)")
 def inner_back(grad: Tensor, self: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of ``torch.inner``: of sums over the last dimension, or of the product with a number."""
+    """Return the gradients of both arguments of ``torch.inner``, which sums over the last dimension, or multiplies by a
+    number."""
     if self.dim() == 0 or other.dim() == 0:
         return sum_to(grad * other, self.shape), sum_to(grad * self, other.shape)
     free = self.dim() - 1
@@ -150,7 +151,8 @@ def cdist_back(grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -
     may_alias_inputs=True,
 )
 def accumulate_in_kernels(node: Node) -> Operation:
-    """See :func:`accumulate`; kernels compute the products that they compute faster than BLAS."""
+    """Return the operation of :func:`accumulate` for a node. Kernels compute the matrix products for which they are
+    faster than BLAS."""
     weight_gradient = _CompiledOperator("autodiff::linear_weight", [0, 0])  # of whose size the length alone is read
     return lambda grads, inputs, sums, sizes: accumulate(grads, inputs, sums, sizes, weight_gradient)
 
@@ -224,7 +226,8 @@ def _summed(grads: Sequence[Tensor], rows: Tensor | None, size: Sizes | None) ->
     may_alias_inputs=True,
 )
 def placed_by_kernels(node: Node) -> Operation:
-    """See :func:`placed`; kernels compute the products that they compute faster than BLAS."""
+    """Return the operation of :func:`placed` for a node. Kernels compute the matrix products for which they are faster
+    than BLAS."""
     product = _CompiledOperator("aten::matmul")
     return lambda grads, indices, sum, size, dim, weight: placed(grads, indices, sum, size, dim, weight, product)
 

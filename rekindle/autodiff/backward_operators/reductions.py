@@ -12,7 +12,7 @@ from rekindle.ops.registration.declare import implements
 
 
 def _axes(rank: int, dim: int | Sizes | None) -> list[int]:
-    """Return the dimensions of a reduction: all if none are given."""
+    """Return the dimensions of a reduction as non-negative ints; all dimensions if ``dim`` is None or empty."""
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return list(range(rank))
     named = [dim] if isinstance(dim, int) else dim
@@ -32,19 +32,19 @@ def unreduced(grad: Tensor, size: Sizes, dim: Sizes | None, keepdim: bool) -> Te
 
 @implements("autodiff::summed(Tensor self, int[]? dim) -> Tensor")
 def summed(self: Tensor, dim: Sizes | None) -> Tensor:
-    """Return the sum over ``dim``, which stays with length 1."""
+    """Return the sum over ``dim``, which remains as a dimension of length 1."""
     return self.sum(_axes(self.dim(), dim), keepdim=True)
 
 
 @implements("autodiff::mean_over(Tensor self, int[]? dim) -> Tensor")
 def mean_over(self: Tensor, dim: Sizes | None) -> Tensor:
-    """Return the mean over ``dim``, which is kept with length 1."""
+    """Return the mean over ``dim``, which remains as a dimension of length 1."""
     return self.mean(_axes(self.dim(), dim), keepdim=True)
 
 
 @implements("autodiff::variance_factor(Tensor self, int[]? dim, Scalar? correction) -> float")
 def variance_factor(self: Tensor, dim: Sizes | None, correction: float | None) -> float:
-    """Return 2 divided by the divisor of the sum of squares."""
+    """Return the factor in the gradient of a variance: 2 divided by the number of degrees of freedom."""
     count = math.prod(self.shape[axis] for axis in _axes(self.dim(), dim))
     freedom = count - (1 if correction is None else correction)
     return 2 / freedom if freedom > 0 else math.nan if freedom == 0 else math.inf
@@ -59,7 +59,8 @@ def first_equal(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 @implements("autodiff::product_back(Tensor grad, Tensor self, int? dim, bool keepdim) -> Tensor")
 def product_back(grad: Tensor, self: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    """Return the gradient of a product: that of all other factors, which goes without a division."""
+    """Return the gradient of a product by each factor: the product of the other factors, computed without a
+    division."""
     if self.dim() == 0:
         return grad
     flat = self.reshape(-1) if dim is None else self
@@ -79,7 +80,8 @@ def product_back(grad: Tensor, self: Tensor, dim: int | None, keepdim: bool) -> 
     "autodiff::norm_back(Tensor grad, Tensor self, Scalar? p, Tensor result, int[]? dim, bool keepdim) -> Tensor"
 )
 def norm_back(grad: Tensor, self: Tensor, p: float | None, result: Tensor, dim: Sizes | None, keepdim: bool) -> Tensor:
-    """Return the gradient of the norm of vectors; where there is none, one of least norm."""
+    """Return the gradient of a norm of vectors. If the norm is not differentiable, it is the subgradient of the least
+    norm."""
     order = 2.0 if p is None else float(p)
     back = unreduced(grad, self.shape, dim, keepdim)
     norm = unreduced(result, self.shape, dim, keepdim)
@@ -127,7 +129,8 @@ def extremes_back(
 
 @implements("autodiff::logcumsumexp_back(Tensor grad, Tensor self, Tensor result, int dim) -> Tensor")
 def logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
-    """Return the gradient of ``logcumsumexp``, without overflow: positive and negative parts by themselves."""
+    """Return the gradient of ``logcumsumexp``. It is computed separately for positive and negative parts, so that
+    nothing overflows."""
     if self.dim() == 0:
         return grad
 

@@ -56,7 +56,7 @@ def _of_product(
 
 
 def _named(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Return which elements an index names."""
+    """Return a bool tensor like ``self`` that is true for the elements at ``index``."""
     return torch.zeros_like(self, dtype=torch.bool).scatter(dim, index, True)
 
 

@@ -14,7 +14,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("autodiff::turned(Tensor(a) self, int rank) -> Tensor(a)")
 def turned(self: Tensor, rank: int) -> Tensor:
-    """Return ``self`` with its last two dimensions exchanged."""
+    """Return ``self``, of this ``rank``, with its last two dimensions exchanged; a vector unchanged."""
     return self.mT if rank >= 2 else self
 
 
@@ -33,13 +33,13 @@ def _parts(gradients: Sequence[Tensor | None], parts: Sequence[Tensor]) -> list[
 
 @implements("autodiff::rejoined(Tensor?[] gradients, Tensor[] parts, int dim) -> Tensor")
 def rejoined(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) -> Tensor:
-    """``gradients`` joined along ``dim``, with zeros for those that do not exist, of the size of their part."""
+    """Concatenate ``gradients`` along ``dim``. A missing gradient is zeros of the size of its part in ``parts``."""
     return torch.cat(_parts(gradients, parts), dim)
 
 
 @implements("autodiff::restacked(Tensor?[] gradients, Tensor[] parts, int dim) -> Tensor")
 def restacked(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) -> Tensor:
-    """``gradients`` stacked along ``dim``, with zeros for those that do not exist, of the size of their part."""
+    """Stack ``gradients`` along ``dim``. A missing gradient is zeros of the size of its part in ``parts``."""
     return torch.stack(_parts(gradients, parts), dim)
 
 

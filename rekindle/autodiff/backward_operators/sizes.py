@@ -13,7 +13,7 @@ Sizes = Sequence[int]
 
 @implements("autodiff::size_unless_equal(Tensor self, Tensor other) -> int[]?")
 def size_unless_equal(self: Tensor, other: Tensor) -> list[int] | None:
-    """Return the size of ``self``, None where ``other`` has the same."""
+    """Return the size of ``self``; None if ``other`` has the same size."""
     size = self.shape
     return None if size == other.shape else list(size)
 
@@ -26,7 +26,7 @@ def sizes_of(tensors: Sequence[Tensor]) -> list[list[int]]:
 
 @implements("autodiff::ratio(int a, int b) -> int")
 def ratio(a: int, b: int) -> int:
-    """``a // b``, which goes without a rest; 0 for ``b`` of 0."""
+    """Return ``a // b``, where ``b`` divides ``a``; 0 for ``b`` of 0."""
     return a // b if b else 0
 
 

@@ -16,7 +16,7 @@ FunctionalResult = tuple[Value, dict[Value, Value]]
 
 
 def written_operand(node: Node) -> Value | None:
-    """Return the first operand if ``node`` writes to it, and to no other operand."""
+    """Return the first operand if ``node`` writes to it and to no other operand; None otherwise."""
     schema = node.schema
     if schema is None or not schema.arguments or not node.inputs:
         return None
@@ -25,8 +25,8 @@ def written_operand(node: Node) -> Value | None:
 
 
 def functional_variant(graph: Graph, node: Node, arguments: Sequence[Value]) -> FunctionalResult | None:
-    """Insert what ``node`` does to the operand that it writes to, done to a new value; None where nothing is known to
-    do so."""
+    """Insert the functional variant of an in-place ``node``: it returns a new value instead of writing to the operand.
+    Return None if there is none."""
     written, *_ = node.inputs
     if isinstance(written.type, ListType):
         made = _LISTS.get(node.kind)
@@ -172,6 +172,7 @@ def view_base(node: Node) -> Value | None:
 
 
 def apply_view_inverse(graph: Graph, view: Node, base: Value, new: Value) -> Value | None:
-    """Insert what ``base`` is where its view becomes ``new``."""
+    """Insert the inverse of a view: return ``base`` with the part that ``view`` selects replaced by ``new``. Return
+    None if there is no inverse."""
     put = VIEWS.get(view.kind)
     return None if put is None else put(graph, view, base, new)

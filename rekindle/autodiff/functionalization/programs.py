@@ -47,7 +47,7 @@ def functionalize(graph: Graph) -> None:
 
 @dataclass(slots=True)
 class _CurrentValues:
-    """The current values at a point of the program."""
+    """The current versions of values that were written to, at one point of the program."""
 
     now: dict[Value, Value] = field(default_factory=dict)
     """Current versions of written values."""
@@ -59,7 +59,7 @@ class _CurrentValues:
 
 
 class _Memory:
-    """The alias database, without memory that was never assigned a value: that implies nothing."""
+    """The alias database, without the memory of uninitialized values, which hold nothing."""
 
     def __init__(self, graph: Graph) -> None:
         self.aliases = AliasDb(graph)
@@ -115,7 +115,7 @@ class _ViewBases:
         return written is not None or any(self.memory.reachable(output) & memory for output in node.outputs)
 
     def is_unaliased(self, whole: Value, node: Node) -> bool:
-        """Return whether ``whole`` is new, and nothing else knows of it when ``node`` runs."""
+        """Return whether ``whole`` is a new value that no other value aliases when ``node`` runs."""
         return _is_new(whole) and not any(_comes_before(other, node, whole) for other in self.escapes.get(whole, ()))
 
 
@@ -150,7 +150,7 @@ def _runs_before(first: Node, second: Node) -> bool:
 
 
 def _comes_before(other: Node, node: Node, whole: Value) -> bool:
-    """Return whether ``other`` may run between the making of ``whole`` and ``node``."""
+    """Return whether ``other`` may run after the creation of ``whole`` and before ``node``."""
     if other.kind == "prim::Return":
         ends = other.owning_block
         assert ends is not None
@@ -336,7 +336,7 @@ class _Functional:
         self.state.now = {**before.now, **known}
 
     def _written_in(self, node: Node) -> dict[Value, None]:
-        """Return the wholes made outside of ``node`` that its blocks write to."""
+        """Return the view bases that are created outside of ``node`` and written to in its blocks, in order."""
         found: dict[Value, None] = {}
         pending = list(node.blocks)
         while pending:

@@ -25,8 +25,8 @@ _UNKNOWN: Final = 2**62
 
 @implements("autodiff::segment_length(int limit, int trip_count, int saved, int carried) -> int")
 def segment_length(limit: int, trip_count: int, saved: int, carried: int) -> int:
-    """Return the number of iterations of a segment, of ``trip_count``, if ``limit`` bytes may be taken. An iteration
-    saves ``saved`` bytes, the start of a segment ``carried``.
+    """Return the number of iterations of a segment of a loop with ``trip_count`` iterations, such that memory stays
+    within ``limit`` bytes. An iteration saves ``saved`` bytes, and the start of a segment ``carried`` bytes.
 
     It is all, if there is room. If the trip count is unknown, a quarter of the room is for a segment that runs again,
     one for starts, and one half for iterations that are saved.
@@ -42,7 +42,8 @@ def segment_length(limit: int, trip_count: int, saved: int, carried: int) -> int
 
 @implements("autodiff::is_kept(int limit, int trip_count, int saved, int carried, int at_once, int segment) -> bool")
 def saves_segment(limit: int, trip_count: int, saved: int, carried: int, at_once: int, segment: int) -> bool:
-    """Return whether there is room to keep this segment, of ``at_once`` iterations; see :func:`segment_length`."""
+    """Return whether the residuals of segment number ``segment`` can be saved within ``limit`` bytes; otherwise
+    backward recomputes them. A segment has ``at_once`` iterations; for the others see :func:`segment_length`."""
     size = at_once * saved
     if trip_count >= _UNKNOWN:
         return (segment + 1) * size <= limit // 2
@@ -64,8 +65,8 @@ def storage_bytes(*values: Any) -> int:
 
 @implements("autodiff::bytes_per_iteration(...) -> int")
 def bytes_per_iteration(*saved: list[Any]) -> int:
-    """Return the bytes that one more iteration saves, if ``saved`` is what the first two saved, or the first alone:
-    what one takes over from the one before is there already."""
+    """Return the bytes that one more iteration saves. ``saved`` is what the first two iterations saved, or the first
+    alone. Tensors that both have are counted once."""
     first = storage_bytes([items[:1] for items in saved])
     both = storage_bytes(saved)
     return both - first if any(len(items) > 1 for items in saved) else first

@@ -41,8 +41,12 @@ _ONCE_ONLY_KINDS: Final = frozenset({"prim::Print", "aten::warn"})
 
 @dataclass(slots=True, eq=False)
 class CheckpointSegment:
-    """``loop`` runs the iterations of one segment, in the body of another loop. ``is_saved`` is whether this segment is
-    saved.
+    """A loop that was split into segments. ``loop`` runs the iterations of one segment, in the body of another loop.
+    ``is_saved`` is whether the residuals of this segment are saved.
+
+    ``kept_bytes`` and ``carried_bytes`` are nodes before the outer loop; the values to measure become their inputs.
+    There, values of the body of the outer loop are mapped by ``first_iteration_values``. ``state`` is the state of the
+    random number generators before ``loop``, if it draws any.
 
     ``kept_bytes`` and ``carried_bytes`` are nodes before the outer loop; the values to measure become their inputs.
     There, values of the body of the outer loop are mapped by ``first_iteration_values``. ``state`` is the state of the
@@ -57,9 +61,9 @@ class CheckpointSegment:
     state: Value | None
 
     def run(self, place: Node, lists: Collection[Value], local: Callable[[Value], Value]) -> dict[Value, Value]:
-        """Insert before ``place`` the ``lists`` for the residuals of ``loop``, and a copy of ``loop`` that draws the
-        same random numbers. Return the values of the copy by those of ``loop``. ``local`` maps the other values.
-        """
+        """Insert code that recomputes the segment: before ``place``, the empty ``lists`` for its residuals, and a copy
+        of ``loop`` that draws the same random numbers. Return the values of the copy by those of ``loop``. ``local``
+        maps the other values."""
         graph = place.graph
         copies: dict[Value, Value] = {}
 
@@ -82,7 +86,8 @@ class CheckpointSegment:
         return copies
 
     def measure(self, lists: Collection[Value]) -> None:
-        """Run the first two iterations beforehand, to measure the bytes that an iteration saves in ``lists``."""
+        """Insert a run of the first two iterations before the loop, which measures the bytes that an iteration saves in
+        ``lists``."""
         place = self.kept_bytes
         graph = place.graph
         known = dict(self.first_iteration_values)
@@ -106,8 +111,9 @@ class CheckpointSegment:
 
 
 def checkpoint_loops(graph: Graph, wanted: Collection[Value], limit: int) -> dict[Node, CheckpointSegment]:
-    """Run the outermost loops of ``graph`` through which gradients of ``wanted`` may flow in segments, which save at
-    most ``limit`` bytes together. Returns the facts about each, by the loop that runs the iterations of one segment."""
+    """Split the outermost loops of ``graph`` through which gradients of ``wanted`` may flow into segments that save at
+    most ``limit`` bytes together. Return a :class:`CheckpointSegment` for each, by the loop that runs the iterations of
+    one segment."""
     reached = _reached_from(wanted)
     loops = [
         loop for loop in _outermost(graph.block) if any(_uses(node, reached) for node in loop.blocks[0].all_nodes())
@@ -151,7 +157,7 @@ def _reached_from(wanted: Collection[Value]) -> set[Value]:
 
 
 def _segmented(loop: Node, limit: int) -> CheckpointSegment:
-    """Put a loop over segments in place of ``loop``."""
+    """Replace ``loop`` by a loop over segments, which contains a loop over the iterations of a segment."""
     graph = loop.graph
     made = _LoopArithmetic(loop)
     trip_count, condition, *starts = loop.inputs
@@ -220,7 +226,7 @@ _BOOL_KINDS: Final = frozenset({"autodiff::is_kept", "aten::gt", "aten::lt", "at
 
 @dataclass(slots=True, frozen=True)
 class _LoopArithmetic:
-    """Inserts what counts the iterations of ``loop``."""
+    """Inserts the arithmetic on iteration numbers for the segments of ``loop``."""
 
     loop: Node
 
@@ -230,7 +236,8 @@ class _LoopArithmetic:
         return node.insert_before(place).output
 
     def count_from(self, inner: Node, iteration: Value, start: Value) -> None:
-        """Number the iterations of ``inner``, which ``iteration`` counts, from ``start`` on."""
+        """Renumber the iterations of ``inner``: the users of its iteration number read ``start`` plus ``iteration``
+        instead."""
         view = LoopView(inner)
         uses = view.iteration.uses
         number = self.before(view.body.return_node.next, "aten::add", start, iteration)
@@ -238,8 +245,8 @@ class _LoopArithmetic:
             use.user.replace_input(use.offset, number)
 
     def ask(self, inner: Node, start: Value, most: Value, known: tuple[Value, Value, Value]) -> tuple[Value, Value]:
-        """Rewrite the loop ``inner``: it ends when its condition is false, or after ``most`` iterations. Return the
-        number of iterations and the last condition."""
+        """Rewrite the loop ``inner`` so that it ends when its condition is false, or after ``most`` iterations. Return
+        its number of iterations and its last condition."""
         true, zero, one = known
         block = inner.blocks[0]
         inner.add_input(true)

@@ -69,7 +69,8 @@ class _FlowNetwork:
         self.capacity.setdefault(target, {}).setdefault(source, 0)
 
     def source_side_of_min_cut(self) -> set[_FlowNode]:
-        """Return the places that more could flow to from the start, once as much as possible flows to the end."""
+        """Return the source side of a minimum cut: the nodes that can be reached from the source in the residual
+        network of a maximum flow."""
         while True:
             before = self._search()
             if _END not in before:

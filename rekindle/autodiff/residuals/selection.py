@@ -43,7 +43,8 @@ from rekindle.rewriting.node_rules import RewriteSite, apply_node_rules
 
 
 def _sum_with_what_exists(at: RewriteSite) -> bool:
-    """Return whether the node adds two optional gradients of which one exists."""
+    """Replace the sum of two optional gradients by ``autodiff::plus``, whose result is a tensor, if one of them always
+    exists."""
     node = at.node
     for value, other in (node.inputs, reversed(node.inputs)):
         if isinstance(value.type, TensorType) and at.begin():
@@ -56,7 +57,8 @@ def _sum_with_what_exists(at: RewriteSite) -> bool:
 
 @dataclass(slots=True)
 class NarrowSums:
-    """Narrow sums of gradients that always exist to tensors, which folds tests of their existence."""
+    """Narrow the type of sums of gradients that always exist to Tensor, so that later passes fold the tests for
+    None."""
 
     name: ClassVar[str] = "narrow_sums"
 
@@ -93,11 +95,13 @@ class ForwardHoister:
         self._doubtful = may_be_uninitialized(forward)
 
     def hoist(self, node: Node, inputs: list[Value], block: Block) -> list[Value]:
-        """Return the results of ``node``, of a backward graph, computed in the forward graph from ``inputs``.
+        """Compute ``node`` of a backward graph in the forward graph instead, from the forward values ``inputs``; return
+        its results there.
 
         A copy of ``node`` is inserted after the last of the inputs, unless there is one already. If one of the inputs
         may be uninitialized, the copy is inserted within ``block``, the block of the forward graph that ``node``
-        differentiates."""
+        differentiates.
+        """
         attributes = tuple((name, attribute_key(value)) for name, value in sorted(node.attributes.items()))
         within = block if any(value in self._doubtful for value in inputs) else self.forward.block
         key = (node.kind, attributes, tuple(inputs), within)
@@ -121,7 +125,8 @@ class ForwardHoister:
 
 
 def _insert_after(node: Node, within: Block, values: list[Value]) -> None:
-    """Insert ``node`` after the last of ``values``: in the innermost of their blocks and of ``within``."""
+    """Insert ``node`` after the last of ``values``, in the innermost block among ``within`` and the blocks of the
+    values."""
     block = max((within, *(block_of(value) for value in values)), key=depth_of)
     makers = [value.node for value in values if block_of(value) is block and value.node is not block.param_node]
     if not makers:
@@ -151,8 +156,8 @@ def depth_of(block: Block) -> int:
 
 
 def minimize_residuals(backward: LinkedBackward, hoister: ForwardHoister, policy: SavePolicy | None = None) -> None:
-    """Reduce the values of the forward graph that ``backward`` reads. With a ``policy``, pointwise operators are
-    recomputed if the policy does not save their results."""
+    """Reduce the forward values that ``backward`` reads. With a ``policy``, pointwise operators whose results the
+    policy does not save are recomputed."""
     graph = backward.graph
     run_passes(graph, CLEANUP)
     first = len(backward.roots)
@@ -181,7 +186,8 @@ def drop_unread(backward: LinkedBackward) -> None:
 def _hoist_to_forward(
     graph: Graph, hoister: ForwardHoister, mirrored: dict[Value, Value], scopes: Mapping[Block, BlockBackward]
 ) -> None:
-    """Move operators that read no gradient and return no tensor to the forward graph."""
+    """Move operators of the backward graph that depend on no gradient, and do not return tensors, to the forward
+    graph."""
     forward = {scope.block: block for block, scope in scopes.items()}
     for node in graph.all_nodes():
         if not _can_be_hoisted(node, mirrored):
@@ -262,7 +268,8 @@ def _is_cheap(node: Node) -> bool:
 
 
 def min_cut_policy(read: Collection[Value]) -> Collection[Value]:
-    """Save the values of a minimum cut between the inputs and the values that the backward graph reads."""
+    """Return the values to save: those of a minimum cut between the inputs and the values ``read`` by the backward
+    graph."""
     return min_cut_saved_values(read, _is_cheap, lambda value: _save_cost(value, value in read))
 
 
@@ -285,7 +292,7 @@ def _save_cost(value: Value, is_read: bool) -> int | None:
 
 
 def fixed_policy(values: Collection[Value]) -> SavePolicy:
-    """Save ``values``, whatever is read."""
+    """Return the policy that saves ``values``, whatever the backward graph reads."""
     return lambda read: values
 
 

@@ -85,8 +85,8 @@ def saved_scalars(gradient: Gradient) -> list[int]:
 
 
 def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
-    """Return whether an output that is ``value`` for some sizes can be a constant of graphs for these. Of what turns of
-    a loop keep only such can as is the same in all turns."""
+    """Return whether output ``index`` of the forward graph, which was ``value`` in a call, can be a constant for calls
+    of the same sizes. A list that a loop appends to can be one if all its items are equal."""
     if not _is_appended_in_loop(gradient.forward.outputs[index]):
         return True
     return (
@@ -95,8 +95,8 @@ def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
 
 
 def bound_value(gradient: Gradient, index: int, value: object) -> object:
-    """Return the constant for an output that :func:`can_be_bound`: for residuals of loop iterations, which are all
-    equal, one of them."""
+    """Return the constant for an output for which :func:`can_be_bound` holds. For a list that a loop appends to, it is
+    a list of one item."""
     is_appended = _is_appended_in_loop(gradient.forward.outputs[index])
     return value[:1] if is_appended and isinstance(value, list) else value
 
@@ -119,8 +119,8 @@ def _is_appended_in_loop(value: Value) -> bool:
 
 
 def specialize_forward(gradient: Gradient, numbers: Sequence[int], sizes: Sequence[Sequence[int] | None]) -> Graph:
-    """Return the forward graph without the outputs ``numbers``, for tensors of the same ranks as those of these
-    ``sizes``, for which it has run; it is fastest for these sizes."""
+    """Return the forward graph without the outputs ``numbers``, for tensors of the ranks of ``sizes``. It is valid for
+    all such tensors, and fastest for these sizes."""
     graph = gradient.forward.copy()
     for value, known in zip(graph.inputs, sizes, strict=True):
         _know_rank(value, None if known is None else len(known))
@@ -141,8 +141,8 @@ def sizes_of_inputs(key: Sequence[Hashable]) -> list[torch.Size | None]:
 def bind_backward_constants(
     gradient: Gradient, made: BackwardGraph, values: dict[int, object], ranks: Sequence[int | None]
 ) -> BackwardGraph:
-    """Return a backward graph in which the outputs of the forward graph that ``values`` names have these values, and
-    the inputs of the forward graph these ``ranks``."""
+    """Return a backward graph with constants: ``values`` has the value of each bound output of the forward graph, and
+    ``ranks`` has the ranks of its inputs."""
     graph = made.graph.copy()
     first = len(graph.inputs) - len(made.captures)
     captures = list(made.captures)
@@ -174,13 +174,13 @@ def bind_backward_constants(
 
 
 def _know_rank(value: Value, rank: int | None) -> None:
-    """Write the rank of a tensor into a graph."""
+    """Set the type of a value to a tensor of this rank."""
     if rank is not None and isinstance(value.type, TensorType) and value.type.rank is None:
         value.set_type(replace(value.type, sizes=(None,) * rank))
 
 
 def _know_items(value: Value, item: object) -> None:
-    """Write into a graph that all items of a list are this one."""
+    """Replace all reads of items of a list by ``item``, since all items are equal."""
     for use in list(value.uses):
         found = use.user.output
         known = _constant(found.node.graph, item, found.type)
@@ -189,7 +189,7 @@ def _know_items(value: Value, item: object) -> None:
 
 
 def _constant(graph: Graph, item: object, type: Type) -> Value:
-    """Return a value at the start of ``graph``; a list of sizes is made from these."""
+    """Return a constant at the start of ``graph``. A list of sizes is constructed from constant ints."""
     if not isinstance(item, list) or not item or not isinstance(item[0], list):
         return constant(graph, item, NONE if item is None else type)
     parts = [constant(graph, part, type.contained[0]) for part in item]
@@ -207,7 +207,8 @@ def _multiply_matrices(graph: Graph) -> None:
 
 
 def _drop_sums(graph: Graph) -> None:
-    """Remove reductions of a gradient to a size that it has already."""
+    """Remove the reduction of a gradient to a size (``aten::_grad_sum_to_size``) if the size is None: then the gradient
+    has it already."""
     for node in graph.find_nodes("aten::_grad_sum_to_size"):
         gradient, size = node.inputs
         if size.type == NONE:

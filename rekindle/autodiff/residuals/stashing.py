@@ -71,7 +71,7 @@ class _ResidualStasher:
             self._forget(value)
 
     def _reading(self, value: Value) -> Value:
-        """Return the input that represents ``value``."""
+        """Return the input of the backward graph for the forward value ``value``; it is added if there is none."""
         read = self.backward.read
         first = len(self.graph.inputs) - len(read)
         if value in read:
@@ -80,7 +80,7 @@ class _ResidualStasher:
         return self.graph.add_input(type=value.type)
 
     def _forget(self, value: Value) -> None:
-        """Remove the input for ``value``, which is no longer used."""
+        """Remove the input of the backward graph for ``value``, which is no longer used."""
         read = self.backward.read
         index = read.index(value)
         self.graph.block.erase_input(len(self.graph.inputs) - len(read) + index)
@@ -139,7 +139,8 @@ class _ResidualStasher:
     # ----------------------------------------------------------------------------------------------------- segments
 
     def _recompute_segment(self, segment: CheckpointSegment, lists: list[Value]) -> None:
-        """Return the contents of ``lists`` for a segment that is saved, and recompute them otherwise."""
+        """Insert a branch that returns the contents of ``lists``: the saved ones, or those of a recomputation if the
+        segment was not saved."""
         segment.measure(lists)
         scope = self.backward.scopes[block_of(segment.is_saved)]
         graph = self.graph
@@ -157,7 +158,7 @@ class _ResidualStasher:
             handed.add_output(self._reading(value))
 
     def _known(self, value: Value) -> Value:
-        """Return the value of the backward graph for a value of the forward graph."""
+        """Return the value of the backward graph for a forward value: a copy of a constant, else an input."""
         if value.node.kind != "prim::Constant":
             return self._reading(value)
         clone = self.graph.create_clone(value.node, self._known)

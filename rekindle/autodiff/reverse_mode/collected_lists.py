@@ -28,7 +28,8 @@ from rekindle.ir.types import TENSOR, ListType
 
 @dataclass(frozen=True, slots=True)
 class CollectedList:
-    """The node that makes an empty list, the one in a loop that appends to it, and those that read it afterwards."""
+    """A list that a loop fills: the node that creates it, the one in the loop that appends to it, and those that read
+    it afterwards."""
 
     construct: Node
     append: Node
@@ -80,8 +81,8 @@ def joins_collected_rows(node: Node) -> bool:
 
 
 def gather_unit(loop: Node, lists: list[CollectedList]) -> list[Node]:
-    """Move the nodes of ``lists`` to ``loop``, which nothing forbids: they have no other operands than constants.
-    Returns them and the loop, in order."""
+    """Move the nodes of ``lists`` next to ``loop``. That is always legal, since they have no operands but constants.
+    Return them and the loop, in order."""
     for each in lists:
         each.construct.move_before(loop)
     last = loop
@@ -106,7 +107,8 @@ def is_collecting(node: Node) -> bool:
 
 
 def select_elements(graph: Graph) -> None:
-    """Replace elements of the parts of a tensor by selections, where nothing else is done with the list of parts."""
+    """Replace an element of the list of a tensor's parts by a selection from the tensor, if the list has no other
+    use."""
     for parts in [*graph.find_nodes("aten::unbind"), *graph.find_nodes("aten::split")]:
         readers = [use.user for use in parts.output.uses]
         if not readers or any(reader.kind != "aten::__getitem__" for reader in readers):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def backward_of_container_op(scope: BlockBackward, node: Node) -> bool:
-    """Go back through ``node``; False where it is of another kind."""
+    """Emit the backward of ``node``, an operator on lists, tuples or dicts. Return False, and emit nothing, for other
+    nodes."""
     match node.kind:
         case "prim::ListConstruct" | "prim::TupleConstruct":
             gradient = scope.gradients[node.output]
@@ -104,7 +105,7 @@ def _entries(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | 
 
 
 def _item(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    """Return a list or a dict of which one element is taken: no other has a gradient by that."""
+    """Emit the backward of reading one element of a list or dict: the other elements get no gradient from it."""
     whole, key = node.inputs
     if isinstance(whole.type, ListType):
         inputs = [gradient, scope.graph.insert("aten::len", [scope.residual(whole)]), scope.residual(key)]
@@ -119,7 +120,7 @@ def _holds_tensors(type: Type) -> bool:
 
 
 def _values(scope: BlockBackward, node: Node) -> Value:
-    """Return the gradients of a dict from those of its values, or of its keys and values."""
+    """Emit the gradients of a dict from those of the list of its values, or of its items."""
     gradient = scope.places.fitting(scope.as_value(scope.gradients[node.output]), gradient_type(node.output.type))
     if node.kind == "aten::items":
         gradient = scope.insert("autodiff::second_of", [gradient], ListType(optional(TENSOR)))
@@ -165,7 +166,7 @@ def _without_entry(scope: BlockBackward, node: Node, gradient: Value) -> list[Va
 
 
 def _collected(scope: BlockBackward, node: Node) -> None:
-    """Go back through a list that a loop fills: see :mod:`rekindle.autodiff.reverse_mode.collected_lists`."""
+    """Emit the backward of a list that a loop fills: see :mod:`rekindle.autodiff.reverse_mode.collected_lists`."""
     whole, item = node.inputs
     block = node.owning_block
     assert block is not None
@@ -193,7 +194,7 @@ def _in_dtype(scope: BlockBackward, node: Node, gradient: Value) -> list[Value |
 
 
 def in_dtype_of(scope: BlockBackward, gradient: Value, value: Value) -> Value:
-    """Insert what converts ``gradient`` to the dtype of ``value``."""
+    """Insert the conversion of ``gradient`` to the dtype that ``value`` has at run time; return the result."""
     return scope.insert("autodiff::in_dtype", [gradient, scope.insert("autodiff::dtype_of", [value], INT)])
 
 
@@ -218,7 +219,7 @@ _RULES: Final[dict[str, Callable[[BlockBackward, Node, Value], list[Value | None
 
 
 def elements_of(scope: BlockBackward, gradient: GradientTree, count: int) -> list[GradientTree | None]:
-    """Return the gradients of the elements of a list."""
+    """Return the gradients of the ``count`` elements of a list whose gradient is ``gradient``."""
     if isinstance(gradient, list):
         return gradient
     type = gradient.type
@@ -248,7 +249,7 @@ def _tuple_item(scope: BlockBackward, node: Node) -> None:
 
 
 def _concatenation(scope: BlockBackward, node: Node) -> None:
-    """Go back through the concatenation of two lists."""
+    """Emit the backward of the concatenation of two lists."""
     first, second = node.inputs
     gradient = scope.as_value(scope.gradients[node.output])
     type = gradient.type

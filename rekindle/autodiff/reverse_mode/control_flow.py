@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def backward_of_if(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
-    """Go back through the branch of ``node`` that was taken."""
+    """Emit the backward of ``node``, a ``prim::If``: an ``if`` on the same condition."""
     graph = scope.graph
     given = [
         (index, scope.as_value(scope.gradients[output]))
@@ -58,7 +58,7 @@ def backward_of_if(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
 
 
 def _fitted(scope: BlockBackward, block: Block, value: Value | None, type: Type) -> Value:
-    """Return ``value`` as a result of ``block`` that has this type; None where there is none."""
+    """Return ``value`` converted to ``type``, as a result of ``block``; a constant None if there is no value."""
     if value is None:
         return constant(scope.graph, None, type)
     with scope.graph.inserting_at_end(block):
@@ -66,7 +66,7 @@ def _fitted(scope: BlockBackward, block: Block, value: Value | None, type: Type)
 
 
 def _is_around(value: Value, block: Block) -> bool:
-    """Return whether ``value``, which ``block`` may use, was made outside of it."""
+    """Return whether ``value`` is defined outside of ``block``."""
     own = value.node.owning_block
     return own is not block and (own is None or not block.contains(value.node))
 
@@ -85,7 +85,7 @@ def _used_from_around(block: Block) -> Iterator[Value]:
 
 
 def backward_of_loop(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
-    """Go back through the iterations of the loop ``node``, from the last to the first."""
+    """Emit the backward of the loop ``node``: a loop over its iterations, from the last to the first."""
     _LoopBackward(scope, step, node).run()
 
 
@@ -141,7 +141,7 @@ class _LoopBackward:
         return None if gradient is None else self.scope.as_value(gradient)
 
     def _known(self, value: Value) -> Value | None:
-        """Return the gradient that ``value`` has so far, if iterations can accumulate into it."""
+        """Return the gradient that ``value`` already has, if iterations can add to it; else None."""
         scope = self.scope
         gradient = scope.of(value)
         if gradient is None or scope.place is not scope.places.root:
@@ -151,8 +151,8 @@ class _LoopBackward:
     def _build(
         self, starts: list[Value | None], types: list[Type | None], iterations: Value
     ) -> tuple[Node, list[Value | None]]:
-        """Return the backward loop, whose body so far returns only its condition, and the values that the body is to
-        return."""
+        """Create the backward loop with these initial values and types of carried gradients. Return the node, whose
+        body so far returns only its condition, and the values that the body is to return."""
         scope = self.scope
         graph = scope.graph
         true = constant(graph, True, BOOL)
@@ -182,12 +182,14 @@ class _LoopBackward:
 
 
 def _wider(type: Type | None, result: Type | None) -> Type | None:
-    """Return the type of a carried value that starts as ``type``, and that an iteration returns as ``result``."""
+    """Return the type of a carried gradient that starts as ``type``, and that an iteration returns as ``result``; None
+    if there is a gradient in neither."""
     return None if type is None and result is None else joined_gradient_type(type, result)
 
 
 def trip_count(loop: Node) -> Value:
-    """Return how often ``loop`` runs: its limit, where nothing else ends it, else an output that counts."""
+    """Return the number of iterations of ``loop``: its limit, if its condition never ends it, else an output that
+    counts iterations."""
     view = LoopView(loop)
     block = view.body
     if constant_bool(view.condition) and constant_bool(view.next_condition):
@@ -205,7 +207,7 @@ def trip_count(loop: Node) -> Value:
 
 
 def _is_counter(loop: Node) -> bool:
-    """Return whether the last thing that a loop carries is a count of its turns."""
+    """Return whether the last variable that a loop carries counts its iterations."""
     variable = LoopView(loop).carried[-1]
     made = variable.following.node
     if made.kind != "aten::add" or constant_int(variable.initial) != 0:

@@ -21,7 +21,8 @@ _CHANGE_ATTRIBUTES: Final = (
 
 
 def hoist_attribute_reads(graph: Graph) -> bool:
-    """Hoist attribute reads of objects defined before a loop out of it; returns whether the graph has changed."""
+    """Move reads of attributes out of loops, if the object is defined before the loop. Return whether the graph has
+    changed."""
     if any(node.kind in _CHANGE_ATTRIBUTES for node in graph.all_nodes()):
         return False
     changed = False
@@ -66,7 +67,7 @@ def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collecti
 
 
 def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
-    """Return whether ``node`` may be in such a loop."""
+    """Return whether ``node`` may be in a differentiable loop."""
     if node.blocks:
         return node.kind in ("prim::If", "prim::Loop")
     if node.kind in STRUCTURE or node.kind == "prim::RaiseException":
@@ -90,8 +91,8 @@ def free_values(loop: Node) -> Iterator[Value]:
 
 
 def _is_new(value: Value) -> bool:
-    """Return whether ``value``, which an iteration returns, is computed in it, or is an input of the loop itself,
-    but not a view of one."""
+    """Return whether an iteration itself computes its result ``value``, and does not return a view of an input of the
+    loop."""
     node = value.node
     if node.kind == "prim::Param":
         return node.owning_block is not node.graph.block

@@ -70,7 +70,8 @@ class _Term:
 
 
 def batch_gradient_accumulation(graph: Graph) -> None:
-    """See the module."""
+    """Rewrite loops that sum weight gradients: collect the gradients of several iterations, and compute each sum with
+    one large operator."""
     for loop in graph.find_nodes("prim::Loop"):
         for product in [node for node in loop.blocks[0].nodes if node.kind == "aten::mm"]:
             _name_gradient_of_weight(product)
@@ -84,8 +85,8 @@ def batch_gradient_accumulation(graph: Graph) -> None:
 
 
 def _name_gradient_of_weight(product: Node) -> None:
-    """Write the gradient of the second factor of a product, ``mm(t(grad), input)``, as that of a weight, if it is only
-    added to others."""
+    """Replace ``mm(t(grad), input)``, the gradient of the second factor of a product, by the operator for the gradient
+    of a weight, if it is only added to others."""
     transposed, input = product.inputs
     users = [use.user.kind for use in product.output.uses]
     if transposed.node.kind != "aten::t" or users != ["autodiff::plus"]:
@@ -125,7 +126,7 @@ def _accumulated_term(loop: Node, index: int) -> _Term | None:
 
 
 def _added_to(before: Value, after: Value) -> Value | None:
-    """Return the summand of an addition to ``before`` whose result is ``after``."""
+    """Return the other operand, if ``after`` is the sum of ``before`` and a value; else None."""
     adding = after.node
     if adding.kind == "autodiff::plus":
         added, total = adding.inputs
@@ -138,7 +139,7 @@ def _added_to(before: Value, after: Value) -> Value | None:
 
 @dataclass(slots=True)
 class _Batch:
-    """The sums of a loop that are computed from one ``gradient``."""
+    """Sums of a loop whose terms are all computed from one ``gradient``."""
 
     loop: Node
     gradient: Value
@@ -191,7 +192,7 @@ class _Batch:
         return graph.insert("aten::ge", [elements, MAX_ELEMENTS])
 
     def _totals(self, graph: Graph, sums: Sequence[Value]) -> list[Value]:
-        """Insert the ``sums`` of the terms, to which what has been collected is added."""
+        """Insert the updated ``sums``: the terms of the collected values are added to each."""
         found: dict[_Term, Value] = {}
         added: list[tuple[_Term, Value]] = []
         for term, total in zip(self.terms, sums, strict=True):
@@ -240,7 +241,7 @@ def _listed(graph: Graph, values: Sequence[Value], type: Type) -> Value:
 
 
 def _defined(graph: Graph, value: Value, type: Type) -> Value:
-    """Return a sum as a value that always exists, if ``type`` requires that."""
+    """Return ``value``, unwrapped from Optional unless ``type`` is an Optional."""
     if isinstance(type, OptionalType):
         return value
     return graph.insert_node(graph.create("prim::unchecked_unwrap_optional", [value], types=[type])).output

@@ -33,7 +33,8 @@ GradientTree = Value | list["GradientTree | None"]
 
 @dataclass(slots=True, eq=False)
 class GradientRegion:
-    """A block that defines gradients: either the outermost one, or a region of ``outer`` that ``node`` makes."""
+    """A block of a backward graph that runs only if certain gradients exist: the outermost block, or a block that
+    ``node`` adds to the region ``outer``."""
 
     block: Block
     outer: GradientRegion | None = None
@@ -43,11 +44,12 @@ class GradientRegion:
 
     @property
     def chain(self) -> list[GradientRegion]:
-        """The places around this one, the outermost first, and itself."""
+        """The enclosing regions, the outermost first, followed by this one."""
         return [self] if self.outer is None else [*self.outer.chain, self]
 
     def give(self, value: Value) -> Value:
-        """Return ``value``, of this region, as a value of the enclosing one: None if the region does not run."""
+        """Return ``value`` of this region as a value of the enclosing region, where it is None if this region does not
+        run."""
         found = self.given.get(value)
         if found is None:
             node = self.node
@@ -59,12 +61,12 @@ class GradientRegion:
 
 
 def optional(type: Type) -> Type:
-    """Return the type of a gradient that may not be there."""
+    """Return the type of a gradient of ``type`` that may be missing."""
     return type if isinstance(type, OptionalType) else OptionalType(type)
 
 
 def gradient_type(type: Type) -> Type:
-    """Return the type of the gradient of a value of ``type``, as one value."""
+    """Return the type of the gradient of a value of ``type``, if the gradient is a single value of the graph."""
     if isinstance(type, OptionalType):
         return gradient_type(type.element)
     if isinstance(type, ListType):
@@ -105,7 +107,7 @@ def _plain(type: Type) -> Type:
 
 
 def constant(graph: Graph, value: object, type: Type | None = None) -> Value:
-    """Return a constant at the start of ``graph``, where all can use it."""
+    """Return a constant at the start of ``graph``, where all nodes can use it."""
     node = graph.create_constant(value, type)
     return node.insert_before(graph.return_node.next).output
 
@@ -124,7 +126,8 @@ class GradientRegions:
         return self.root if block is None else self.regions.get(block, self.root)
 
     def common(self, values: Sequence[Value]) -> GradientRegion:
-        """Return the innermost region that contains all of ``values``, or the outputs for them."""
+        """Return the innermost region in which all of ``values`` are available, possibly through outputs of inner
+        regions."""
         found = self.root
         for level in zip(*(self.place_of(value).chain for value in values), strict=False):
             if len(set(map(id, level))) > 1:
@@ -156,7 +159,7 @@ class GradientRegions:
         return found
 
     def region(self, condition: Value, place: GradientRegion) -> GradientRegion:
-        """Return a new region of ``place``, at the insertion point."""
+        """Insert a new region in ``place``, which runs if ``condition`` holds; return it."""
         node = self.graph.insert_node(self.graph.create("prim::If", [condition], outputs=0))
         block = node.add_block()
         node.add_block()
@@ -164,7 +167,7 @@ class GradientRegions:
         return found
 
     def region_where_any_defined(self, values: Sequence[Value], place: GradientRegion) -> GradientRegion:
-        """Return a region of ``place`` that runs where one of ``values``, all of which may not be there, is there."""
+        """Insert a region in ``place`` that runs if one of ``values`` is not None. All of them may be None."""
         with self.graph.inserting_at_end(place.block):
             condition = self._exists(values[0])
             for value in values[1:]:
@@ -176,7 +179,7 @@ class GradientRegions:
         return self.graph.insert_node(self.graph.create("aten::__isnot__", [value, none], types=[BOOL])).output
 
     def unwrapped(self, value: Value) -> Value:
-        """Return a gradient that may be None, where it is known not to be; made at the insertion point."""
+        """Insert the unwrapping of a gradient from Optional, where it is known not to be None."""
         if not isinstance(value.type, OptionalType):
             return value
         node = self.graph.create("prim::unchecked_unwrap_optional", [value], types=[value.type.element])
@@ -205,7 +208,7 @@ class GradientRegions:
             return self.graph.insert("autodiff::plus", [a, b])
 
     def _sum_of_containers(self, a: Value, b: Value, type: Type) -> Value:
-        """Return the sum of two containers, of which ``a`` exists unless neither may."""
+        """Insert the sum of two containers of gradients. ``b`` may be None even if ``a`` is not."""
         both = [
             self.fitting(each, OptionalType(type) if isinstance(each.type, OptionalType) else type) for each in (a, b)
         ]
@@ -213,7 +216,7 @@ class GradientRegions:
         return self.graph.insert_node(self.graph.create("autodiff::added", both, types=types)).output
 
     def value(self, gradient: GradientTree, place: GradientRegion) -> Value:
-        """Return ``gradient`` as one value at ``place``."""
+        """Return ``gradient``, which may be a list of gradients, as one value in the region ``place``."""
         if isinstance(gradient, Value):
             return self.at(gradient, place)
         elements = [
@@ -226,14 +229,14 @@ class GradientRegions:
             return self.graph.insert_node(self.graph.create("prim::ListConstruct", elements, types=[type])).output
 
     def fitting(self, value: Value, type: Type) -> Value:
-        """Return ``value`` with a less specific type; made at the insertion point."""
+        """Insert the conversion of ``value`` to a less specific ``type``; return the result."""
         if value.type.is_subtype_of(type):
             return value
         return self.graph.insert_node(self.graph.create("prim::unchecked_cast", [value], types=[type])).output
 
 
 def leaves(gradient: GradientTree) -> Iterator[Value]:
-    """Yield the values that a gradient consists of."""
+    """Yield the values in a gradient, which may be a nested list of values."""
     if isinstance(gradient, Value):
         yield gradient
         return

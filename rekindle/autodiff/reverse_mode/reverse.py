@@ -89,7 +89,7 @@ class BlockBackward:
         return self.way.graph
 
     def inner(self, forward: Block, block: Block) -> BlockBackward:
-        """Return the scope of a block within this one."""
+        """Return the builder of the backward of a block within this one: of ``forward``, into ``block``."""
         return BlockBackward(self.way, forward, block)
 
     # --------------------------------------------------------------------------------------------- the forward's values
@@ -133,7 +133,7 @@ class BlockBackward:
     # -------------------------------------------------------------------------------------------------------- gradients
 
     def add(self, value: Value, gradient: GradientTree | None) -> None:
-        """``gradient`` is one summand of the gradient of ``value``."""
+        """Add ``gradient`` to the gradient of ``value``; None adds nothing."""
         if gradient is None or value not in self.way.active:
             return
         known = self.gradients.get(value)
@@ -157,7 +157,8 @@ class BlockBackward:
         self.place = self.places.root
 
     def _enter(self, step: TapeEntry) -> None:
-        """Go where the gradients of the results of ``step`` are there."""
+        """Begin a step: set the insertion point to the region in which the gradients of the results of ``step``
+        exist."""
         own: list[GradientTree] = []
         for output in step.outputs:
             gradient = self.gradients.get(output)
@@ -178,14 +179,15 @@ class BlockBackward:
                 self.gradients[output] = self._converted(output, self.gradients[output], self.place)
 
     def _converted(self, value: Value, gradient: GradientTree, place: GradientRegion) -> GradientTree:
-        """Return ``gradient``, if it is there, in the dtype of ``value``."""
+        """Return ``gradient`` of the region ``place``, converted to the dtype of ``value``. Lists are returned
+        unchanged."""
         if not isinstance(gradient, Value) or not isinstance(gradient.type, TensorType):
             return gradient
         with self.graph.inserting_at_end(place.block):
             return container_backward.in_dtype_of(self, gradient, self.places.unwrapped(self.residual(value)))
 
     def result(self, value: Value) -> GradientTree | None:
-        """Return the gradient of ``value``, an input of the graph."""
+        """Return the gradient of ``value``, an input of the graph, in its dtype; None if it has none."""
         gradient = self.gradients.get(value)
         if value not in self.way.converted or not isinstance(gradient, Value):
             return gradient
@@ -231,7 +233,7 @@ class BlockBackward:
         return self.constant(None, NONE) if gradient is None else self.as_value(gradient)
 
     def _by_autograd(self, node: Node) -> None:
-        """Run ``node`` again, and have PyTorch's autograd go back through it."""
+        """Emit the backward of ``node`` by PyTorch's autograd: a node that runs it again and differentiates it."""
         if not is_recomputable(node):
             raise DifferentiationError(
                 f"gradients cannot go back through {node.kind}: it has no formula, and may answer differently when it "
@@ -316,8 +318,7 @@ def build_backward(
     may_be_missing: bool = False,
     one_dtype: bool = True,
 ) -> LinkedBackward:
-    """Return the backward graph of ``forward``: from gradients of ``roots`` to those of ``wanted``, by way of
-    ``active``.
+    """Return the backward graph of ``forward``: it takes gradients of ``roots`` and returns those of ``wanted``.
 
     Where gradients of roots ``may_be_missing``, they may be None. With ``one_dtype`` all floats that the graph takes
     are of one dtype.

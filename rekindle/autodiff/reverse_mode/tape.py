@@ -24,8 +24,8 @@ from rekindle.ir.types import DictType, ListType, OptionalType, TensorType, Tupl
 
 @dataclass(slots=True, eq=False)
 class TapeEntry:
-    """A node, or its replacement: ``values`` are its arguments, results and residuals, by name; ``blocks`` the entries
-    of its blocks."""
+    """An entry of the tape: a node of the forward graph, or a part of its replacement. ``values`` are its arguments,
+    results and residuals by name; ``blocks`` are the entries of its blocks."""
 
     node: Node | None
     formula: Formula | None
@@ -77,7 +77,8 @@ def is_constant_for_gradients(node: Node) -> bool:
 
 
 def build_tape(block: Block, complexes: ComplexValues | None = None) -> list[TapeEntry]:
-    """Write out ``block``, and return its steps in order; ``complexes`` were made around it."""
+    """Return the tape of ``block``: its nodes in order, with composite operators expanded in the graph. ``complexes``
+    are the complex values of the enclosing blocks."""
     complexes = ComplexValues() if complexes is None else complexes
     steps: list[TapeEntry] = []
     node = block.return_node.next
@@ -95,7 +96,7 @@ def build_tape(block: Block, complexes: ComplexValues | None = None) -> list[Tap
 
 
 def _write_out(node: Node, formula: Formula, part: FormulaFunction) -> Node:
-    """Put a composite in place of ``node``; returns the first node of it."""
+    """Replace a composite ``node`` by its definition ``part``; return the first of the new nodes."""
     before = node.prev
     results = _insert(node, formula, part)
     for output, result in zip(node.outputs, results, strict=True):
@@ -111,7 +112,7 @@ def _keep_type(output: Value, result: Value) -> None:
 
 
 def _insert(node: Node, formula: Formula, part: FormulaFunction) -> list[Value]:
-    """Insert ``part`` before ``node``; returns the results of ``part``."""
+    """Insert the graph of ``part`` before ``node``, on the arguments of ``node``; return its results."""
     graph = node.graph
     arguments = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
     with graph.inserting_before(node):
@@ -165,7 +166,8 @@ def _step(node: Node, formula: Formula | None, complexes: ComplexValues) -> Tape
 
 
 def active_values(steps: Sequence[TapeEntry], inputs: Collection[Value]) -> set[Value]:
-    """Return the values that gradients go through, if those of ``inputs`` are wanted."""
+    """Return the active values: those that may depend on the ``inputs`` whose gradients are wanted, and that have
+    gradients themselves."""
     found = set(inputs)
     _mark(steps, found)
     _check(steps, found)
@@ -269,7 +271,8 @@ def is_recomputable(node: Node) -> bool:
 
 
 def _drops_nothing(node: Node) -> bool:
-    """Return whether a node that may draw random numbers draws none, since it is not to drop anything."""
+    """Return whether a random operator such as dropout has a rate of 0 or is in evaluation mode, so that it draws
+    nothing."""
     rates, flags = _dropping(node)
     return 0.0 in rates or False in flags
 

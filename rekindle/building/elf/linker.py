@@ -118,11 +118,12 @@ class _Linker:
         return found
 
     def _resolved(self, symbol: Symbol) -> Symbol:
-        """Return the definition of a symbol, or the symbol itself where another library has to define it."""
+        """Return the definition of a symbol; the symbol itself if another library has to define it."""
         return symbol if symbol.section is not None else self.defined.get(symbol.name, symbol)
 
     def _collect(self) -> None:
-        """Find out which symbols are imported, and which need a slot, a stub or a relocation of the loader."""
+        """Find the imported symbols, and those that need a slot of the global offset table, a stub or a relocation of
+        the loader."""
         for each in self.objects:
             for section in each.sections:
                 for relocation in section.relocations:
@@ -230,7 +231,7 @@ class _Linker:
 
     @staticmethod
     def _place(at: int, size: int, alignment: int) -> tuple[int, int]:
-        """Return where something ends and where it begins."""
+        """Return the end and the aligned start of ``size`` bytes that are placed at or after offset ``at``."""
         start = _aligned(at, alignment)
         return start + size, start
 
@@ -302,7 +303,8 @@ class _Linker:
 
     @staticmethod
     def _patch(image: bytearray, place: int, target: int, form: str) -> None:
-        """Write the distance from ``place`` to ``target``."""
+        """Write the distance from ``place`` to ``target`` into ``image`` at ``place``, in the struct format
+        ``form``."""
         struct.pack_into(form, image, place, target - place)
 
     def _loader_relocations(self, table: int, got: int) -> Iterable[tuple[int, tuple[int, int, int]]]:

@@ -11,7 +11,7 @@ from rekindle.errors import RekindleError
 
 
 class LinkError(RekindleError):
-    """Objects cannot be linked: a symbol is defined twice, or a relocation is of a kind that the linker has not."""
+    """Objects cannot be linked: a symbol is defined twice, or a relocation has an unsupported type."""
 
 
 SHT_PROGBITS: Final = 1

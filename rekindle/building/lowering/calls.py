@@ -37,8 +37,8 @@ def call(w: ProgramWriter, node: Node) -> None:
 
 
 def _function_of(w: ProgramWriter, record: GraphFunction, modules: Sequence[ModuleValue | None]) -> str:
-    """Return the symbol of a function that is called with these modules among its arguments, and write the function
-    unless it is written."""
+    """Return the symbol of the lowered function ``record``, specialized to the modules among its arguments. It is
+    lowered at the first call."""
     key = (id(record), w.is_tried, *(None if each is None else id(each.module) for each in modules))
     name = w.parts.functions.get(key)
     if name is None:
@@ -51,7 +51,8 @@ def _function_of(w: ProgramWriter, record: GraphFunction, modules: Sequence[Modu
 
 
 def _call(w: ProgramWriter, name: str, words: Sequence[str], boxes: Sequence[str] = ()) -> str:
-    """Call a function with words, and leave where it fails; return the address of its result."""
+    """Emit a call of a lowered function with arguments as 64-bit words, and an exit for its errors; return the address
+    of its results."""
     results = w.alloca("i64")
     w.line(f"store i64 0, ptr {results}")
     w.call_or_fail(enter_call, "%context")
@@ -117,7 +118,8 @@ def enter_context(w: ProgramWriter, node: Node) -> None:
 
 
 def _attribute(manager: Value, name: str, otherwise: object) -> object:
-    """Return the constant that an attribute of a new object is set to; ``otherwise`` if it is not one constant."""
+    """Return the constant that is assigned to an attribute of a new context manager; ``otherwise`` if it is not one
+    constant."""
     writes = [
         use.user
         for use in manager.uses
@@ -156,7 +158,7 @@ _NO_ERROR: Final = ("0", "0", "0")
 
 
 def _method_of(node: Node, name: str) -> GraphFunction:
-    """Return a method of the context manager that a node takes."""
+    """Return the method ``name`` of the context manager that a node takes."""
     type = node.input.type
     method = type.methods.get(name) if isinstance(type, ClassType) and not type.is_module else None
     if method is None:

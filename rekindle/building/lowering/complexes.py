@@ -38,8 +38,8 @@ def _as_float(w: ProgramWriter, value: Value) -> str:
 
 
 def _operand(w: ProgramWriter, value: Value, made: list[str], *, is_compared: bool) -> str:
-    """Return a number as a complex; the slot of a new one is added to ``made``. An int that ``is_compared`` may not be
-    rounded."""
+    """Return the register of a number as a complex. A slot for a new complex is added to ``made``. With
+    ``is_compared``, an int that a float cannot hold exactly is an error."""
     if value.type == COMPLEX:
         return w.name(value)
     if value.type not in (INT, FLOAT, BOOL):

@@ -32,27 +32,27 @@ class Constants:
         return self.known[key]
 
     def bytes(self, data: bytes) -> str:
-        """Return the address of bytes with a zero byte after them."""
+        """Return the address of a constant: these bytes, and a zero byte."""
         return self._define("text", data, c_string(data), written=False)
 
     def descriptor(self, type: Type) -> str:
-        """Return the address of the descriptor of a type."""
+        """Return the address of the descriptor of a type, a string that encodes the type for the runtime."""
         return self.bytes(descriptor_of(type).encode())
 
     def words(self, words: list[int]) -> str:
-        """Return the address of words."""
+        """Return the address of a constant array of 64-bit words."""
         text = f"[{len(words)} x i64] [{', '.join(f'i64 {each}' for each in words)}]"
         return self._define("words", ("words", *words), text, written=False)
 
     def string(self, value: str) -> str:
-        """Return the address of a string object."""
+        """Return the address of a constant string object."""
         data = value.encode("utf-8", "surrogatepass")
         head = f"i64 {IMMORTAL}, i64 {int(Kind.TEXT)}, i64 {len(data)}, i64 {len(value)}"
         text = f"{{ i64, i64, i64, i64, [{len(data) + 1} x i8] }} {{ {head}, {c_string(data)} }}"
         return self._define("string", ("string", value), text, written=True)
 
     def word(self, value: object, type: Type) -> str:
-        """Return a value of ``type`` as an LLVM constant of 64 bits: an address is one of an object.
+        """Return a value of ``type`` as a 64-bit constant in LLVM IR: a number, or the address of a constant object.
 
         Raises:
             NotBuildable: there are no constants of this kind.
@@ -68,7 +68,7 @@ class Constants:
                 return f"ptrtoint (ptr {self.object(value, type)} to i64)"
 
     def object(self, value: Any, type: Type) -> str:
-        """Return the address of an object that is a constant: ``null`` for None."""
+        """Return the address of a constant object; ``null`` for None."""
         if value is None:
             return "null"
         if isinstance(value, bool | int | float) and not isinstance(value, Enum):
@@ -115,7 +115,7 @@ def member_number(value: Enum) -> int:
 
 
 def int_word(value: Any) -> int:
-    """Return an int, a bool, a dtype, a layout, a memory format or a device as a word.
+    """Return an int, a bool, a dtype, a layout, a memory format or a device as the int that represents it in a library.
 
     Raises:
         NotBuildable: it is something else, or has more than 64 bits.

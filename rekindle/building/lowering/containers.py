@@ -25,7 +25,7 @@ def element_of(value: Value) -> Type:
 
 
 def same(w: ProgramWriter, node: Node) -> None:
-    """Define the result of an operator that returns the argument that it writes to."""
+    """Define the result of an in-place operator as its first argument."""
     if node.outputs:
         w.define_borrowed(node.output, w.name(node.inputs[0]))
 
@@ -58,7 +58,7 @@ def unpack(w: ProgramWriter, node: Node) -> None:
 
 
 def length_of(w: ProgramWriter, register: str) -> str:
-    """Return the length of a list, a dict, or the number of bytes of a string."""
+    """Emit a read of the length of a list or dict, or of the number of bytes of a string."""
     return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 2')}")
 
 
@@ -88,7 +88,7 @@ def get(w: ProgramWriter, node: Node) -> None:
 
 
 def _item(w: ProgramWriter, items: str, at: str) -> str:
-    """Return the address of an element of a list."""
+    """Emit the address of element ``at`` of a list."""
     words = w.emit(f"load ptr, ptr {w.emit(f'getelementptr i64, ptr {items}, i64 {_ITEMS}')}")
     return w.emit(f"getelementptr i64, ptr {words}, i64 {at}")
 
@@ -185,7 +185,7 @@ def slice_list(w: ProgramWriter, node: Node) -> None:
 
 
 def bounds(w: ProgramWriter, start: Value, end: Value, step: Value | None = None) -> tuple[str, str]:
-    """Return the bounds of a slice, of which each may be None: the first is then where the steps begin."""
+    """Emit the bounds of a slice. A bound that is None is the end of the list at which the steps begin or end."""
     first, last = "0", str(2**63 - 1)
     if step is not None and not (is_constant(step) and step.to_python() == 1):
         backwards = w.emit(f"icmp slt i64 {w.name(step)}, 0")
@@ -261,7 +261,7 @@ _NUMBERS: Final = ("int", "float", "bool")
     *(f"aten::{name}.{kind}" for name in ("sum", "any", "all") for kind in _NUMBERS),
 )
 def fold(w: ProgramWriter, node: Node) -> None:
-    """``min``, ``max``, ``sum``, ``any`` and ``all`` of a list of numbers."""
+    """Lower ``min``, ``max``, ``sum``, ``any`` and ``all`` of a list of numbers."""
     if not isinstance(node.input.type, ListType) or is_object(node.input.type.element):
         call_torch(w, node)
         return
@@ -286,7 +286,7 @@ def fold(w: ProgramWriter, node: Node) -> None:
 
 
 def word_is_flag(node: Node) -> bool:
-    """Return whether a fold returns a bool and no word."""
+    """Return whether the reduction of a list returns a bool (``any``, ``all``), not a 64-bit word."""
     return node.kind in ("aten::any", "aten::all")
 
 
@@ -352,7 +352,7 @@ def construct_dict(w: ProgramWriter, node: Node) -> None:
 
 
 def _entry(w: ProgramWriter, node: Node) -> str:
-    """Return the number of the entry of a key; -1 if there is none."""
+    """Emit a lookup of a key in a dict; return the index of its entry, -1 if there is none."""
     given, key = node.inputs[:2]
     wanted = dict_type(given).key
     if descriptor_of(key.type) != descriptor_of(wanted):
@@ -404,7 +404,7 @@ def pop_entry(w: ProgramWriter, node: Node) -> None:
     *_dicts("aten::pop.Dict_default_"),
 )
 def get_or_default(w: ProgramWriter, node: Node) -> None:
-    """``get``, ``setdefault`` and ``pop`` with a default."""
+    """Lower ``get``, ``setdefault`` and ``pop`` of a dict, with a default."""
     given, key = node.inputs[:2]
     value_type = dict_type(given).value
     entry = _entry(w, node)

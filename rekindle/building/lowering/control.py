@@ -81,7 +81,7 @@ def raise_exception(w: ProgramWriter, node: Node) -> None:
 
 @emits("prim::RaiseException.arguments")
 def raise_with_arguments(w: ProgramWriter, node: Node) -> None:
-    """Emit an exception with arguments; its message is that of TorchScript."""
+    """Emit a raise of an exception with arguments, with the message that TorchScript gives it."""
     message, cls, values = node.inputs
     name = cls.to_python() if is_constant(cls) else None
     if not isinstance(name, str):
@@ -98,7 +98,8 @@ def qualified_class(name: str) -> str:
 
 
 def set_name(w: ProgramWriter, name: str, *, is_exact: bool) -> None:
-    """Note the class of the error that is in the context, and whether ``str`` of it is its message."""
+    """Emit code that stores the class of the current error in the context, and whether ``str`` of the exception is its
+    message."""
     place = w.parts.constants.bytes(qualified_class(name).encode())
     w.line(f"store ptr {place}, ptr {w.emit(f'getelementptr i64, ptr %context, i64 {_NAME}')}")
     w.line(f"store i64 {int(is_exact)}, ptr {w.emit(f'getelementptr i64, ptr %context, i64 {_IS_EXACT}')}")
@@ -110,7 +111,7 @@ _IS_EXACT: Final = field_index(Context, "is_exact")
 
 @emits("aten::wait", SETTLED)
 def same_value(w: ProgramWriter, node: Node) -> None:
-    """Emit nothing: a Future is the value of its task, which ran at the fork."""
+    """Define the result as the argument. A Future is the value of its task, which ran at the fork."""
     w.define_borrowed(node.output, w.name(node.input))
 
 
@@ -131,7 +132,7 @@ def cast(w: ProgramWriter, node: Node) -> None:
 
 
 def _unboxed(w: ProgramWriter, register: str, given: Type, wanted: Type) -> str:
-    """Return a value converted to a narrower type."""
+    """Emit the conversion of a value to a narrower type: a boxed number is unboxed."""
     have, want = descriptor_of(given), descriptor_of(wanted)
     if have[0] in "ifb" or want[0] not in "ifb":
         return w.converted(register, given, wanted)
@@ -139,17 +140,17 @@ def _unboxed(w: ProgramWriter, register: str, given: Type, wanted: Type) -> str:
 
 
 def word_in_box(w: ProgramWriter, register: str) -> str:
-    """Return the word of a boxed number."""
+    """Emit a read of the 64 bits of a boxed number."""
     return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 2')}")
 
 
 def kind_of(w: ProgramWriter, register: str) -> str:
-    """Return the kind of an object."""
+    """Emit a read of the kind (:class:`Kind`) of an object."""
     return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 1')}")
 
 
 def is_none(w: ProgramWriter, value: Value) -> str:
-    """Return whether a value is None."""
+    """Emit a test whether a value is None."""
     if not is_object(value.type):
         return "false"
     return w.emit(f"icmp eq ptr {w.name(value)}, null")
@@ -210,7 +211,7 @@ def is_instance(w: ProgramWriter, node: Node) -> None:
 
 
 def _tests(w: ProgramWriter, type: Type, value: Value, kind: str) -> list[str]:
-    """Return conditions of which one holds if an object is of a type."""
+    """Emit tests whether an object is of ``type``: it is if one of them holds."""
     if isinstance(type, NoneType):
         return []
     if isinstance(type, OptionalType):
@@ -265,7 +266,7 @@ def construct_tuple(w: ProgramWriter, node: Node) -> None:
 
 
 def _field(w: ProgramWriter, record: str, index: int, value: Value) -> None:
-    """Define a value as a field of a record."""
+    """Define a value as field number ``index`` of a tuple or instance."""
     fields = w.call(fields_of_record, record)
     word = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {fields}, i64 {index}')}")
     w.define_borrowed(value, w.of_word(word, value.type))

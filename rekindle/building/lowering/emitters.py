@@ -17,7 +17,7 @@ EMITTERS: Final[dict[str, Emitter]] = {}
 
 
 def emits(*names: str) -> Callable[[Emitter], Emitter]:
-    """Register the emitter of some operators."""
+    """Register the decorated function as the one that lowers the operators ``names``."""
 
     def register(emitter: Emitter) -> Emitter:
         for name in names:
@@ -29,7 +29,8 @@ def emits(*names: str) -> Callable[[Emitter], Emitter]:
 
 
 def qualified_name(node: Node) -> str:
-    """Return ``aten::add.int``, or the kind of a node without a schema."""
+    """Return the name of a node's operator with its overload, such as ``aten::add.int``; the kind of a node without a
+    schema."""
     schema = node.schema
     return node.kind if schema is None else schema.qualified_name
 

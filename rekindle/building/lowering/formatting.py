@@ -32,8 +32,8 @@ _PERCENT: Final = re.compile(r"%(?P<flags>[-+ 0]*)(?P<width>\d+)?(?:\.(?P<precis
 
 @dataclass(slots=True, frozen=True)
 class FieldFormat:
-    """How a value is written: ``kind`` is a letter of Python's, or empty; a ``precision`` of -1 is none; ``align`` is
-    ``0`` for zeros before a width."""
+    """The format of a field. ``kind`` is Python's letter for it, or empty; ``precision`` is -1 if there is none; an
+    ``align`` of ``0`` pads with zeros."""
 
     kind: str = ""
     fill: str = " "
@@ -50,7 +50,7 @@ class FieldFormat:
 
 
 def parse_specification(text: str, conversion: str | None = None) -> FieldFormat | None:
-    """Return the parsed specification of ``str.format``; None if it is unsupported here."""
+    """Parse a format specification of ``str.format``, such as ``>8.2f``. Return None if it is unsupported here."""
     found = _SPECIFICATION.fullmatch(text)
     if found is None or conversion not in (None, "", "s", "r"):
         return None
@@ -75,7 +75,7 @@ Piece = str | tuple[Operand, FieldFormat]
 
 
 def _pieces_of_form(node: Node, form: str, given: Sequence[Operand]) -> Iterator[Piece]:
-    """Return the pieces of a form of ``str.format``."""
+    """Yield the pieces of a format string of ``str.format``: literal text, and fields with their values ``given``."""
     number = 0
     for literal, name, specification, conversion in string.Formatter().parse(form):
         if literal:
@@ -91,7 +91,7 @@ def _pieces_of_form(node: Node, form: str, given: Sequence[Operand]) -> Iterator
 
 
 def _pieces_of_percent(node: Node, form: str, given: Sequence[Operand]) -> Iterator[Piece]:
-    """Return the pieces of a form of ``%``."""
+    """Yield the pieces of a format string of ``%``: literal text, and fields with their values ``given``."""
     at, number = 0, 0
     for found in _PERCENT.finditer(form):
         if found.start() > at:
@@ -126,7 +126,8 @@ def _pieces_of_percent(node: Node, form: str, given: Sequence[Operand]) -> Itera
 
 
 def _pieces_of_archived_form(node: Node, form: str, given: Sequence[Operand]) -> Iterator[Piece]:
-    """Return the pieces of a form in an archive, in which every ``{}`` is a field and other braces are text."""
+    """Yield the pieces of a format string in an archive, where every ``{}`` is a field, and other braces are literal
+    text."""
     first, *others = form.split("{}")
     if len(others) > len(given):
         raise NotBuildable("'format' with more fields than values", node.range)
@@ -162,7 +163,7 @@ def format_text(w: ProgramWriter, node: Node) -> None:
 
 
 def _operands(w: ProgramWriter, node: Node) -> list[Operand]:
-    """Return the values of the fields: ``%`` takes the elements of a tuple."""
+    """Return the values of the fields. The right operand of ``%`` may be a tuple of them."""
     given = [operand_of(w, value) for value in node.inputs[1:]]
     if node.kind != "aten::percentFormat" or len(given) != 1 or not isinstance(given[0].type, TupleType):
         return given
@@ -175,7 +176,7 @@ def _operands(w: ProgramWriter, node: Node) -> list[Operand]:
 
 
 def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -> str:
-    """Return the text of a value, with a reference of its own."""
+    """Emit the formatting of one field; return a string object, which the caller owns."""
     letter = descriptor_of(value.type)[0]
     if how == FieldFormat(quoted=how.quoted, is_text=how.is_text):
         return text_of(w, value, node, quoted=how.quoted)
@@ -202,7 +203,7 @@ def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -
         and not how.prefixed
     ):
         number = w.converted(value.register, value.type, FLOAT) if letter == "f" else _as_float(w, value)
-        form = constants_of(how.kind)
+        form = printf_format(how.kind)
         precision = 6 if how.precision < 0 else how.precision
         if precision > 60:
             raise NotBuildable("a format specification with more than 60 digits", node.range)
@@ -222,7 +223,7 @@ def _as_float(w: ProgramWriter, value: Operand) -> str:
 
 
 def _formatted_text(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -> str:
-    """Return a value as a string, cut and padded."""
+    """Emit the formatting of a value as a string: cut to its precision, and padded."""
     if how.kind not in ("", "s") or how.sign != "-" or how.comma or how.prefixed or how.align == "=":
         raise NotBuildable("a string with the format specification of a number", node.range)
     text = text_of(w, value, node, quoted=how.quoted)
@@ -232,7 +233,7 @@ def _formatted_text(w: ProgramWriter, node: Node, value: Operand, how: FieldForm
 
 
 def _character(w: ProgramWriter, node: Node, value: Operand) -> str:
-    """Return the character of ``%c``."""
+    """Emit the formatting of ``%c``: a character, from a string or a code point."""
     letter = descriptor_of(value.type)
     if letter == "i":
         return w.call_or_fail(texts.text_chr, "%context", value.register)
@@ -243,13 +244,14 @@ def _character(w: ProgramWriter, node: Node, value: Operand) -> str:
     return text_of(w, value, node)
 
 
-def constants_of(kind: str) -> str:
-    """Return the form of C for a kind of float."""
+def printf_format(kind: str) -> str:
+    """Return the format of C's ``printf`` for a float that Python formats as ``kind``: ``%.*e`` for ``e``."""
     return f"%.*{'f' if kind == '%' else kind}"
 
 
 def _padded(w: ProgramWriter, text: str, how: FieldFormat, default: str, is_number: str, prefix: str = "0") -> str:
-    """Return a text with a sign and padding; ``prefix`` is the number of characters between sign and digits."""
+    """Emit the sign and the padding of a formatted string. ``prefix`` is the number of characters between sign and
+    digits, such as ``0x``."""
     sign = str(ord(how.sign))
     if is_number == "true" and how.sign != "-":
         text = w.call(formatting.with_sign, text, sign)

@@ -22,7 +22,8 @@ from rekindle.ir.types import ClassType, DictType, ListType, OptionalType, Tenso
 
 
 def write_initializer(parts: LibraryParts, weights: Weights, name: str) -> None:
-    """Write the function ``void @name(ptr %context)``, and lay out the weights."""
+    """Write the function ``void @name(ptr %context)``, which initializes the attributes of an instance, and lay out the
+    file of weights."""
     w = ProgramWriter(parts, _no_operators)
     w.start_block("start")
     storage = w.emit(f"getelementptr i64, ptr %context, i64 {field_index(instances.Instance, 'weights')}")
@@ -51,7 +52,7 @@ def _value(
     type: Type,
     path: str,
 ) -> str:
-    """Return a value of Python as a register with a reference of its own."""
+    """Emit the creation of a Python value; return the register with it, which the caller owns."""
 
     def inner(each: Any, part: Type) -> str:
         return w.word_of(_value(w, weights, storage, shared, each, part, path), part)
@@ -89,7 +90,7 @@ def _new_value(
     path: str,
     inner: Callable[[Any, Type], str],
 ) -> str:
-    """Return a new value; ``inner`` returns the word of a part of it."""
+    """Emit the creation of a new value. ``inner`` emits an element, and returns its 64-bit word."""
     match type:
         case TensorType():
             return _tensor(w, weights, storage, shared, value, path)

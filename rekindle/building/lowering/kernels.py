@@ -47,7 +47,8 @@ _NOT_BUILT = "the library has no kernel for such sizes or dtypes: build it with 
 def _launch(
     w: ProgramWriter, inputs: Sequence[Value], recipe: KernelRecipe, results: Sequence[str], other: str
 ) -> None:
-    """Run a kernel if its recipe holds for the inputs; else branch to ``other``."""
+    """Emit a test whether a kernel recipe applies to the inputs, and a launch of its kernel; branch to ``other`` if it
+    does not apply."""
     if recipe.default_dtype is not None and recipe.default_dtype is not torch.get_default_dtype():
         raise NotBuildable("a kernel depends on the default dtype, which is another now")
     require = partial(_require, w, other)
@@ -95,7 +96,7 @@ def _require(w: ProgramWriter, other: str, condition: str) -> None:
 
 
 def _number(w: ProgramWriter, value: Value, wanted: type, other: str) -> str:
-    """Return an argument of a kernel as a word."""
+    """Emit an argument of a kernel as a 64-bit word; branch to ``other`` if its type at run time is not ``wanted``."""
     kinds = {int: ("i", Kind.INT), float: ("f", Kind.FLOAT), bool: ("b", Kind.BOOL)}
     letter, kind = kinds[wanted]
     have = descriptor_of(value.type)
@@ -127,7 +128,8 @@ _PREDICATES = {ShapeOp.EQUAL: "eq", ShapeOp.DIFFERENT: "ne", ShapeOp.LESS: "slt"
 
 
 def _computed(w: ProgramWriter, formula: ShapeProgram, given: Sequence[str], other: str) -> list[str]:
-    """Return the results of a formula; branch to ``other`` where it does not hold."""
+    """Emit a shape program (arithmetic and checks on ints); return its results. If a check fails, branch to
+    ``other``."""
     words = [*given, *map(str, formula.constants)]
     for step, a, b in formula.steps:
         if step in _PREDICATES:

@@ -26,13 +26,13 @@ _ATTRIBUTES: Final = field_index(Instance, "attributes")
 
 
 def word_place(w: ProgramWriter, index: int) -> str:
-    """Return the address of the word of an attribute in the instance, which is the context of a call."""
+    """Emit the address of the 64-bit word of attribute ``index`` in the instance, which is the context of a call."""
     place = w.emit(f"getelementptr i64, ptr %context, i64 {_ATTRIBUTES}")
     return w.emit(f"getelementptr i64, ptr {w.emit(f'load ptr, ptr {place}')}, i64 {index}")
 
 
 def module_of(w: ProgramWriter, value: Value) -> ModuleValue:
-    """Return the module that a value is.
+    """Return the module that a value of the graph refers to.
 
     Raises:
         NotBuildable: it is known only at run time.
@@ -91,7 +91,7 @@ def set_attribute(w: ProgramWriter, node: Node) -> None:
 
 
 def attribute_index(type: ClassType, name: str) -> int:
-    """Return the number of a field of an instance of a class."""
+    """Return the index of the field ``name`` in an instance of a script class."""
     return list(type.attributes).index(name)
 
 
@@ -104,5 +104,5 @@ def create_object(w: ProgramWriter, node: Node) -> None:
 
 
 def fields_text(w: ProgramWriter, type: ClassType) -> str:
-    """Return the address of the descriptor of the fields of a class."""
+    """Return the address of the descriptor of a class: the types of its fields, encoded as a string."""
     return w.parts.constants.bytes(fields_of_class(type).encode())

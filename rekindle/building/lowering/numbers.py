@@ -26,13 +26,13 @@ _SINGULAR: Final = frozenset({"log", "log10", "log1p", "log2", "atanh", "sqrt", 
 
 
 def arithmetic(w: ProgramWriter, node: Node) -> None:
-    """Translate an operator of numbers."""
+    """Lower an operator on numbers."""
     set_reason(w, node)
     w.define(node.output, ARITHMETIC[qualified_name(node)](w, *arguments(w, node)))
 
 
 def set_reason(w: ProgramWriter, node: Node) -> None:
-    """Set the error that the arithmetic of a node raises."""
+    """Emit the checks of an arithmetic node, and set the error that it raises if the arithmetic fails."""
     if node.kind in _DIVISIONS:
         w.reason = (ErrorCode.ZERO_DIVISION_ERROR, "division by zero")
     elif node.kind in ("aten::__lshift__", "aten::__rshift__"):
@@ -42,13 +42,13 @@ def set_reason(w: ProgramWriter, node: Node) -> None:
 
 
 def _check_whole(w: ProgramWriter, number: str) -> None:
-    """Raise the errors of a float that is made an int."""
+    """Emit the checks of a conversion from float to int: NaN and infinity raise errors."""
     w.fail_if(_is_nan(w, number), ErrorCode.VALUE_ERROR, "cannot convert float NaN to integer")
     w.fail_if(_is_infinite(w, number), ErrorCode.OVERFLOW_ERROR, "cannot convert float infinity to integer")
 
 
 def function(w: ProgramWriter, node: Node) -> None:
-    """Emit a function of the C library, with the errors of Python's module ``math``."""
+    """Lower a function of the C library, with the errors of Python's module ``math``."""
     name = node.kind.partition("::")[2]
     w.define(node.output, _function(w, name, w.converted(w.name(node.input), node.input.type, FLOAT)))
 
@@ -79,7 +79,7 @@ def _is_finite(w: ProgramWriter, number: str) -> str:
 
 
 def power(w: ProgramWriter, node: Node) -> None:
-    """``a ** b`` of floats."""
+    """Lower ``a ** b`` of floats."""
     w.define(node.output, _power(w, node, *_as_floats(w, node.inputs)))
 
 
@@ -121,7 +121,8 @@ _OF_SCALARS: Final[dict[Type, str]] = {INT: "int", FLOAT: "float", BOOL: "bool"}
 
 @emits("aten::Float.Scalar", "aten::Int.Scalar", "aten::Bool.Scalar")
 def convert_scalar(w: ProgramWriter, node: Node) -> None:
-    """Emit the conversion of a Scalar of known type, or of a boxed one."""
+    """Lower the conversion of a Scalar to int, float or bool. The Scalar may be boxed: a number whose type is known
+    only at run time."""
     kind = node.kind.partition("::")[2]
     given = node.input.type
     if given in _OF_SCALARS:
@@ -158,7 +159,7 @@ def property_of_tensor(w: ProgramWriter, node: Node) -> None:
 
 @emits("prim::type")
 def type_of_device(w: ProgramWriter, node: Node) -> None:
-    """``device.type``: the tensors of a library are those of the CPU."""
+    """Lower ``device.type``. It is ``"cpu"``, since the tensors of a library are on the CPU."""
     if node.input.type != DEVICE:
         raise NotBuildable(f"the type of a {node.input.type}", node.range)
     w.define(node.output, w.parts.constants.string("cpu"))
@@ -184,7 +185,8 @@ _OF_FLOATS: Final = ("div", "pow", "sqrt", "exp", "log")
     *("aten::pow.Scalar_Scalar", "prim::min", "prim::max", "prim::abs.Scalar"),
 )
 def untyped(w: ProgramWriter, node: Node) -> None:
-    """Emit an operator on Scalars: for each combination of the types that the boxed ones may have at run time."""
+    """Lower an operator on Scalars, with one variant for each combination of types that boxed numbers may have at run
+    time."""
     if not all(value.type == COMPLEX or is_number(value.type) for value in node.inputs):
         call_torch(w, node)
         return
@@ -243,12 +245,13 @@ def _static_kind(value: Value) -> str:
 
 
 def _as_words(w: ProgramWriter, values: Sequence[Value]) -> list[str]:
-    """Return the registers of numbers of known types, a bool as an int."""
+    """Return the registers of numbers; a bool is converted to an int."""
     return [w.emit(f"zext i1 {w.name(each)} to i64") if each.type == BOOL else w.name(each) for each in values]
 
 
 def _is_float(w: ProgramWriter, node: Node, box: str) -> str:
-    """Return whether a boxed number is a float; it may not be complex, and no bool that is to be chosen from."""
+    """Emit a test whether a boxed number is a float. A complex number is an error, and so is a bool in ``min`` and
+    ``max``."""
     kind = kind_of(w, box)
     limit = Kind.FLOAT if node.kind in ("prim::min", "prim::max") else Kind.BOOL
     w.fail_if(
@@ -260,7 +263,8 @@ def _is_float(w: ProgramWriter, node: Node, box: str) -> str:
 
 
 def _of_kinds(w: ProgramWriter, node: Node, kinds: Sequence[str], registers: Sequence[str]) -> tuple[str, Type]:
-    """Return the result of an operator on ints and floats, and its type."""
+    """Emit an operator on ints and floats, whose types are given by ``kinds``; return the register and the type of its
+    result."""
     name = node.kind.partition("::")[2]
     if name in _OF_FLOATS and name != "div":
         given = [w.converted(each, _TYPES[kind], FLOAT) for each, kind in zip(registers, kinds, strict=True)]
@@ -303,7 +307,8 @@ def _as_floats(w: ProgramWriter, values: Sequence[Value]) -> list[str]:
 
 
 def _call_for_result(w: ProgramWriter, node: Node, function: Callable[..., Any], *registers: str) -> None:
-    """Define the result of a function of the runtime that writes it, and returns whether there is one."""
+    """Emit a call of a runtime function that writes its result to memory and returns False after an error; define the
+    result of the node."""
     slot = w.alloca("i64")
     w.call_or_fail(function, "%context", *registers, slot)
     w.define(node.output, w.of_word(w.emit(f"load i64, ptr {slot}"), node.output.type))
@@ -311,7 +316,7 @@ def _call_for_result(w: ProgramWriter, node: Node, function: Callable[..., Any],
 
 @emits(*_overloads("copysign", "atan2"), "python::nextafter")
 def function_of_two(w: ProgramWriter, node: Node) -> None:
-    """Emit a function of the C library that raises no errors."""
+    """Lower a function of the C library with two arguments that raises no errors."""
     functions = {"copysign": mathematics.copysign, "atan2": mathematics.atan2, "nextafter": mathematics.nextafter}
     w.define(node.output, w.call(functions[node.kind.partition("::")[2]], *_as_floats(w, node.inputs)))
 

@@ -42,7 +42,7 @@ class Attributes:
     kept: list[torch.nn.Module] = field(default_factory=list)
 
     def index(self, module: torch.nn.Module, path: str, name: str, type: Type, value: Any) -> int:
-        """Return the word of an attribute."""
+        """Return the index of the 64-bit word of an attribute in an instance; it is added if it is new."""
         key = (id(module), name)
         if key not in self.slots:
             self.slots[key] = len(self.known)
@@ -51,7 +51,7 @@ class Attributes:
         return self.slots[key]
 
     def constant(self, value: torch.Tensor, type: Type) -> int:
-        """Return the word of a tensor that is a constant of a graph."""
+        """Return the index of the 64-bit word of a constant tensor of a graph; it is added if it is new."""
         key = (id(value), "")
         if key not in self.slots:
             self.slots[key] = len(self.known)
@@ -69,14 +69,14 @@ class ModuleValue:
 
 @dataclass(slots=True)
 class KernelLibrary:
-    """The kernels of a library, each of which becomes an object of its own. ``modules`` are their LLVM texts."""
+    """The kernels of a library, each of which is compiled to an object file. ``modules`` are their LLVM IR."""
 
     modules: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     """The symbols of kernels, by their texts."""
 
     def symbol(self, kernel: Kernel, target: Target) -> str:
-        """Return the symbol of a kernel."""
+        """Return the symbol of a kernel, which is added if it is new."""
         text = kernel_text(kernel)
         if text not in self.names:
             name = self.names[text] = f"kernel.{len(self.names)}"
@@ -89,7 +89,8 @@ class KernelLibrary:
 
 @dataclass(slots=True)
 class GradientModes:
-    """Whether a program enables gradients, and whether it depends on that, which a library does not know."""
+    """Whether a program enables gradients, and whether its results depend on the gradient mode, which a library does
+    not have."""
 
     enabled: bool = False
     read: bool = False
@@ -113,7 +114,7 @@ class GradientModes:
 
 @dataclass(slots=True)
 class LibraryParts:
-    """The parts of a library that is being written for ``target``."""
+    """The parts of a library that is being lowered for ``target``: functions, constants, attributes and kernels."""
 
     target: Target
     runtime: LowLevelModule = field(default_factory=LowLevelModule)

@@ -70,7 +70,8 @@ _OTHERS: Final[dict[Type, str]] = {STRING: "s", NONE: "n", NUMBER: "a", ANY: "a"
 
 @cache
 def descriptor_of(type: Type) -> str:
-    """Return the descriptor of the values of a type (:mod:`rekindle.building.runtime.descriptors`).
+    """Return the descriptor of a type: a string that encodes how values are stored
+    (:mod:`rekindle.building.runtime.descriptors`).
 
     Raises:
         NotBuildable: native libraries have no values of the type.
@@ -103,14 +104,14 @@ def descriptor_of(type: Type) -> str:
 
 
 def fields_of_class(type: ClassType) -> str:
-    """Return the descriptor of the instances of a class, which ends with the name of the class."""
+    """Return the descriptor of the instances of a class: the types of the fields, then the name of the class."""
     fields = "".join(descriptor_of(each.type) for each in type.attributes.values())
     return f"({fields})C{type.name};"
 
 
 def c_descriptor_of(type: Type, within: tuple[Type, ...] = ()) -> str:
-    """Return the descriptor that arguments from C are read by: with the alternatives of unions, and the attributes of
-    classes.
+    """Return the descriptor by which arguments from C are converted. It also encodes the alternatives of unions, and
+    the attributes of classes.
 
     Raises:
         NotBuildable: C has no form of such values.
@@ -139,12 +140,12 @@ def c_descriptor_of(type: Type, within: tuple[Type, ...] = ()) -> str:
 
 
 def register_of(type: Type) -> str:
-    """Return the LLVM type of the register of a value."""
+    """Return the LLVM type of the register that holds a value of ``type``."""
     return {"i": "i64", "f": "double", "b": "i1"}.get(descriptor_of(type), "ptr")
 
 
 def is_object(type: Type) -> bool:
-    """Return whether values are objects, whose references are counted."""
+    """Return whether values of ``type`` are reference-counted objects, and not numbers in registers."""
     return descriptor_of(type)[0] not in "ifb"
 
 

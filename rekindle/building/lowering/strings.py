@@ -55,7 +55,7 @@ def repeat(w: ProgramWriter, node: Node) -> None:
 
 
 def check_width(w: ProgramWriter, width: str, message: str) -> None:
-    """Raise an error where a string would have more characters than any memory holds."""
+    """Emit an error if a string would have more characters than memory can hold."""
     w.fail_if(w.emit(f"icmp sgt i64 {width}, {MAX_REPEATS}"), ErrorCode.MEMORY_ERROR, message)
 
 
@@ -105,7 +105,7 @@ _SEARCHES: Final[dict[str, Callable[..., Any]]] = {
 
 @emits("aten::index.str", *(f"aten::{name}" for name in _SEARCHES if name != "index"))
 def search(w: ProgramWriter, node: Node) -> None:
-    """Emit a search between bounds."""
+    """Lower a search in a part of a string: ``find``, ``index``, ``count`` and the like."""
     name = node.kind.partition("::")[2]
     text, wanted, start, end = node.inputs
     # TorchScript writes -1 for the end of the text.
@@ -205,7 +205,7 @@ def replace(w: ProgramWriter, node: Node) -> None:
 
 @emits("aten::hex", "aten::oct", "aten::bin")
 def digits(w: ProgramWriter, node: Node) -> None:
-    """Emit the digits of an int in a base, with the prefix of the base."""
+    """Lower ``bin``, ``hex`` or ``oct`` of an int: digits in a base, with its prefix."""
     base = {"aten::hex": 16, "aten::oct": 8, "aten::bin": 2}[node.kind]
     w.define(node.output, w.call(formatting.prefixed_digits, w.name(node.input), str(base), "false"))
 
@@ -240,7 +240,7 @@ def operand_of(w: ProgramWriter, value: Value) -> Operand:
 
 
 def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = False) -> str:
-    """Return the text of a value, with a reference of its own.
+    """Emit ``str`` of a value, or ``repr`` if ``quoted``; return a string object, which the caller owns.
 
     Raises:
         NotBuildable: native libraries do not write values of the type.
@@ -259,7 +259,7 @@ def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = Fals
 
 
 def _special_text(w: ProgramWriter, given: Operand) -> str | None:
-    """Return the text of a dtype, a device or a ``torch.Size``; None for other types."""
+    """Emit ``str`` of a dtype, a device or a ``torch.Size``; return None for other types."""
     constants = w.parts.constants
     if given.type == DTYPE:
         names = constants.object(["" if each is None else str(each) for each in DTYPES], ListType(STRING))
@@ -307,4 +307,4 @@ def print_values(w: ProgramWriter, node: Node) -> None:
 
 @emits("aten::warn")
 def warn(w: ProgramWriter, node: Node) -> None:
-    """Emit nothing for a warning: a library has no way to suppress it."""
+    """Emit nothing for a warning, since callers of a library could not suppress it."""

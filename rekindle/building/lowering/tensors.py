@@ -29,7 +29,7 @@ _RANK, _DTYPE = 5, 4
 
 
 def field(w: ProgramWriter, register: str, index: int) -> str:
-    """Return a field of an object."""
+    """Emit a read of field number ``index`` of an object."""
     return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 {index}')}")
 
 
@@ -79,7 +79,7 @@ def requires_grad(w: ProgramWriter, node: Node) -> None:
 
 
 def _keeps_the_mode(node: Node) -> bool:
-    """Return whether a node notes the mode in a context manager of PyTorch, which restores it."""
+    """Return whether a node only saves the gradient mode in a context manager of PyTorch, which restores it."""
     return node.kind == "prim::SetAttr" and str(node.inputs[0].type).startswith("__torch__.torch.autograd.grad_mode.")
 
 
@@ -96,7 +96,8 @@ def set_grad_enabled(w: ProgramWriter, node: Node) -> None:
     "aten::is_autocast_enabled",
 )
 def never(w: ProgramWriter, node: Node) -> None:
-    """Emit False: tensors of libraries are dense tensors on the CPU, and libraries have no autocast."""
+    """Emit False, for properties that tensors and calls of a library never have: they are dense, on the CPU, and
+    without autocast."""
     w.define(node.output, "false")
 
 
@@ -284,7 +285,8 @@ def tensor_of_complex(w: ProgramWriter, node: Node) -> None:
 
 
 def _dtype(w: ProgramWriter, value: Value, default: str) -> str | None:
-    """Return the dtype that an argument specifies; None if it may be None at run time."""
+    """Return the number of the dtype that an argument specifies, ``default`` for None; None if it may be None at run
+    time."""
     if is_constant(value):
         return default if value.to_python() is None else str(int_word(value.to_python()))
     return None if is_object(value.type) else w.name(value)
@@ -295,7 +297,8 @@ def _filled(w: ProgramWriter, made: str, is_float: bool, word: str) -> str:
 
 
 def _new(w: ProgramWriter, node: Node, wanted: Value, options: list[Value], default: str) -> str | None:
-    """Return a new tensor with the sizes in a list; None if options specify something else."""
+    """Emit the creation of a tensor with the sizes in a list; return None if ``options`` specify something that a
+    library does not support."""
     if not all(
         is_default(each, torch.strided, torch.device("cpu"), False, torch.contiguous_format) for each in options[1:]
     ):
@@ -365,7 +368,8 @@ _RANGES: Final = tuple(map(str, (tensors.INT64, tensors.INT32, tensors.FLOAT, te
 
 
 def _is_range(dtype: str) -> bool:
-    """Return whether a range may have a dtype, which is a number or a register."""
+    """Return whether ``arange`` supports a dtype, given as a constant number. A register is accepted: its dtype is
+    checked at run time."""
     return dtype in _RANGES or not dtype.isdecimal()
 
 

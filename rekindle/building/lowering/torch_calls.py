@@ -165,7 +165,7 @@ def _is_number(type: Type) -> bool:
 
 
 def _number_as_tensor(w: ProgramWriter, node: Node, value: Value) -> str:
-    """Return the slot of a new tensor for a number that is an operand next to the first tensor of a node."""
+    """Emit a new tensor for a number that is the other operand of a tensor; return its slot."""
     like = next(each for each in node.inputs if isinstance(each.type, TensorType))
     letter, register = descriptor_of(value.type), w.name(value)
     slot = w.owned_slot()
@@ -186,7 +186,7 @@ _NUMBERS: Final = (INT, FLOAT, BOOL, DTYPE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBE
 
 
 def _argument(w: ProgramWriter, node: Node, wanted: Type, value: Value) -> str:
-    """Return an argument as a word of the ABI."""
+    """Emit the conversion of an argument to a 64-bit word of PyTorch's stable C ABI."""
     if isinstance(wanted, OptionalType):
         return _optional(w, node, wanted.element, value)
     register = w.name(value)
@@ -224,7 +224,7 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
 
 
 def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, given: str, count: int) -> None:
-    """Define a result."""
+    """Define a result of the node from its word of the ABI."""
     if isinstance(type, TensorType):
         w.define(value, w.call_or_fail(aten.tensor_result, "%context", word, given, str(count), str(ABI_VERSION)))
     elif isinstance(type, ListType) and isinstance(type.element, TensorType):
@@ -236,7 +236,7 @@ def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, g
 
 
 def _is_dispatched(schema: FunctionSchema) -> bool:
-    """Return whether PyTorch's dispatcher has an operator."""
+    """Return whether PyTorch's dispatcher has the operator of this schema."""
     try:
         torch._C._dispatch_find_schema_or_throw(schema.name, schema.overload)
     except RuntimeError:

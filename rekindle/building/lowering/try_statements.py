@@ -62,7 +62,7 @@ def is_exception(w: ProgramWriter, node: Node) -> None:
 
 
 def _names_of(wanted: list[str]) -> list[str]:
-    """Return the names of the known classes that are one of those ``wanted``, or derive from one."""
+    """Return the names of all known exception classes that are one of ``wanted``, or derive from one."""
     bases = tuple(each for each in map(exception_class, wanted) if each is not None)
     known = {**EXCEPTION_CLASSES}
     for name, each in vars(builtins).items():
@@ -77,6 +77,6 @@ def exception_name(w: ProgramWriter, node: Node) -> None:
 
 
 def text_of_exception(w: ProgramWriter, node: Node) -> None:
-    """``str`` of an exception that was caught."""
+    """Lower ``str`` of an exception that was caught."""
     names = w.parts.constants.object(_names_of(["builtins.KeyError"]), ListType(STRING))
     w.define(node.output, w.call_or_fail(exceptions.text_of_exception, "%context", w.name(node.input), names))

@@ -34,7 +34,7 @@ Emitter = Callable[["ProgramWriter", Node], None]
 
 
 class ProgramWriter(RegionWriter):
-    """Writes one function. ``emitters`` finds how a node is translated."""
+    """Lowers one function to LLVM IR. ``emitters`` returns the function that lowers a node."""
 
     def __init__(self, parts: LibraryParts, emitters: Callable[[Node], Emitter]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class ProgramWriter(RegionWriter):
     # ----------------------------------------------------------------------------------------------------------- values
 
     def name(self, value: Value) -> str:
-        """Return the register of a value."""
+        """Return the register, or the constant, that holds a value."""
         known = self.names.get(value)
         if known is not None:
             return known
@@ -81,7 +81,8 @@ class ProgramWriter(RegionWriter):
                 return self.parts.constants.object(constant, value.type)
 
     def define(self, value: Value, register: str) -> None:
-        """Define a value of the graph. The register of an object holds a reference that the value takes over."""
+        """Bind a value of the graph to a register. If it is an object, the value takes over the reference in the
+        register."""
         self.names[value] = register
         if is_object(value.type):
             slot = self._slots.get(value)
@@ -90,13 +91,13 @@ class ProgramWriter(RegionWriter):
             self.line(f"store ptr {register}, ptr {slot}")
 
     def define_borrowed(self, value: Value, register: str) -> None:
-        """Define a value of the graph, with a new reference to an object that something else holds."""
+        """Bind a value of the graph to a register, with a new reference to an object that something else owns."""
         if is_object(value.type):
             self.call(retain, register)
         self.define(value, register)
 
     def alloca(self, type: str, initial: str = "") -> str:
-        """Return a slot of the frame."""
+        """Return a new slot of the stack frame, of this LLVM type."""
         name = f"%{self.fresh('slot')}"
         self._allocas.append(f"  {name} = alloca {type}, align 8")
         if initial:
@@ -104,21 +105,21 @@ class ProgramWriter(RegionWriter):
         return name
 
     def owned_slot(self) -> str:
-        """Return a slot for an object that does not exist yet; an error path releases its content."""
+        """Return a new slot of the stack frame for an object. Error paths release the object in it."""
         name = f"%{self.fresh('object')}"
         self._allocas.append(f"  {name} = getelementptr ptr, ptr %objects, i64 {self._objects}")
         self._objects += 1
         return name
 
     def take(self, slot: str) -> str:
-        """Return the object in a slot, and empty the slot."""
+        """Emit a move of the object out of a slot: return the object, and empty the slot."""
         register = self.emit(f"load ptr, ptr {slot}")
         self.line(f"store ptr null, ptr {slot}")
         return register
 
     def converted(self, register: str, given: Type, wanted: Type) -> str:
-        """Convert a value to a wider type: a number is boxed if the wanted type may hold other values. An object
-        keeps its reference, a new box has one of its own."""
+        """Emit the conversion of a value to a wider type: a number is boxed if the wanted type may hold other values.
+        An object keeps its reference, a new box has one of its own."""
         have, want = descriptor_of(given), descriptor_of(wanted)
         if have[0] in "ifb" and want == "c":
             number = register if have == "f" else self.emit(f"sitofp i64 {self.word_of(register, given)} to double")
@@ -131,14 +132,15 @@ class ProgramWriter(RegionWriter):
         return register
 
     def owned_as(self, value: Value, wanted: Type) -> str:
-        """Return a value as one of a wider type, with a reference of its own."""
+        """Return a value converted to a wider type, with a new reference that the caller owns."""
         register = self.converted(self.name(value), value.type, wanted)
         if is_object(value.type):
             self.call(retain, register)
         return register
 
     def word_of(self, register: str, type: Type) -> str:
-        """Return a register as a word."""
+        """Emit the conversion of a register to an i64, the form in which containers and calls hold a value: bits of a
+        float, or an address."""
         match register_of(type):
             case "i64":
                 return register
@@ -150,7 +152,7 @@ class ProgramWriter(RegionWriter):
                 return self.emit(f"ptrtoint ptr {register} to i64")
 
     def of_word(self, word: str, type: Type) -> str:
-        """Return a word as a register."""
+        """Emit the conversion of an i64 to a register of ``type``; the inverse of :meth:`word_of`."""
         match register_of(type):
             case "i64":
                 return word
@@ -162,12 +164,13 @@ class ProgramWriter(RegionWriter):
                 return self.emit(f"inttoptr i64 {word} to ptr")
 
     def owned_word(self, value: Value, wanted: Type) -> str:
-        """Return a value as the word of a container of ``wanted``, with a reference of its own."""
+        """Return a value as the i64 that a container of ``wanted`` holds, with a new reference that the container
+        owns."""
         return self.word_of(self.owned_as(value, wanted), wanted)
 
     def argument_word(self, value: Value, wanted: Type, boxes: list[str]) -> str:
-        """Return a value as the word of an argument, which the callee does not take over. A new box for it is in a slot
-        that is added to ``boxes``."""
+        """Return a value as the i64 of an argument, whose reference the callee does not take over. If it is boxed, the
+        box is in a slot that is added to ``boxes``."""
         register = self.converted(self.name(value), value.type, wanted)
         if is_object(wanted) and not is_object(value.type):
             boxes.append(self.owned_slot())
@@ -175,7 +178,7 @@ class ProgramWriter(RegionWriter):
         return self.word_of(register, wanted)
 
     def words(self, words: Sequence[str]) -> str:
-        """Return the address of an array in the frame that holds words."""
+        """Return the address of an array in the stack frame that holds these i64 words."""
         slot = self.alloca(f"[{max(len(words), 1)} x i64]")
         for index, word in enumerate(words):
             self.line(f"store i64 {word}, ptr {self.emit(f'getelementptr i64, ptr {slot}, i64 {index}')}")
@@ -184,7 +187,7 @@ class ProgramWriter(RegionWriter):
     # ------------------------------------------------------------------------------------------------------------ calls
 
     def call(self, function: Callable[..., Any], *arguments: str) -> str:
-        """Call a function of the runtime; return its result."""
+        """Emit a call of a runtime function; return its result."""
         self.parts.runtime.add(function)
         parameters, result = parameter_types(function)
         text = ", ".join(f"{type} {each}" for type, each in zip(parameters, arguments, strict=True))
@@ -194,14 +197,16 @@ class ProgramWriter(RegionWriter):
         return self.emit(f"call {result} @{function.__name__}({text})")
 
     def call_or_fail(self, function: Callable[..., Any], *arguments: str) -> str:
-        """Call a function of the runtime that returns null, or false, with an error in the context."""
+        """Emit a call of a runtime function, and an exit for its errors: it returns null or False, with the error in
+        the context."""
         found = self.call(function, *arguments)
         _, result = parameter_types(function)
         self.unwind_if(found if result == "i1" else self.emit(f"icmp eq ptr {found}, null"), negated=result == "i1")
         return found
 
     def call_or_fail_below_zero(self, function: Callable[..., Any], *arguments: str) -> str:
-        """Call a function of the runtime that returns an index, or -1 with an error in the context."""
+        """Emit a call of a runtime function that returns an index, and an exit for its errors: it returns -1, with the
+        error in the context."""
         found = self.call(function, *arguments)
         self.unwind_if(self.emit(f"icmp slt i64 {found}, 0"))
         return found
@@ -219,11 +224,12 @@ class ProgramWriter(RegionWriter):
         self._fail_if(self.emit(f"xor i1 {condition}, true"), reason)
 
     def fail_if(self, condition: str, code: ErrorCode, message: str) -> None:
-        """Raise an error where ``condition`` holds."""
+        """Emit an error that is raised if ``condition`` holds."""
         self._fail_if(condition, (code, message))
 
     def unwind_if(self, condition: str, *, negated: bool = False, has_place: bool = False) -> None:
-        """Leave the function where ``condition`` holds: with its error, and its place if it ``has_place``."""
+        """Emit an exit from the function that is taken if ``condition`` holds. The error is in the context; its source
+        location too, if ``has_place``."""
         cold, label = self._cold_block(None, has_place=has_place), self.fresh("l")
         yes, no = (label, cold) if negated else (cold, label)
         weights = "!0" if negated else "!1"
@@ -231,7 +237,7 @@ class ProgramWriter(RegionWriter):
         self.start_block(label)
 
     def unwind(self) -> None:
-        """Leave the function: the context has the error."""
+        """Emit an exit from the function with the error in the context."""
         self.line(f"br label %{self._cold_block(None)}")
         self.is_open = False
 
@@ -241,7 +247,8 @@ class ProgramWriter(RegionWriter):
         self.start_block(label)
 
     def _cold_block(self, reason: tuple[ErrorCode, str] | None, *, has_place: bool = False) -> str:
-        """Write a block that notes where an error was raised, and which, unless the context has it."""
+        """Write a basic block that leaves the function with an error. It stores the error ``reason``, if one is given,
+        and the source location, unless ``has_place``. Return its label."""
         label = self.fresh("cold")
         self._cold.append(f"{label}:")
         if reason is not None:
@@ -287,7 +294,7 @@ class ProgramWriter(RegionWriter):
     # ----------------------------------------------------------------------------------------------------- control flow
 
     def nodes(self, block: Block) -> None:
-        """Translate the nodes of a block, and release objects after their last use."""
+        """Lower the nodes of a block, and release objects after their last use."""
         self._find_last_uses(block)
         for value in block.inputs:
             self._release_unused(value)
@@ -336,15 +343,15 @@ class ProgramWriter(RegionWriter):
                 self._expiring[last].append(value)
 
     def block_outputs(self, block: Block, types: Sequence[Type], values: Sequence[Value]) -> list[str]:
-        """Return the outputs of a block as values of ``types`` with references of their own, and release what else the
-        block holds."""
+        """Return the outputs of a block converted to ``types``, with new references, and release the other objects of
+        the block."""
         registers = [self.owned_as(value, type) for value, type in zip(values, types, strict=True)]
         for value in self._expiring.pop(block.return_node, ()):
             self.release(value)
         return registers
 
     def branch(self, node: Node) -> None:
-        """``prim::If``."""
+        """Lower ``prim::If`` to basic blocks."""
         first, second, joined = self.fresh("then"), self.fresh("else"), self.fresh("join")
         self.line(f"br i1 {self.name(node.input)}, label %{first}, label %{second}")
         types = [value.type for value in node.outputs]
@@ -375,7 +382,7 @@ class ProgramWriter(RegionWriter):
         self.define(value, name)
 
     def loop(self, node: Node) -> None:
-        """``prim::Loop``."""
+        """Lower ``prim::Loop`` to basic blocks."""
         loop = LoopView(node)
         head, inside, end = self.fresh("loop"), self.fresh("body"), self.fresh("end")
         limit = self.name(loop.trip_count)
@@ -422,7 +429,7 @@ class ProgramWriter(RegionWriter):
     # -------------------------------------------------------------------------------------------------------- function
 
     def write(self, graph: Graph, name: str) -> None:
-        """Write the function ``@name`` of a graph. Its inputs are words, but for those that are modules."""
+        """Write the function ``@name`` of a graph. Inputs other than modules are passed as i64 words."""
         self.start_block("body")
         for index, value in enumerate(each for each in graph.inputs if each not in self.modules):
             place = self.emit(f"getelementptr i64, ptr %arguments, i64 {index}")
@@ -457,7 +464,8 @@ class ProgramWriter(RegionWriter):
 
 
 def place_text(range: SourceRange) -> str | None:
-    """Return the place of an error as messages have it: the name of the file, the line and its text."""
+    """Return a source location as error messages show it: the name of the file, the line and its text. Return None if
+    it is unknown."""
     found = range.original
     if not found.is_known or found.source.filename is None or found.source.is_library:
         return None
@@ -466,5 +474,5 @@ def place_text(range: SourceRange) -> str | None:
 
 
 def empty_register(type: Type) -> str:
-    """Return a register for a value that no path defines."""
+    """Return a register for a value that is defined on no path."""
     return EMPTY[register_of(type)]

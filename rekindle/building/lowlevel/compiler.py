@@ -37,7 +37,7 @@ _BOXED: Final[Mapping[Any, tuple[str, str, str]]] = {
 
 
 class Operand(NamedTuple):
-    """A register or a constant, and the Python type that it has."""
+    """A register or a constant of LLVM IR, and its Python type."""
 
     text: str
     type: Any
@@ -87,7 +87,7 @@ def fields_of(type: type[Struct]) -> dict[str, Any]:
 
 
 def field_index(type: type[Struct], name: str) -> int:
-    """Return the number of the word of a structure that holds a field."""
+    """Return the index of the 64-bit word of a structure that holds a field."""
     return list(fields_of(type)).index(name)
 
 
@@ -116,7 +116,8 @@ def parameter_types(function: Callable[..., Any]) -> tuple[tuple[str, ...], str]
 
 @dataclass(slots=True)
 class LowLevelModule:
-    """Functions that are being translated, with the constants and declarations that they need."""
+    """An LLVM module in the making: functions of the low-level language that are translated to LLVM IR, with the
+    constants and declarations that they need."""
 
     definitions: dict[str, str] = field(default_factory=dict)
     declarations: dict[str, str] = field(default_factory=dict)
@@ -126,7 +127,7 @@ class LowLevelModule:
     """Constant tables by their names."""
 
     def add(self, function: Callable[..., Any]) -> None:
-        """Translate ``function`` and everything that it calls; a C function is declared."""
+        """Translate ``function`` and the functions that it calls to LLVM IR. A C function is declared."""
         name = function.__name__
         if hasattr(function, "__extern__"):
             self.add_extern(function)
@@ -511,7 +512,7 @@ class _FunctionCompiler:
         return Operand(joined, bool)
 
     def _merged(self, type: Any, compute: Callable[[str], None]) -> Operand:
-        """Run ``compute`` with a new slot, and return the value that it stored there."""
+        """Run ``compute`` with a new slot of the frame; return the value that it stores there."""
         self.count += 1
         slot = f"%merge{self.count}"
         kind = register_type(type)

@@ -10,7 +10,7 @@ P = TypeVar("P", bound=Callable[..., Any])
 
 
 class Address:
-    """An address of no particular type."""
+    """An address in memory, of any type."""
 
 
 class Struct(Address):
@@ -72,7 +72,7 @@ def extern(function: P) -> P:
 
 
 def not_python() -> NoReturn:
-    """Raise the error of a built-in that Python runs."""
+    """Raise the error for a built-in of the low-level language that is called in Python."""
     raise TypeError("a function of the low-level language has to be compiled")
 
 
@@ -87,7 +87,7 @@ def size_of(struct: type[Struct]) -> int:
 
 
 def view(type: type[T], word: int) -> T:
-    """Return the pointer that an integer holds."""
+    """Return the integer ``word`` as a pointer of this type."""
     not_python()
 
 
@@ -107,12 +107,13 @@ def float_of(bits: int) -> float:
 
 
 def c(text: str) -> Array[Byte]:
-    """Return the address of a constant, which ends with a zero byte."""
+    """Return the address of a constant C string."""
     not_python()
 
 
 def table(make: Callable[[], bytes]) -> Array[Int32]:
-    """Return the address of a constant of 32-bit words, which Python computes when the function is compiled."""
+    """Return the address of a constant table of 32-bit ints, which ``make`` computes in Python when the function is
+    compiled."""
     not_python()
 
 

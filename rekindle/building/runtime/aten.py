@@ -161,7 +161,7 @@ def aoti_torch_get_dtype(handle: Address, out: Array[Int32]) -> Int32:
 
 @native
 def note_error(context: Context) -> None:
-    """Note the error that PyTorch raised last."""
+    """Store the error that PyTorch raised last in the context."""
     context.code = ErrorCode.RUNTIME_ERROR
     context.name = NULL
     snprintf(context.message, MESSAGE_BYTES, c("%s"), torch_exception_get_what_without_backtrace())
@@ -169,7 +169,7 @@ def note_error(context: Context) -> None:
 
 @native
 def handle_of(context: Context, tensor: Tensor) -> Address | None:
-    """Return a tensor as one of PyTorch, which the tensor keeps."""
+    """Return the PyTorch tensor for a tensor of the library, which owns it; None after an error."""
     if tensor.handle is None:
         out = cast("Array[int]", stack(8))
         failed = aoti_torch_create_tensor_from_blob_v2(
@@ -195,7 +195,7 @@ def handle_of(context: Context, tensor: Tensor) -> Address | None:
 
 @native
 def tensor_argument(context: Context, tensor: Tensor) -> int:
-    """Return a tensor as a word for the dispatcher, which takes it over; 0 and an error if there is none."""
+    """Return a tensor as a 64-bit word for the dispatcher, which takes it over; 0 after an error."""
     handle = handle_of(context, tensor)
     if handle is None:
         return 0
@@ -208,7 +208,7 @@ def tensor_argument(context: Context, tensor: Tensor) -> int:
 
 @native
 def some(word: int) -> int:
-    """Return a word as one of an optional type."""
+    """Return a 64-bit word of the dispatcher as one of an optional type."""
     out = cast("Array[int]", stack(8))
     torch_new_stable_ivalue(out)
     cast("Array[int]", view(Address, out[0]))[0] = word
@@ -227,7 +227,7 @@ def optional_number_argument(box: Box | None) -> int:
 
 @native
 def list_argument(context: Context, items: List, holds_optional: bool) -> int:
-    """Return a list of numbers or of tensors as a word for the dispatcher."""
+    """Return a list of numbers or of tensors as a 64-bit word for the dispatcher."""
     out = cast("Array[int]", stack(8))
     torch_new_list_reserve_size(items.length, out)
     handle = view(Address, out[0])
@@ -250,7 +250,7 @@ def text_argument(text: Text) -> int:
 
 @native
 def call_operator(context: Context, name: Array[Byte], overload: Array[Byte], words: Array[int], version: int) -> bool:
-    """Call an operator, whose results replace its arguments in ``words``; note an error if there is one."""
+    """Call an operator of PyTorch. Its results replace its arguments in ``words``. Return False after an error."""
     if context.code != 0:
         return False
     if torch_call_dispatcher(name, overload, words, version) != 0:
@@ -261,7 +261,8 @@ def call_operator(context: Context, name: Array[Byte], overload: Array[Byte], wo
 
 @native
 def storage_with(data: int, given: Object | None) -> Storage | None:
-    """Return the storage of an argument that an address lies in: of a tensor, or of one in a list."""
+    """Return the storage among those of an argument (a tensor, or a list of tensors) that contains the address
+    ``data``; None if there is none."""
     if given is None:
         return None
     if given.kind == Kind.TENSOR:
@@ -281,8 +282,8 @@ def storage_with(data: int, given: Object | None) -> Storage | None:
 
 @native
 def tensor_result(context: Context, word: int, given: Array[int], count: int, version: int) -> Tensor | None:
-    """Return a result of the dispatcher as a tensor. If it is a view of one of the ``given`` arguments, it shares the
-    storage of that."""
+    """Return a result of the dispatcher as a tensor; None after an error. If it is a view of one of the ``given``
+    arguments, it shares their storage."""
     handle = view(Address, word)
     if handle is None:
         return None
@@ -327,7 +328,7 @@ def tensor_result(context: Context, word: int, given: Array[int], count: int, ve
 
 @native
 def list_result(context: Context, word: int, given: Array[int], count: int, version: int) -> List | None:
-    """Return a list of tensors that the dispatcher returned."""
+    """Return a list of tensors that the dispatcher returned; None after an error."""
     handle = view(Address, word)
     out = cast("Array[int]", stack(8))
     torch_list_size(handle, out)
@@ -347,8 +348,8 @@ def list_result(context: Context, word: int, given: Array[int], count: int, vers
 
 @native
 def number_as_tensor(context: Context, like: Tensor, kind: int, word: int, default_dtype: int) -> Tensor | None:
-    """Return a number as a tensor without dimensions, of the dtype that makes PyTorch compute with ``like`` and it as
-    with ``like`` and the number.
+    """Return a number as a tensor without dimensions; None after an error. Its dtype is such that PyTorch promotes it
+    with ``like`` as it promotes the number.
 
     Of the same category, a number has the dtype of the tensor. PyTorch computes half floats with a number in a wider
     dtype, which no tensor gives.
@@ -366,7 +367,7 @@ def number_as_tensor(context: Context, like: Tensor, kind: int, word: int, defau
 
 @native
 def add_tensors(context: Context, a: Tensor, b: Tensor, factor: float, version: int) -> Tensor | None:
-    """Return ``a + factor * b``. PyTorch takes no float as the factor of ints."""
+    """Return ``a + factor * b``; None after an error. PyTorch rejects a float factor for ints."""
     if not is_floating(a.dtype) and not is_floating(b.dtype) and element_bytes(a.dtype) < 16:
         if a.dtype != COMPLEX64 and b.dtype != COMPLEX64 and b.dtype != COMPLEX128:
             fail(context, ErrorCode.NOT_BUILT, c("a sum of tensors of ints outside of a kernel"))
@@ -384,7 +385,7 @@ def add_tensors(context: Context, a: Tensor, b: Tensor, factor: float, version: 
 
 @native
 def boxed_number_as_tensor(context: Context, like: Tensor, number: Object, default_dtype: int) -> Tensor | None:
-    """Return a number of a type that is known only at run time as :func:`number_as_tensor` does."""
+    """Return :func:`number_as_tensor` of a boxed number, whose type is known only at run time; None after an error."""
     if number.kind == Kind.COMPLEX:
         return complex_as_tensor(context, like, cast("Complex", number), default_dtype)
     return number_as_tensor(context, like, number.kind, cast("Box", number).word, default_dtype)

@@ -98,7 +98,8 @@ class CValue(Struct):
 
 
 class DLTensor(Struct):
-    """``shape_and_dtype`` holds ``ndim`` in its lower half, then the code, the bits and the lanes of the dtype."""
+    """The tensor structure of DLPack. ``shape_and_dtype`` holds ``ndim`` in its lower half, then the code, the bits and
+    the lanes of the dtype."""
 
     data: Address | None
     device: int
@@ -142,7 +143,7 @@ def dtype_of_dlpack(word: int) -> int:
 
 @native
 def dlpack_of_dtype(dtype: int) -> int:
-    """Return the code, the bits and the lanes of a dtype, as they follow ``ndim``."""
+    """Return the DLPack code, bits and lanes of a dtype in one word, as they follow ``ndim`` in memory."""
     code = 0
     if tensors.is_floating(dtype):
         code = 4 if dtype == tensors.BFLOAT16 else 2
@@ -157,7 +158,7 @@ def dlpack_of_dtype(dtype: int) -> int:
 
 @native
 def borrow_tensor(context: Context, given: DLTensor) -> Tensor | None:
-    """Return a tensor that uses the memory of the caller."""
+    """Return a tensor that uses the memory of the caller; None after an error."""
     if given is None:
         fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor is a null pointer"))
         return None
@@ -203,7 +204,7 @@ def borrow_tensor(context: Context, given: DLTensor) -> Tensor | None:
 
 @native
 def is_empty(rank: int, sizes: Array[int] | None) -> bool:
-    """Return whether one of the sizes is 0: a product of them might have more than 64 bits."""
+    """Return whether a size is 0. The product of all sizes could overflow."""
     if sizes is not None:
         for i in range(rank):
             if sizes[i] == 0:
@@ -213,7 +214,7 @@ def is_empty(rank: int, sizes: Array[int] | None) -> bool:
 
 @native
 def delete_managed(managed: DLManagedTensor) -> None:
-    """Delete a tensor in a result: the deleter of its DLPack structure."""
+    """Free a tensor in a result; the deleter of its DLPack structure calls this."""
     if managed is not None:
         release(managed.manager_context)
         free(managed)
@@ -221,8 +222,8 @@ def delete_managed(managed: DLManagedTensor) -> None:
 
 @native
 def lend_tensor(context: Context, tensor: Tensor) -> DLManagedTensor | None:
-    """Return a tensor for the caller. It is copied if its memory is not the library's own, or something else uses it:
-    an attribute, or another result."""
+    """Return a tensor as a DLPack structure for the caller; None after an error. It is copied if the library does not
+    own its memory, or something else uses it: an attribute, or another result."""
     owner = tensor.storage.owner
     is_shared = tensor.refs > 1 or tensor.storage.refs > 1
     kept = tensor
@@ -257,7 +258,8 @@ def wrong_kind(context: Context, value: CValue, wanted: int) -> int:
 
 @native
 def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int:
-    """Return an argument as a word with a reference of its own; ``context`` has the error if there is one."""
+    """Convert an argument of the C API to a 64-bit word, with a reference that the caller owns. After an error,
+    ``context`` has it."""
     first = descriptor[0]
     kind = value.kind
     if first == descriptors.OPTIONAL:
@@ -345,7 +347,7 @@ def has_items(value: CValue) -> bool:
 
 @native
 def fits(descriptor: Array[Byte], value: CValue) -> bool:
-    """Return whether an argument is of a type, without a conversion."""
+    """Return whether an argument has the type of ``descriptor`` without a conversion."""
     first = descriptor[0]
     kind = value.kind
     if first == descriptors.ANY:
@@ -391,7 +393,8 @@ def all_fit(descriptor: Array[Byte], value: CValue, first: int, step: int, count
 
 @native
 def common_kind(value: CValue, first: int, step: int, count: int) -> Array[Byte]:
-    """Return the descriptor of items that are all of one type other than a container; that of anything else."""
+    """Return the descriptor of the common type of the items of an argument; the descriptor of any value, if they differ
+    or are containers."""
     if count > 0:
         known = descriptor_of_c(item_of(value.payload, first).kind)
         if known is not None and all_fit(known, value, first, step, count):
@@ -401,7 +404,7 @@ def common_kind(value: CValue, first: int, step: int, count: int) -> Array[Byte]
 
 @native
 def container_from_c(context: Context, value: CValue) -> int:
-    """Return a container of whatever an argument holds."""
+    """Convert an argument whose declared type is not a container type, such as Any, to the container that it holds."""
     kind = value.kind
     if not has_items(value) or kind < CKind.LIST or kind > CKind.DICT:
         return wrong_kind(context, value, 0)
@@ -445,7 +448,7 @@ def letter_index(descriptor: Array[Byte]) -> int:
 
 @native
 def descriptor_of_c(kind: int) -> Array[Byte] | None:
-    """Return the type that the kind of a value determines; None for containers."""
+    """Return the descriptor of the type that the kind of an argument determines; None for containers."""
     if kind == CKind.INT:
         return c("i")
     if kind == CKind.FLOAT:
@@ -514,7 +517,7 @@ def field_count(fields: Array[Byte]) -> int:
 
 @native
 def record_from_c(context: Context, fields: Array[Byte], value: CValue) -> int:
-    """Return a tuple, of which the last fields are zero if there is an error."""
+    """Convert an argument to a tuple. After an error, its last fields are zero."""
     count = field_count(fields)
     if count != value.count:
         return wrong_kind(context, value, 0)
@@ -533,7 +536,7 @@ def record_from_c(context: Context, fields: Array[Byte], value: CValue) -> int:
 
 @native
 def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValue) -> None:
-    """Write a result; ``context`` has the error if there is one."""
+    """Convert a result to a value of the C API. After an error, ``context`` has it."""
     value.kind = CKind.NONE
     value.payload = word
     value.count = 1

@@ -44,7 +44,7 @@ def text_with_case(text: Text, how: int) -> Text:
 
 @native
 def ascii_with_case(text: Text, upper: bool) -> Text:
-    """Return ``upper`` or ``lower`` of a text of ASCII."""
+    """Return ``text.upper()`` if ``upper``, else ``text.lower()``, of an ASCII string."""
     result = part(text, 0, text.bytes)
     data = data_of(result)
     for i in range(text.bytes):
@@ -57,8 +57,8 @@ def ascii_with_case(text: Text, upper: bool) -> Text:
 
 @native
 def write_with_case(text: Text, how: int, to: Array[Byte] | None, count: Array[int]) -> int:
-    """Write a text with another case, unless ``to`` is null, and the number of its characters; return that of its
-    bytes."""
+    """Write a string in another case to ``to``, unless that is null, and its number of characters to ``count``; return
+    its number of bytes."""
     data = data_of(text)
     mapped = cast("Array[int]", stack(24))
     bytes = 0
@@ -81,7 +81,8 @@ def write_with_case(text: Text, how: int, to: Array[Byte] | None, count: Array[i
 
 @native
 def map_character(text: Text, at: int, point: int, how: int, after_cased: bool, out: Array[int]) -> int:
-    """Write the characters that the one at a byte is mapped to; return their number."""
+    """Write to ``out`` the characters that the character at byte ``at`` becomes in another case; return their
+    number."""
     if how == Case.UPPER:
         return map_point(table(characters.to_upper), point, out)
     if how == Case.CASEFOLD:
@@ -101,7 +102,8 @@ def map_character(text: Text, at: int, point: int, how: int, after_cased: bool, 
 
 @native
 def is_final_sigma(text: Text, at: int) -> bool:
-    """Return whether a sigma is the last letter of a word: one with case is before it, and none after it."""
+    """Return whether the capital sigma at byte ``at`` is the last letter of a word: a letter with case precedes it, and
+    none follows."""
     data = data_of(text)
     before = at
     found = False
@@ -141,7 +143,7 @@ class Predicate(IntEnum):
 
 @native
 def point_is_of(point: int, wanted: int) -> bool:
-    """Return whether a character is of a class."""
+    """Return whether a code point is in the class ``wanted``, such as digits."""
     if wanted == Predicate.ISDIGIT:
         return is_member(table(characters.digits), point)
     if wanted == Predicate.ISALPHA:
@@ -159,7 +161,8 @@ def point_is_of(point: int, wanted: int) -> bool:
 
 @native
 def text_is_of(text: Text, wanted: int) -> bool:
-    """Return whether all characters are of a class, and there are some, unless the class is that of ``isprintable``."""
+    """Return whether a string is not empty and all its characters are in the class ``wanted``. For ``isprintable``, it
+    may be empty."""
     data = data_of(text)
     at = 0
     while at < text.bytes:
@@ -171,7 +174,7 @@ def text_is_of(text: Text, wanted: int) -> bool:
 
 @native
 def text_is_cased(text: Text, wanted: int) -> bool:
-    """``isupper``, ``islower`` and ``istitle``."""
+    """Return ``isupper``, ``islower`` or ``istitle`` of a string; ``wanted`` is the :class:`Predicate`."""
     data = data_of(text)
     found = False
     after_cased = False

@@ -17,7 +17,7 @@ from rekindle.building.lowlevel import Array, Byte, Int32, native, table
 
 
 def _set_table(members: Iterable[bool]) -> bytes:
-    """Return the table of the set of code points that ``members`` marks."""
+    """Return a table for a set of code points: ``members`` is true for each of them."""
     starts, inside = [], False
     for point, is_member in enumerate(members):
         if is_member != inside:
@@ -77,7 +77,7 @@ def lowercase() -> bytes:
 
 @cache
 def capitals() -> bytes:
-    """Characters in upper case or title case."""
+    """Return the table of characters in upper case or title case."""
     return _set_table(map(str.istitle, _all_characters()))
 
 
@@ -93,13 +93,14 @@ def rest_of_identifier() -> bytes:
 
 @cache
 def cased() -> bytes:
-    """Characters after which ``title`` writes a letter in lower case."""
+    """Return the table of characters after which ``title`` writes a letter in lower case."""
     return _set_table(f"{each}a".title().endswith("a") for each in _all_characters())
 
 
 @cache
 def _makes_final(before: str) -> list[bool]:
-    """Return for each character whether a capital sigma is the last letter of a word after ``before`` and it."""
+    """Return for each character whether a capital sigma is the last letter of a word after ``before`` and that
+    character."""
     lines = "\n".join(f"{before}{each}\u03a3" for each in _all_characters() if each != "\n")
     found = [each.endswith("\u03c2") for each in lines.lower().split("\n")]
     found.insert(ord("\n"), False)
@@ -108,13 +109,13 @@ def _makes_final(before: str) -> list[bool]:
 
 @cache
 def letters_before_sigma() -> bytes:
-    """Characters with case that the rule of the final sigma does not skip."""
+    """Return the table of characters with case that the rule of the final sigma does not skip."""
     return _set_table(_makes_final(""))
 
 
 @cache
 def skipped_by_sigma() -> bytes:
-    """Characters that the rule of the final sigma skips."""
+    """Return the table of characters that the rule of the final sigma skips."""
     letters = _makes_final("")
     return _set_table(each and not letters[point] for point, each in enumerate(_makes_final("A")))
 
@@ -154,7 +155,7 @@ def to_folded() -> bytes:
 
 @native
 def entries_up_to(words: Array[Int32], point: int) -> int:
-    """Return the number of entries of a table that are not above a code point."""
+    """Return the number of entries of a sorted table that are at most ``point``."""
     low = 0
     high = words[0]
     while low < high:
@@ -168,13 +169,13 @@ def entries_up_to(words: Array[Int32], point: int) -> int:
 
 @native
 def is_member(words: Array[Int32], point: int) -> bool:
-    """Return whether a character is in the set of a table."""
+    """Return whether a code point is in the set of a table."""
     return entries_up_to(words, point) % 2 == 1
 
 
 @native
 def map_point(words: Array[Int32], point: int, out: Array[int]) -> int:
-    """Write the characters that a character is mapped to; return their number."""
+    """Write to ``out`` the code points to which a table maps ``point``; return their number."""
     at = entries_up_to(words, point) - 1
     if at < 0 or words[1 + at] != point:
         out[0] = point
@@ -198,7 +199,7 @@ def is_space_point(point: int) -> bool:
 
 @native
 def width_of(first: int) -> int:
-    """Return the number of bytes of the character that begins with a byte."""
+    """Return the number of bytes of the UTF-8 character whose first byte is ``first``."""
     if first < 192:
         return 1
     if first < 224:
@@ -208,7 +209,7 @@ def width_of(first: int) -> int:
 
 @native
 def width_of_point(point: int) -> int:
-    """Return the number of bytes of a character in UTF-8."""
+    """Return the number of bytes of a code point in UTF-8."""
     if point < 128:
         return 1
     if point < 2048:
@@ -218,7 +219,7 @@ def width_of_point(point: int) -> int:
 
 @native
 def point_at(data: Array[Byte], at: int) -> int:
-    """Return the character that begins at a byte."""
+    """Return the code point of the UTF-8 character that begins at byte ``at``."""
     first = data[at]
     if first < 128:
         return first
@@ -231,7 +232,7 @@ def point_at(data: Array[Byte], at: int) -> int:
 
 @native
 def start_before(data: Array[Byte], at: int) -> int:
-    """Return where the character before a byte begins."""
+    """Return the byte at which the UTF-8 character before byte ``at`` begins."""
     found = at - 1
     while found > 0 and (data[found] & 192) == 128:
         found -= 1
@@ -240,7 +241,7 @@ def start_before(data: Array[Byte], at: int) -> int:
 
 @native
 def write_point(data: Array[Byte], at: int, point: int) -> int:
-    """Write a character in UTF-8; return the number of its bytes."""
+    """Write a code point in UTF-8 at byte ``at``; return the number of bytes."""
     bytes = width_of_point(point)
     if bytes == 1:
         data[at] = point

@@ -89,7 +89,7 @@ def new_complex(real: float, imaginary: float) -> Complex:
 
 @native
 def complex_of_number(number: Object) -> Complex:
-    """Return a number of a type that is known only at run time as a complex."""
+    """Return a boxed number, whose type is known only at run time, as a complex."""
     if number.kind == Kind.COMPLEX:
         retain(number)
         return cast("Complex", number)
@@ -135,7 +135,7 @@ def complex_conjugate(a: Complex) -> Complex:
 
 @native
 def complex_quotient(a: Complex, b: Complex) -> Complex:
-    """Divide by a number that is not zero: by the larger part of it first."""
+    """Return ``a / b`` for a nonzero ``b`` by Smith's method: divide by its larger part first."""
     if fabs(b.real) >= fabs(b.imaginary):
         ratio = b.imaginary / b.real
         below = b.real + b.imaginary * ratio
@@ -200,7 +200,7 @@ def is_infinite(a: float) -> bool:
 
 @native
 def power_of_count(a: Complex, count: int) -> Complex:
-    """Return a power by squaring."""
+    """Return ``a`` to the power of the int ``count``, by repeated squaring."""
     found = new_complex(1.0, 0.0)
     square = new_complex(a.real, a.imaginary)
     rest = count
@@ -251,7 +251,7 @@ def complex_is_finite(a: Complex) -> bool:
 
 @native
 def text_of_part(number: float, signed: bool) -> Text:
-    """Return a part as ``repr`` writes it: without ``.0``, and with a sign if it is ``signed``."""
+    """Return the real or imaginary part as ``repr`` writes it: without ``.0``, and with a sign if it is ``signed``."""
     text = text_of_float(number)
     data = data_of(text)
     length = text.bytes
@@ -468,7 +468,7 @@ ASIN, ACOS, ATAN, ASINH, ACOSH, ATANH = 11, 12, 13, 14, 15, 16
 
 @native
 def complex_function(context: Context, a: Complex, function: int) -> Complex | None:
-    """Return a function of ``cmath`` of a number that is finite."""
+    """Return a function of ``cmath``, by its number, of a finite complex number; None after an error."""
     x = a.real
     y = a.imaginary
     if not is_finite(x) or not is_finite(y):
@@ -517,7 +517,7 @@ def complex_function(context: Context, a: Complex, function: int) -> Complex | N
 
 @native
 def complex_log(context: Context, a: Complex, base: Complex) -> Complex | None:
-    """``cmath.log(a, base)``, which raises no error for zero: its logarithm is infinite."""
+    """Return ``cmath.log(a, base)``, or None after an error. Zero as ``a`` is accepted: its logarithm is infinite."""
     is_zero = a.real == 0.0 and a.imaginary == 0.0
     above = new_complex(-INFINITY, atan2(a.imaginary, a.real)) if is_zero else complex_function(context, a, LOG)
     if above is None:

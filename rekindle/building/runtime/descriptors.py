@@ -43,7 +43,7 @@ ANY = ord("a")
 
 @native
 def is_plain(descriptor: Array[Byte]) -> bool:
-    """Return whether a word is the value itself, and no address."""
+    """Return whether the 64-bit word of a value holds the value itself, not an address."""
     first = descriptor[0]
     return first == INT or first == FLOAT or first == BOOL
 
@@ -55,7 +55,7 @@ def advance(descriptor: Array[Byte], count: int) -> Array[Byte]:
 
 @native
 def after(descriptor: Array[Byte]) -> Array[Byte]:
-    """Return the rest of a text after its first descriptor."""
+    """Return the rest of a string of descriptors after its first one."""
     first = descriptor[0]
     rest = advance(descriptor, 1)
     if first == LIST or first == OPTIONAL:
@@ -85,7 +85,7 @@ def name_of_class(descriptor: Array[Byte]) -> Array[Byte] | None:
 
 @native
 def as_element(descriptor: Array[Byte]) -> Array[Byte]:
-    """Return the descriptor of elements of a container of the program for one of an argument."""
+    """Return the descriptor of container elements that corresponds to one of an argument from C."""
     if descriptor[0] == UNION or (descriptor[0] == OPTIONAL and descriptor[1] == UNION):
         return c("a")
     if descriptor[0] == OPTIONAL and descriptor[1] == OPEN and name_of_class(advance(descriptor, 1)) is not None:
@@ -122,7 +122,7 @@ def same_descriptor(a: Array[Byte], b: Array[Byte]) -> bool:
 
 @native
 def is_vague(descriptor: Array[Byte]) -> bool:
-    """Return whether values of one type may be of another one, too: of an optional type, or in a box."""
+    """Return whether a descriptor leaves the type of a value open: the value may be None, or is a boxed number."""
     end = bits_of(after(descriptor))
     at = descriptor
     while bits_of(at) != end:

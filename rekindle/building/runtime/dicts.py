@@ -27,7 +27,7 @@ from rekindle.building.runtime.values import words_equal
 
 @native
 def dict_of(key: Array[Byte], value: Array[Byte]) -> Dict:
-    """Return an empty dict."""
+    """Return an empty dict with these descriptors of keys and values."""
     made = cast("Dict", allocate(72))
     made.refs = 1
     made.kind = Kind.DICT
@@ -59,7 +59,7 @@ def word_hash(descriptor: Array[Byte], word: int) -> int:
 
 @native
 def slot_of(each: Dict, key: int) -> int:
-    """Return the slot of a key, or the free one where it belongs."""
+    """Return the slot of a key in the hash table; the free slot for it, if the dict lacks the key."""
     mask = 2 * each.capacity - 1
     at = word_hash(each.key, key) & mask
     while each.table[at] != 0:
@@ -72,13 +72,13 @@ def slot_of(each: Dict, key: int) -> int:
 
 @native
 def dict_find(each: Dict, key: int) -> int:
-    """Return the number of the entry of a key; -1 if there is none."""
+    """Return the index of the entry of a key; -1 if there is none."""
     return each.table[slot_of(each, key)] - 1
 
 
 @native
 def dict_get(each: Dict, entry: int) -> int:
-    """Return the value of an entry, with a reference of its own."""
+    """Return the value of an entry, with a new reference."""
     word = each.entries[3 * entry + 2]
     retain_word(each.value, word)
     return word
@@ -86,7 +86,7 @@ def dict_get(each: Dict, entry: int) -> int:
 
 @native
 def make_room(each: Dict) -> None:
-    """Drop deleted entries, and double the capacity if that is not enough."""
+    """Make room for one more entry: drop deleted entries, and double the capacity if that does not suffice."""
     if 2 * each.length > each.capacity:
         each.capacity = 2 * each.capacity
         each.entries = cast("Array[int]", abort_if_null(realloc(each.entries, 24 * each.capacity)))
@@ -138,7 +138,7 @@ def dict_remove(each: Dict, entry: int) -> int:
 
 @native
 def last_entry(each: Dict) -> int:
-    """Return the number of the last entry; -1 if there is none."""
+    """Return the index of the last entry; -1 if there is none."""
     found = each.used - 1
     while found >= 0 and each.entries[3 * found] == 0:
         found -= 1
@@ -215,7 +215,7 @@ def dict_items(each: Dict, element: Array[Byte]) -> List:
 
 @native
 def new_record(fields: Array[Byte], count: int) -> Record:
-    """Return a tuple or an instance whose fields are all zero."""
+    """Return a tuple or an instance with ``count`` fields, all zero."""
     made = cast("Record", allocate_zeroed(32 + 8 * count))
     made.refs = 1
     made.kind = Kind.RECORD

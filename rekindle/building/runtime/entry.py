@@ -25,10 +25,11 @@ def call_method(
     count: int,
     result: CValue | None,
 ) -> int:
-    """Run a method on arguments of C; return an error code.
+    """Run a method on arguments of the C API; return an error code, 0 for success.
 
     ``checks`` has three words for each parameter: the dtype and the rank of a tensor, -1 where any will do, and 1 if
-    the program does the same with a contiguous copy of it."""
+    the program does the same with a contiguous copy of it.
+    """
     if result is not None:
         memset(result, 0, 24)
     code = begin_call(instance, arguments, count, result)
@@ -61,7 +62,7 @@ def take_arguments(
     count: int,
     words: Array[int],
 ) -> None:
-    """Write arguments as words with references of their own."""
+    """Convert arguments of the C API to 64-bit words, with new references, and write them to ``words``."""
     descriptor = advance(parameters, 1)
     i = 0
     while descriptor[0] != CLOSE:
@@ -89,7 +90,7 @@ def take_arguments(
 
 @native
 def check_tensor(instance: Instance, tensor: Tensor, dtype: int, rank: int, number: int) -> None:
-    """Note an error if a tensor is not of the dtype and the rank that the library was built for."""
+    """Set an error in the context if a tensor does not have the dtype and the rank for which the library was built."""
     if dtype >= 0 and tensor.dtype != dtype:
         fail_number(
             instance,

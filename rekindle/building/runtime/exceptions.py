@@ -26,7 +26,7 @@ from rekindle.building.runtime.values import list_contains, quoted_text
 
 @native
 def class_of_code(code: int) -> Array[Byte]:
-    """Return the class of an error that the library raised."""
+    """Return the name of the exception class of an error code."""
     if code == ErrorCode.INDEX_ERROR:
         return c("builtins.IndexError")
     if code == ErrorCode.KEY_ERROR:
@@ -48,7 +48,7 @@ def class_of_code(code: int) -> Array[Byte]:
 
 @native
 def is_uncatchable(context: Context) -> bool:
-    """Return whether an error is one of the library, which the program does not have: no ``except`` catches it."""
+    """Return whether an error is one of libraries only, such as an int that overflows: programs cannot catch it."""
     code = context.code
     if code == ErrorCode.MEMORY_ERROR:
         return context.name is None
@@ -57,7 +57,7 @@ def is_uncatchable(context: Context) -> bool:
 
 @native
 def caught_exception(context: Context) -> Record | None:
-    """Return the error in the context as a record, and clear the context; None if there is no error."""
+    """Return the error in the context as an exception object, and clear the context; None if there is no error."""
     if context.code == 0:
         return None
     record = new_record(c("(iisii)"), 5)
@@ -75,7 +75,7 @@ def caught_exception(context: Context) -> Record | None:
 
 @native
 def class_of(record: Record) -> Array[Byte]:
-    """Return the name of the class, which is a constant of the library."""
+    """Return the name of the class of an exception, with its module; it is a constant."""
     return cast("Array[Byte]", view(Address, fields_of_record(record)[1]))
 
 
@@ -101,7 +101,7 @@ def name_of(record: Record) -> Text:
 
 @native
 def raise_exception(context: Context, record: Record) -> None:
-    """Note an error that was caught."""
+    """Store an exception in the context, to raise it again."""
     fields = fields_of_record(record)
     fail(context, fields[0], data_of(cast("Text", object_of(fields[2]))))
     if fields[4] != 0:
@@ -111,7 +111,8 @@ def raise_exception(context: Context, record: Record) -> None:
 
 @native
 def text_of_exception(context: Context, record: Record, key_errors: List) -> Text | None:
-    """Return the text of an exception; an error if the library raised it, whose texts are its own, or cut it off."""
+    """Return ``str`` of an exception; None after an error. It is an error if the library itself raised the exception,
+    since its messages differ from Python's, or if the message was truncated."""
     fields = fields_of_record(record)
     message = cast("Text", object_of(fields[2]))
     if fields[3] == 0 or message.bytes >= MESSAGE_BYTES - 1:

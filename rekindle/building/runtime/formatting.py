@@ -13,7 +13,7 @@ from rekindle.building.runtime.texts import byte_offset, data_of, new_text, part
 
 @native
 def digits_of_int(number: int, base: int, upper: bool, comma: bool) -> Text:
-    """Return an int in a base, with commas between thousands."""
+    """Return an int in the given base, with commas between thousands if ``comma``."""
     buffer = cast("Array[Byte]", stack(96))
     at = 96
     rest = number
@@ -40,7 +40,7 @@ def digits_of_int(number: int, base: int, upper: bool, comma: bool) -> Text:
 
 @native
 def prefixed_digits(number: int, base: int, upper: bool) -> Text:
-    """Return an int in a base with the prefix of that after the sign: ``-0xff``."""
+    """Return an int in the given base, with the prefix of the base after the sign: ``-0xff``."""
     digits = digits_of_int(number, base, upper, False)
     letter = ord("x") if base == 16 else ord("o") if base == 8 else ord("b")
     if upper:
@@ -93,7 +93,7 @@ def with_commas(text: Array[Byte], length: int) -> Text:
 
 @native
 def with_sign(text: Text, sign: int) -> Text:
-    """Write a sign in front of a number that has none, and release the text."""
+    """Return ``text``, a number, with the character ``sign`` in front unless it is negative, and release ``text``."""
     if data_of(text)[0] == ord("-"):
         return text
     result = new_text(text.bytes + 1, text.characters + 1)
@@ -105,7 +105,7 @@ def with_sign(text: Text, sign: int) -> Text:
 
 @native
 def cut(text: Text, characters: int) -> Text:
-    """Return the first characters of a text, and release the text."""
+    """Return the first characters of a string, and release the string."""
     result = part(text, 0, byte_offset(text, min(characters, text.characters)))
     release(text)
     return result
@@ -113,8 +113,8 @@ def cut(text: Text, characters: int) -> Text:
 
 @native
 def padded(text: Text, width: int, fill: Text, align: int, prefix: int) -> Text:
-    """Fill a text up to a width, and release it. ``align`` is ``<``, ``>``, ``^``, or ``=`` for after the sign and a
-    ``prefix`` of so many characters."""
+    """Return a string padded to a width, and release it. ``align`` is ``<``, ``>``, ``^``, or ``=`` for padding after
+    the sign and ``prefix`` characters."""
     missing = width - text.characters
     if missing <= 0:
         return text

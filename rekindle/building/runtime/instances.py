@@ -88,7 +88,7 @@ def munmap(address: Address, bytes: int) -> Int32:
 
 @native
 def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None:
-    """Return an instance with attributes that are all zero; None if there is no memory."""
+    """Return an instance with ``count`` attributes, all zero; None if there is not enough memory."""
     memory = malloc(size_of(Instance) + 16 + MESSAGE_BYTES)
     if memory is None:
         return None
@@ -146,9 +146,10 @@ def checksum(words: Array[int], count: int) -> int:
 
 @native
 def map_weights(instance: Instance, path: Array[Byte] | None, identity: int, bytes: int) -> bool:
-    """Map the file of weights into memory, privately: what a program writes is seen by its instance alone.
+    """Map the file of weights into memory. Writes are private to the instance. Return whether that succeeded.
 
-    Note an error if the file is not that of the library, or damaged."""
+    Note an error if the file is not that of the library, or damaged.
+    """
     if path is None:
         fail(instance, ErrorCode.ARGUMENT_ERROR, c("the path of the weights is a null pointer"))
         return False
@@ -186,7 +187,7 @@ def map_weights(instance: Instance, path: Array[Byte] | None, identity: int, byt
 
 @native
 def weight(instance: Instance, storage: Storage, start: int, dtype: int, rank: int, layout: Array[int]) -> Tensor:
-    """Return a tensor in the file of weights; ``layout`` has its sizes and its strides."""
+    """Return a tensor in the file of weights, from byte ``start`` on. ``layout`` points to its sizes and strides."""
     retain(storage)
     tensor = new_view(storage, offset(storage.address, start), dtype, rank)
     memcpy(sizes_of(tensor), layout, 8 * rank)
@@ -196,7 +197,7 @@ def weight(instance: Instance, storage: Storage, start: int, dtype: int, rank: i
 
 @native
 def begin_call(instance: Instance | None, arguments: Address | None, count: int, results: Address | None) -> int:
-    """Return 0 if a call may run now, or an error code."""
+    """Check whether a call may run now; return 0 or an error code."""
     if instance is None:
         return ErrorCode.ARGUMENT_ERROR
     if exchange(instance.busy, 0, 1) != 0:
@@ -215,7 +216,7 @@ def begin_call(instance: Instance | None, arguments: Address | None, count: int,
 
 @native
 def keep_borrowed(instance: Instance) -> None:
-    """Copy the memory of the caller that attributes still refer to when a call ends: it was lent for the call."""
+    """Copy memory of the caller that attributes still refer to at the end of a call. It was lent for the call only."""
     if instance.borrowed[0] == 0:
         return
     for i in range(instance.count):
@@ -225,7 +226,7 @@ def keep_borrowed(instance: Instance) -> None:
 
 @native
 def keep_tensors(each: Object | None) -> None:
-    """Copy the memory of the caller that an object refers to."""
+    """Copy memory of the caller that an object, or an element of it, refers to."""
     if each is None:
         return
     if each.kind == Kind.TENSOR:
@@ -278,7 +279,7 @@ def keep_memory(tensor: Tensor) -> None:
 
 @native
 def end_call(instance: Instance) -> int:
-    """Append the place of an error to its message, and return its code."""
+    """Append the source location of an error to its message, and return the error code."""
     code = instance.code
     if code != 0 and instance.place is not None:
         length = strlen(instance.message)

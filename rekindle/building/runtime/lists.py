@@ -23,7 +23,7 @@ from rekindle.building.runtime.objects import (
 
 @native
 def list_of(element: Array[Byte], capacity: int) -> List:
-    """Return an empty list."""
+    """Return an empty list with this descriptor of its elements."""
     items = cast("List", allocate(48))
     items.refs = 1
     items.kind = Kind.LIST
@@ -58,7 +58,7 @@ def release_word(descriptor: Array[Byte], word: int) -> None:
 
 @native
 def place_in(context: Context, items: List, index: int) -> int:
-    """Return the place of an element; -1 and an error if there is none."""
+    """Return ``index`` as a non-negative index into a list; -1 after an error."""
     at = index + items.length if index < 0 else index
     if at < 0 or at >= items.length:
         fail(context, ErrorCode.INDEX_ERROR, c("list index out of range"))
@@ -68,7 +68,7 @@ def place_in(context: Context, items: List, index: int) -> int:
 
 @native
 def list_get(items: List, at: int) -> int:
-    """Return the element at a place, with a reference of its own."""
+    """Return the element at index ``at``, with a new reference."""
     word = items.items[at]
     retain_word(items.element, word)
     return word
@@ -84,7 +84,7 @@ def list_set(items: List, at: int, word: int) -> None:
 
 @native
 def list_remove(items: List, at: int) -> int:
-    """Remove the element at a place, and return it with its reference."""
+    """Remove the element at index ``at``, and return it with its reference."""
     word = items.items[at]
     memmove(offset(items.items, 8 * at), offset(items.items, 8 * at + 8), 8 * (items.length - at - 1))
     items.length -= 1
@@ -93,7 +93,7 @@ def list_remove(items: List, at: int) -> int:
 
 @native
 def list_pop(context: Context, items: List, index: int) -> int:
-    """Return the place of the element to remove; -1 and an error if there is none."""
+    """Return the non-negative index of the element that ``pop(index)`` removes; -1 after an error."""
     if items.length == 0:
         fail(context, ErrorCode.INDEX_ERROR, c("pop from empty list"))
         return -1
@@ -194,7 +194,7 @@ def list_slice(context: Context, items: List, start: int, end: int, step: int) -
 
 @native
 def bound(index: int, length: int, step: int) -> int:
-    """Return a bound of a slice as Python reads it."""
+    """Return a bound of a slice as Python clips it to ``length``."""
     at = index + length if index < 0 else index
     least = 0 if step > 0 else -1
     most = length if step > 0 else length - 1
@@ -205,7 +205,7 @@ def bound(index: int, length: int, step: int) -> int:
 
 @native
 def list_of_words(element: Array[Byte], words: Array[int], count: int) -> List:
-    """Return a list of plain words."""
+    """Return a list of ``count`` 64-bit words that are not addresses."""
     result = list_of(element, count)
     memcpy(result.items, words, 8 * count)
     result.length = count

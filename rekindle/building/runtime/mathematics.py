@@ -138,7 +138,7 @@ def range_error(context: Context) -> bool:
 
 @native
 def write_finite(context: Context, found: float, out: Array[float]) -> bool:
-    """Write the result of a finite number, which may not be too large for a float."""
+    """Write a result to ``out[0]``. Return False, with an overflow error, if it is infinite."""
     if found - found != 0.0:
         return range_error(context)
     out[0] = found
@@ -179,7 +179,7 @@ def natural_logarithm(context: Context, a: float, out: Array[float]) -> bool:
 
 @native
 def math_log(context: Context, a: float, base: float, out: Array[float]) -> bool:
-    """``log(a, base)``"""
+    """Write ``log(a, base)`` to ``out[0]``. Return False after an error."""
     if not natural_logarithm(context, a, out):
         return False
     found = out[0]
@@ -220,7 +220,7 @@ def math_ldexp(context: Context, a: float, exponent: int, out: Array[float]) -> 
 
 @native
 def greatest_common_divisor(a: int, b: int) -> int:
-    """Return the divisor below zero, where there is one int more."""
+    """Return the negative of the greatest common divisor, which 64 bits always hold."""
     first = min(a, -a)
     second = min(b, -b)
     while second != 0:
@@ -259,7 +259,7 @@ def math_factorial(context: Context, a: int, out: Array[int]) -> bool:
 
 @native
 def multiplied(a: int, b: int, out: Array[int]) -> bool:
-    """Write a product of ints; return whether it has 64 bits."""
+    """Write ``a * b`` to ``out``; return whether it fits into 64 bits."""
     found = a * b
     out[0] = found
     if a == 0 or b == 0:
@@ -271,7 +271,7 @@ def multiplied(a: int, b: int, out: Array[int]) -> bool:
 
 @native
 def power_of_ints(context: Context, a: int, b: int, out: Array[float]) -> bool:
-    """Write ``float(a ** b)``."""
+    """Write ``float(a ** b)`` to ``out[0]``; return False after an error."""
     if b < 0:
         if a == 0:
             fail(context, ErrorCode.ZERO_DIVISION_ERROR, c("0.0 cannot be raised to a negative power"))
@@ -438,7 +438,8 @@ def math_lgamma(context: Context, a: float, out: Array[float]) -> bool:
 
 @native
 def math_fsum(context: Context, items: List, out: Array[float]) -> bool:
-    """Write the sum of floats, rounded once: partial sums that do not overlap (Shewchuk 1997)."""
+    """Write the sum of floats to ``out[0]``, rounded once, by partial sums that do not overlap (Shewchuk 1997); return
+    False after an error."""
     partials = cast("Array[float]", allocate(8 * items.length + 8))
     count = 0
     infinite = 0.0
@@ -509,7 +510,8 @@ SPLIT = 134217729.0
 
 @native
 def math_norm(items: List) -> float:
-    """Return the Euclidean norm, within one unit in the last place: squares in two floats each."""
+    """Return the Euclidean norm of floats, accurate to one unit in the last place. Squares are summed as pairs of
+    floats."""
     largest = 0.0
     has_nan = False
     for i in range(items.length):
@@ -539,7 +541,8 @@ def math_norm(items: List) -> float:
 
 @native
 def add_square(sums: Array[float], a: float, sign: float) -> None:
-    """Add the square of a float, in parts without rounding, to sums with their rounding errors."""
+    """Add the exact square of a float, times ``sign``, to ``sums``, which hold partial sums and their rounding
+    errors."""
     wide = a * SPLIT
     high = wide - (wide - a)
     low = a - high
@@ -561,7 +564,8 @@ def add_part(sums: Array[float], part: float, index: int) -> None:
 
 @native
 def round_to_digits(context: Context, a: float, digits: int, out: Array[float]) -> bool:
-    """``round(a, digits)``: the float nearest to the decimal that is nearest to ``a``, halves to the even digit."""
+    """Write ``round(a, digits)`` to ``out[0]``: the float nearest to the decimal that is nearest to ``a``, halves to
+    the even digit. Return False after an error."""
     out[0] = a
     if not is_finite(a) or a == 0.0 or digits > 323:
         return True

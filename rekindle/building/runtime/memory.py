@@ -12,7 +12,7 @@ from rekindle.building.runtime.objects import Dict, Kind, List, Object, Record, 
 
 
 class Owner(IntEnum):
-    """Who frees the memory of a storage."""
+    """The owner of a storage, which determines how it is freed."""
 
     LIBRARY = 0
     CALLER = 1
@@ -26,7 +26,7 @@ class Owner(IntEnum):
 
 @extern
 def release_handle(handle: Address) -> None:
-    """Delete a tensor of PyTorch; libraries without PyTorch define it as a function that does nothing."""
+    """Delete a PyTorch tensor. Libraries without PyTorch define this function as empty."""
 
 
 @native
@@ -36,7 +36,7 @@ def fields_of_record(record: Record) -> Array[int]:
 
 @native
 def release(each: Object | None) -> None:
-    """Count one reference less, and free the object if there is none left."""
+    """Decrement the reference count of an object, and free the object if it becomes zero."""
     if each is None:
         return
     each.refs -= 1
@@ -53,8 +53,8 @@ def release_all(objects: Array[Object], count: int) -> None:
 
 @native
 def destroy(each: Object) -> None:
-    """Free an object, and those that nothing else refers to. They wait in a chain: a long list that is linked by its
-    nodes needs no deep stack."""
+    """Free an object, and the objects that only it refers to. They are linked to a chain, without recursion, so that
+    long linked lists do not overflow the stack."""
     chain = cast("Array[int]", stack(8))
     chain[0] = 0
     dying = each
@@ -80,7 +80,8 @@ def destroy(each: Object) -> None:
 
 @native
 def drop(each: Object | None, chain: Array[int]) -> None:
-    """Count one reference less; an object without any joins the chain, by the word of its references."""
+    """Decrement the reference count of an object. If it becomes zero, link the object to the chain of objects to
+    free."""
     if each is None:
         return
     each.refs -= 1

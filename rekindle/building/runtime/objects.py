@@ -113,7 +113,7 @@ class Record(Object):
 
 
 class Storage(Object):
-    """Memory of tensors. ``owner`` determines how it is freed."""
+    """Memory of tensors. ``owner`` (:class:`Owner`) determines how it is freed."""
 
     address: Address
     bytes: int
@@ -149,7 +149,7 @@ class Context(Struct):
 
 @native
 def abort_if_null(memory: Address) -> Address:
-    """Abort the process if it has no memory left, as Python does where it cannot raise."""
+    """Return ``memory``; abort the process if it is null, since allocation failed."""
     if memory is None:
         abort()
     return memory
@@ -169,7 +169,7 @@ def allocate_zeroed(bytes: int) -> Address:
 
 @native
 def retain(each: Object | None) -> None:
-    """Count one more reference."""
+    """Increment the reference count of an object."""
     if each is not None:
         each.refs += 1
 
@@ -185,7 +185,7 @@ def new_box(kind: int, word: int) -> Box:
 
 @native
 def fail(context: Context, code: int, message: Array[Byte]) -> None:
-    """Note an error."""
+    """Store an error code and a message in the context."""
     context.code = code
     context.name = NULL
     snprintf(context.message, MESSAGE_BYTES, c("%s"), message)
@@ -193,7 +193,7 @@ def fail(context: Context, code: int, message: Array[Byte]) -> None:
 
 @native
 def fail_number(context: Context, code: int, form: Array[Byte], number: int) -> None:
-    """Note an error whose message holds a number, in place of ``%lld``."""
+    """Store an error in the context, whose message contains ``number`` in place of ``%lld``."""
     context.code = code
     context.name = NULL
     snprintf(context.message, MESSAGE_BYTES, form, number)
@@ -205,7 +205,7 @@ MAX_DEPTH: Final = 1000
 
 @native
 def enter_call(context: Context) -> bool:
-    """Count a call of a recursive function; note an error if there are too many."""
+    """Count the depth of recursive calls; return False, with an error, beyond the limit."""
     if context.depth >= MAX_DEPTH:
         fail(context, ErrorCode.RUNTIME_ERROR, c("maximum recursion depth exceeded"))
         context.name = c("builtins.RecursionError")

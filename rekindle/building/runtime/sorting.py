@@ -15,7 +15,7 @@ from rekindle.building.runtime.values import words_equal
 
 @native
 def is_less(descriptor: Array[Byte], a: int, b: int) -> bool:
-    """Return whether a number or a string is before another one."""
+    """Return whether ``a`` is less than ``b``, for words of a number or string type."""
     if descriptor[0] == FLOAT:
         return float_of(a) < float_of(b)
     if descriptor[0] == OPEN:
@@ -27,7 +27,7 @@ def is_less(descriptor: Array[Byte], a: int, b: int) -> bool:
 
 @native
 def is_record_less(a: Record, b: Record) -> bool:
-    """Compare tuples of the same type by the first parts that differ."""
+    """Return whether tuple ``a`` is less than ``b``, of the same type: compare the first fields that differ."""
     descriptor = advance(a.fields, 1)
     i = 0
     while descriptor[0] != CLOSE:
@@ -42,7 +42,7 @@ def is_record_less(a: Record, b: Record) -> bool:
 
 @native
 def list_sort(items: List, reverse: bool) -> None:
-    """Sort in place, and keep the order of equal elements: merge runs of twice the length each time."""
+    """Sort a list in place by a stable bottom-up merge sort."""
     count = items.length
     spare = cast("Array[int]", allocate(8 * count + 8))
     width = 1
@@ -58,7 +58,7 @@ def list_sort(items: List, reverse: bool) -> None:
 
 @native
 def has_nan(items: List) -> bool:
-    """Return whether a list of floats holds NaN, with which the order depends on the algorithm."""
+    """Return whether a list of floats contains NaN, for which the order depends on the algorithm."""
     if items.element[0] == FLOAT:
         for i in range(items.length):
             number = float_of(items.items[i])
@@ -108,7 +108,7 @@ def list_max(items: List) -> int:
 
 @native
 def list_sum(items: List) -> int:
-    """Return the word of the sum."""
+    """Return the sum of a list of numbers as a 64-bit word: an int, or the bits of a float."""
     if items.element[0] == FLOAT:
         total = 0.0
         for i in range(items.length):

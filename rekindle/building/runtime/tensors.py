@@ -90,7 +90,7 @@ def new_storage(address: Address, bytes: int, owner: int, handle: Address) -> St
 
 @native
 def new_view(storage: Storage, data: Address, dtype: int, rank: int) -> Tensor:
-    """Return a tensor whose sizes and strides are to be written yet. It takes over the reference to the storage."""
+    """Return a tensor whose sizes and strides the caller must write. It takes over the reference to the storage."""
     tensor = cast("Tensor", allocate(size_of(Tensor) + 16 * rank))
     tensor.refs = 1
     tensor.kind = Kind.TENSOR
@@ -104,7 +104,7 @@ def new_view(storage: Storage, data: Address, dtype: int, rank: int) -> Tensor:
 
 @native
 def another_view(tensor: Tensor, rank: int) -> Tensor:
-    """Return a view of the storage of a tensor, whose sizes and strides are to be written yet."""
+    """Return a view of the storage of a tensor, whose sizes and strides the caller must write."""
     retain(tensor.storage)
     return new_view(tensor.storage, tensor.data, tensor.dtype, rank)
 
@@ -135,7 +135,7 @@ def extent(rank: int, sizes: Array[int], strides: Array[int]) -> int:
 
 @native
 def empty_strided(context: Context, dtype: int, rank: int, sizes: Array[int], strides: Array[int]) -> Tensor | None:
-    """Return a tensor with memory of its own, aligned to 64 bytes."""
+    """Return an uninitialized tensor in new memory, aligned to 64 bytes; None after an error."""
     if rank > MAX_RANK:
         fail_number(context, ErrorCode.NOT_BUILT, c("a tensor of %lld dimensions"), rank)
         return None
@@ -213,7 +213,7 @@ def copy_element(to: Address, source: Address, bytes: int) -> None:
 
 @native
 def copy_elements(to: Tensor, source: Tensor) -> None:
-    """Copy the elements of a tensor to another one of its sizes and dtype."""
+    """Copy all elements of ``source`` to ``to``, a tensor of the same sizes and dtype."""
     bytes = element_bytes(to.dtype)
     count = numel(to)
     if count == 0:
@@ -361,7 +361,7 @@ def is_floating(dtype: int) -> bool:
 
 @native
 def check_single(context: Context, tensor: Tensor) -> bool:
-    """Return whether a tensor has one element, which is real; note an error if not."""
+    """Return whether a tensor has one element, which is real; set an error if not."""
     if not check_one(context, tensor):
         return False
     if tensor.dtype == COMPLEX64 or tensor.dtype == COMPLEX128:
@@ -372,7 +372,7 @@ def check_single(context: Context, tensor: Tensor) -> bool:
 
 @native
 def check_one(context: Context, tensor: Tensor) -> bool:
-    """Return whether a tensor has one element; note an error if not."""
+    """Return whether a tensor has one element; set an error if not."""
     count = numel(tensor)
     if count != 1:
         fail_number(
@@ -387,7 +387,8 @@ def check_one(context: Context, tensor: Tensor) -> bool:
 
 @native
 def check_integral(context: Context, tensor: Tensor) -> bool:
-    """Return whether the only element is an int, or a float that can be cut off to one; note an error if not."""
+    """Return whether the only element of a tensor is an int, or a float that can be truncated to an int; set an error
+    if not."""
     if not check_single(context, tensor):
         return False
     if not is_floating(tensor.dtype):
@@ -404,7 +405,7 @@ def check_integral(context: Context, tensor: Tensor) -> bool:
 
 @native
 def item_as_int(tensor: Tensor) -> int:
-    """Return the only element as an int; a float is cut off."""
+    """Return the only element as an int. A float is truncated."""
     if is_floating(tensor.dtype):
         return int(float_at(tensor.dtype, tensor.data))
     return int_at(tensor.dtype, tensor.data)
@@ -426,7 +427,8 @@ def item_as_bool(tensor: Tensor) -> bool:
 
 @native
 def fill_word(context: Context, tensor: Tensor | None, is_float: bool, word: int) -> Tensor | None:
-    """Fill a new tensor without gaps with an int, or with a float whose bits are ``word``."""
+    """Fill a new contiguous tensor with a number: the int ``word``, or the float with the bits ``word`` if
+    ``is_float``. Return the tensor; None after an error."""
     if tensor is None:
         return None
     kind = tensor.dtype
@@ -477,7 +479,7 @@ def write_float(tensor: Tensor, at: int, value: float) -> None:
 
 @native
 def holds(dtype: int, is_float: bool, word: int, value: float) -> bool:
-    """Return whether PyTorch converts a number to an element of a dtype. An unsigned dtype takes negative ints."""
+    """Return whether PyTorch accepts a number as an element of a dtype. Unsigned dtypes accept negative ints."""
     if dtype == BOOL or dtype == DOUBLE or dtype == COMPLEX128 or (dtype == INT64 and not is_float):
         return True
     if is_floating(dtype) or dtype == COMPLEX64:
@@ -534,7 +536,7 @@ def half_bits(value: float) -> int:
 
 @native
 def range_of_ints(context: Context, start: int, end: int, step: int) -> Tensor | None:
-    """``arange`` of ints."""
+    """Return ``arange`` of ints as an int64 tensor, or None after an error."""
     if step == 0:
         fail(context, ErrorCode.RUNTIME_ERROR, c("step must be nonzero"))
         return None
@@ -553,7 +555,8 @@ def range_of_ints(context: Context, start: int, end: int, step: int) -> Tensor |
 
 @native
 def range_as(context: Context, start: int, end: int, step: int, dtype: int) -> Tensor | None:
-    """``arange`` of ints in a dtype that holds them exactly."""
+    """Return ``arange`` of ints as a tensor of ``dtype``, or None after an error. An int that the dtype does not hold
+    exactly is an error."""
     if dtype != INT64 and dtype != INT32 and dtype != FLOAT and dtype != DOUBLE:
         fail(context, ErrorCode.NOT_BUILT, c("a range of ints in a dtype other than int64, int32, float32 and float64"))
         return None
@@ -580,7 +583,8 @@ def range_as(context: Context, start: int, end: int, step: int, dtype: int) -> T
 
 @native
 def check_list(context: Context, tensor: Tensor, rank: int, kind: int) -> bool:
-    """Return whether a tensor is a list of ``rank`` dimensions of ints, floats or bools (0, 1, 2)."""
+    """Return whether ``tolist()`` of a tensor has the annotated type: ``rank`` dimensions of ints, floats or bools (0,
+    1, 2). Set an error if not."""
     if tensor.rank != rank:
         fail_number(
             context,
@@ -599,7 +603,7 @@ def check_list(context: Context, tensor: Tensor, rank: int, kind: int) -> bool:
 
 @native
 def list_of_tensor(tensor: Tensor, data: Address, dim: int, descriptor: Array[Byte]) -> List:
-    """Return the elements from an address on, along the dimensions from ``dim`` on."""
+    """Return the nested list of the elements from address ``data`` on, along the dimensions from ``dim`` on."""
     element = cast("Array[Byte]", offset(descriptor, 1))
     size = sizes_of(tensor)[dim]
     result = list_of(element, size)
@@ -777,8 +781,8 @@ def tensor_of_items(context: Context, items: List, depth: int, dtype: int) -> Te
 
 @native
 def write_items(context: Context, tensor: Tensor, items: List, dim: int, start: int) -> int:
-    """Write the numbers of a nested list from an element on; return the element after them, -1 and an error if the list
-    is not regular."""
+    """Write the numbers of a nested list to a tensor, from element ``start`` on. Return the index after the last
+    element; -1 if the list is not rectangular, with an error."""
     if items.length != sizes_of(tensor)[dim]:
         fail(context, ErrorCode.VALUE_ERROR, c("the lists that a tensor is made of have different lengths"))
         return -1

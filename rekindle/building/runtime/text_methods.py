@@ -12,7 +12,8 @@ from rekindle.building.runtime.texts import bytes_from, data_of, new_text, part
 
 @native
 def text_justify(context: Context, text: Text, width: int, fill: Text, align: int) -> Text | None:
-    """``ljust``, ``rjust`` and ``center``: ``align`` is ``<``, ``>`` or ``^``."""
+    """Return ``ljust``, ``rjust`` or ``center`` of a string, or None after an error. ``align`` is ``<``, ``>`` or
+    ``^``."""
     if fill.characters != 1:
         fail(context, ErrorCode.TYPE_ERROR, c("The fill character must be exactly one character long"))
         return None
@@ -33,7 +34,7 @@ def text_justify(context: Context, text: Text, width: int, fill: Text, align: in
 
 @native
 def write_repeated(to: Array[Byte], at: int, fill: Text, count: int) -> int:
-    """Write a text several times; return where it ends."""
+    """Write ``fill`` ``count`` times, from byte ``at`` on; return the byte after it."""
     for _i in range(count):
         memcpy(offset(to, at), data_of(fill), fill.bytes)
         at += fill.bytes
@@ -58,7 +59,7 @@ def text_zfill(text: Text, width: int) -> Text:
 
 @native
 def write_expanded(text: Text, size: int, to: Array[Byte] | None) -> int:
-    """Write a text with spaces in place of tabs, unless ``to`` is null; return how many bytes it has."""
+    """Write a string with spaces in place of tabs, unless ``to`` is null; return its number of bytes."""
     data = data_of(text)
     column = 0
     bytes = 0
@@ -89,7 +90,7 @@ def text_expandtabs(text: Text, size: int) -> Text:
 
 @native
 def last_bytes(text: Text, wanted: Text, end: int) -> int:
-    """Return the last byte where ``wanted`` begins and which it ends before ``end``; -1 if there is none."""
+    """Return the last byte offset at which ``wanted`` occurs and ends at or before ``end``; -1 if there is none."""
     at = end - wanted.bytes
     while at >= 0:
         if memcmp(offset(data_of(text), at), data_of(wanted), wanted.bytes) == 0:
@@ -100,7 +101,8 @@ def last_bytes(text: Text, wanted: Text, end: int) -> int:
 
 @native
 def text_partition(context: Context, text: Text, separator: Text, parts: Array[int], last: bool) -> bool:
-    """Write the three parts of ``partition``, or of ``rpartition`` if it is the ``last`` separator that splits."""
+    """Write the three strings of ``partition`` to ``parts``, or of ``rpartition`` if ``last``. Return False after an
+    error."""
     if separator.bytes == 0:
         fail(context, ErrorCode.VALUE_ERROR, c("empty separator"))
         return False
@@ -118,7 +120,8 @@ def text_partition(context: Context, text: Text, separator: Text, parts: Array[i
 
 @native
 def text_rsplit(context: Context, text: Text, separator: Text, most: int) -> List | None:
-    """``rsplit`` at a separator, ``most`` times; everywhere if that is negative."""
+    """Return ``rsplit`` of a string at a separator, or None after an error. It is split at most ``most`` times,
+    everywhere if ``most`` is negative."""
     if separator.bytes == 0:
         fail(context, ErrorCode.VALUE_ERROR, c("empty separator"))
         return None
@@ -144,7 +147,7 @@ def is_line_break(point: int) -> bool:
 
 @native
 def text_splitlines(text: Text, keep: bool) -> List:
-    """Split at the ends of lines, which are left in the lines to ``keep`` them."""
+    """Return the lines of a string. They include their line ends if ``keep``."""
     result = list_of(c("s"), 4)
     data = data_of(text)
     first = 0

@@ -29,7 +29,7 @@ def data_of(text: Text) -> Array[Byte]:
 
 @native
 def new_text(bytes: int, characters: int) -> Text:
-    """Return a string whose bytes are to be written yet."""
+    """Return a string of ``bytes`` bytes and ``characters`` characters, whose bytes the caller must write."""
     text = cast("Text", allocate(size_of(Text) + bytes + 1))
     text.refs = 1
     text.kind = Kind.TEXT
@@ -41,7 +41,7 @@ def new_text(bytes: int, characters: int) -> Text:
 
 @native
 def count_characters(data: Array[Byte], bytes: int) -> int:
-    """Return how many bytes begin a character."""
+    """Return the number of characters in ``bytes`` bytes of UTF-8."""
     found = 0
     for i in range(bytes):
         if (data[i] & 192) != 128:
@@ -51,7 +51,7 @@ def count_characters(data: Array[Byte], bytes: int) -> int:
 
 @native
 def text_of(data: Array[Byte], bytes: int) -> Text:
-    """Return a string with a copy of some bytes."""
+    """Return a string object with a copy of ``bytes`` bytes."""
     text = new_text(bytes, count_characters(data, bytes))
     memcpy(data_of(text), data, bytes)
     return text
@@ -86,7 +86,7 @@ def text_equal(a: Text, b: Text) -> bool:
 
 @native
 def text_compare(a: Text, b: Text) -> int:
-    """Return a number below, at or above 0. The order of UTF-8 is that of its characters."""
+    """Compare two strings; return a number below, at or above 0. UTF-8 bytes sort as their characters do."""
     least = min(b.bytes, a.bytes)
     found = memcmp(data_of(a), data_of(b), least)
     return found if found != 0 else a.bytes - b.bytes
@@ -94,7 +94,7 @@ def text_compare(a: Text, b: Text) -> int:
 
 @native
 def byte_offset(text: Text, character: int) -> int:
-    """Return where a character begins; the end of the text for the one after the last."""
+    """Return the byte at which a character begins; the length of the string for the index after the last."""
     if text.bytes == text.characters:
         return character
     data = data_of(text)
@@ -109,13 +109,13 @@ def byte_offset(text: Text, character: int) -> int:
 
 @native
 def characters_before(text: Text, place: int) -> int:
-    """Return how many characters begin before a byte."""
+    """Return the number of characters before byte ``place``."""
     return place if text.bytes == text.characters else count_characters(data_of(text), place)
 
 
 @native
 def part(text: Text, first: int, last: int) -> Text:
-    """Return the bytes from ``first`` to before ``last``."""
+    """Return the substring from byte ``first`` to before byte ``last``."""
     return text_of(cast("Array[Byte]", offset(data_of(text), first)), last - first)
 
 
@@ -130,7 +130,7 @@ def text_index(context: Context, text: Text, index: int) -> Text | None:
 
 @native
 def clamped(index: int, length: int) -> int:
-    """Return the bound of a slice as Python reads it."""
+    """Return a bound of a slice as Python clips it to ``length``."""
     at = index + length if index < 0 else index
     if at < 0:
         return 0
@@ -160,7 +160,7 @@ def text_slice(context: Context, text: Text, start: int, end: int, step: int) ->
 
 @native
 def bytes_from(text: Text, wanted: Text, start: int) -> int:
-    """Return the first byte at or after ``start`` where ``wanted`` begins; -1 if there is none."""
+    """Return the first byte offset at or after ``start`` at which ``wanted`` occurs; -1 if there is none."""
     at = start
     while at + wanted.bytes <= text.bytes:
         if memcmp(offset(data_of(text), at), data_of(wanted), wanted.bytes) == 0:
@@ -176,7 +176,7 @@ def text_contains(text: Text, wanted: Text) -> bool:
 
 @native
 def text_find(text: Text, wanted: Text, start: int, end: int) -> int:
-    """Return the first place of a text between bounds; -1 if there is none."""
+    """Return the index of the first character at which ``wanted`` occurs between two indices; -1 if it does not."""
     high = byte_offset(text, clamped(end, text.characters))
     low = byte_offset(text, clamped(start, text.characters))
     if start > text.characters:
@@ -202,7 +202,7 @@ def text_rfind(text: Text, wanted: Text, start: int, end: int) -> int:
 
 @native
 def has_at(text: Text, wanted: Text, start: int, end: int, at_end: bool) -> bool:
-    """``startswith`` and ``endswith``: whether a text is at an end of the part between bounds."""
+    """Return ``startswith``, or ``endswith`` if ``at_end``, of the part of a string between two indices."""
     if start > text.characters:
         return False
     low = byte_offset(text, clamped(start, text.characters))
@@ -225,7 +225,7 @@ def text_endswith(text: Text, suffix: Text, start: int, end: int) -> bool:
 
 @native
 def text_count(text: Text, wanted: Text, start: int, end: int) -> int:
-    """Return how often a text is between bounds."""
+    """Return how often ``wanted`` occurs between two indices."""
     first = clamped(start, text.characters)
     last = clamped(end, text.characters)
     if start > text.characters or last < first:
@@ -243,7 +243,8 @@ def text_count(text: Text, wanted: Text, start: int, end: int) -> int:
 
 @native
 def text_replace(text: Text, old: Text, new: Text, most: int) -> Text:
-    """Replace a text ``most`` times; everywhere if that is negative."""
+    """Return a string with the first ``most`` occurrences of ``old`` replaced by ``new``; all, if ``most`` is
+    negative."""
     times = text_count(text, old, 0, text.characters)
     if most >= 0:
         times = min(times, most)
@@ -268,13 +269,14 @@ def text_replace(text: Text, old: Text, new: Text, most: int) -> Text:
 
 @native
 def is_space(byte: int) -> bool:
-    """Return whether Python skips a character of ASCII around a number."""
+    """Return whether ``byte`` is an ASCII space that Python ignores around a number."""
     return byte == 32 or (byte >= 9 and byte <= 13)
 
 
 @native
 def text_split_spaces(text: Text, most: int) -> List:
-    """``split()`` at runs of spaces, ``most`` times; everywhere if that is negative."""
+    """Return ``split()`` of a string at runs of spaces. It is split at most ``most`` times, everywhere if ``most`` is
+    negative."""
     result = list_of(c("s"), 4)
     data = data_of(text)
     at = 0
@@ -342,7 +344,7 @@ def has_byte(text: Text, byte: int) -> bool:
 
 @native
 def has_point(text: Text, point: int) -> bool:
-    """Return whether a text has a character."""
+    """Return whether a string contains the code point ``point``."""
     data = data_of(text)
     at = 0
     while at < text.bytes:
@@ -359,7 +361,8 @@ def is_stripped(characters: Text | None, point: int) -> bool:
 
 @native
 def text_strip(text: Text, characters: Text | None, left: bool, right: bool) -> Text:
-    """Strip characters; spaces, if they are null."""
+    """Return a string stripped of ``characters`` at its ``left`` and ``right`` ends; of spaces, if ``characters`` is
+    null."""
     data = data_of(text)
     first = 0
     last = text.bytes
@@ -416,7 +419,7 @@ def text_of_bool(flag: bool) -> Text:
 
 @native
 def text_of_float(number: float) -> Text:
-    """Return the shortest text that reads as the same float, in Python's form."""
+    """Return ``repr`` of a float: the shortest string that reads as the same float."""
     if number != number:
         return text_of(c("nan"), 3)
     buffer = cast("Array[Byte]", stack(40))
@@ -438,7 +441,7 @@ def text_of_float(number: float) -> Text:
 
 @native
 def without_exponent(text: Array[Byte], digits: int, exponent: int) -> Text:
-    """Return a number in scientific notation, which has this many digits, as one without an exponent."""
+    """Return a number in scientific notation, with this many digits and this exponent, in positional notation."""
     result = cast("Array[Byte]", stack(64))
     to = 0
     first = 0
@@ -465,7 +468,8 @@ def without_exponent(text: Array[Byte], digits: int, exponent: int) -> Text:
 
 @native
 def next_digits(text: Array[Byte]) -> bool:
-    """Add one to the last digit of a number in scientific notation; return whether no carry leaves its digits."""
+    """Increment the last digit of a number in scientific notation, with carry. Return False if the carry overflows the
+    first digit."""
     at = 0
     while text[at] != ord("e"):
         at += 1
@@ -495,8 +499,8 @@ def exponent_in(text: Array[Byte], length: int) -> int:
 
 @native
 def without_underscores(text: Text) -> Text | None:
-    """Return a text of ASCII without spaces around it, and without single underscores between digits; None if there are
-    others."""
+    """Return an ASCII string without surrounding spaces, and without single underscores between digits; None if it has
+    other underscores."""
     data = data_of(text)
     first = 0
     last = text.bytes
@@ -527,7 +531,8 @@ def is_digit(byte: int) -> bool:
 
 @native
 def parse_int(context: Context, text: Text, out: Array[int]) -> bool:
-    """Write the int that a text in decimal is; return whether it is one of 64 bits."""
+    """Write the int that a decimal string represents to ``out``. Return False, with an error, if it is invalid or
+    exceeds 64 bits."""
     if not is_ascii(text):
         fail(context, ErrorCode.NOT_BUILT, c("int() of a string with characters beyond ASCII"))
         return False
@@ -564,7 +569,8 @@ def parse_int(context: Context, text: Text, out: Array[int]) -> bool:
 
 @native
 def parse_float(context: Context, text: Text, out: Array[int]) -> bool:
-    """Write the bits of the float that a text is; return whether it is one."""
+    """Write the bits of the float that a string represents to ``out``. Return False, with an error, if it is
+    invalid."""
     if not is_ascii(text):
         fail(context, ErrorCode.NOT_BUILT, c("float() of a string with characters beyond ASCII"))
         return False
@@ -591,7 +597,8 @@ def parse_float(context: Context, text: Text, out: Array[int]) -> bool:
 
 @native
 def fail_by_text(context: Context, text: Text) -> None:
-    """Note the error of a message without a class: an AssertionError if it begins so, else a RuntimeError."""
+    """Set an error from a message without an exception class: an AssertionError if the message begins with that name,
+    else a RuntimeError."""
     data = data_of(text)
     if text.bytes >= 16 and memcmp(data, c("AssertionError: "), 16) == 0:
         fail(context, ErrorCode.ASSERTION_ERROR, cast("Array[Byte]", offset(data, 16)))

@@ -57,7 +57,7 @@ from rekindle.building.runtime.texts import (
 
 @native
 def words_equal(descriptor: Array[Byte], a: int, b: int) -> bool:
-    """Compare two values of a type as Python's ``==`` does."""
+    """Return whether two values, as 64-bit words of one type, are equal by Python's ``==``."""
     if descriptor[0] == FLOAT:
         return float_of(a) == float_of(b)
     if is_plain(descriptor):
@@ -118,7 +118,7 @@ def list_contains(items: List, word: int) -> bool:
 
 @native
 def list_index(items: List, word: int) -> int:
-    """Return the first place of a value; -1 if there is none."""
+    """Return the index of the first element that equals a value; -1 if there is none."""
     for i in range(items.length):
         if words_equal(items.element, items.items[i], word):
             return i
@@ -135,8 +135,8 @@ def list_count(items: List, word: int) -> int:
 
 @native
 def conforms(context: Context, each: Object, wanted: Array[Byte]) -> int:
-    """Return 1 if a container or an instance is of a type, 0 if not, and -1 and an error if that depends on elements
-    which are in boxes, or are not there. ``(`` alone is any tuple."""
+    """Return 1 if a container or instance is of the type ``wanted``, 0 if not. Return -1, with an error, if that
+    depends on boxed elements, or the container is empty. The descriptor ``(`` alone is any tuple."""
     first = wanted[0]
     if first == OPEN:
         if each.kind != Kind.RECORD:
@@ -185,7 +185,7 @@ def verdict(context: Context, is_empty: bool, have: Array[Byte], wanted: Array[B
 
 @native
 def joined(a: Text, b: Text) -> Text:
-    """Concatenate two strings, and release them."""
+    """Return the concatenation of two strings, and release both."""
     result = text_concat(a, b)
     release(a)
     release(b)
@@ -194,7 +194,7 @@ def joined(a: Text, b: Text) -> Text:
 
 @native
 def text_of_word(descriptor: Array[Byte], word: int, quoted: bool) -> Text:
-    """Return the result of Python's ``str``, or of ``repr`` if ``quoted``."""
+    """Return ``str`` of a value given as a 64-bit word, or ``repr`` if ``quoted``."""
     first = descriptor[0]
     if first == INT:
         return text_of_int(word)

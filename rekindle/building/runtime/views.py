@@ -23,7 +23,7 @@ from rekindle.building.runtime.tensors import (
 
 @native
 def dimension(context: Context, dim: int, rank: int) -> int:
-    """Return a dimension counted from the front; -1 and an error if there is none of this number."""
+    """Return ``dim`` as a non-negative dimension; -1 with an error if it is out of range."""
     least = 1 if rank == 0 else rank
     at = dim + least if dim < 0 else dim
     if at < 0 or at >= least:
@@ -101,7 +101,7 @@ def slice_view(context: Context, tensor: Tensor, dim: int, start: int, end: int,
 
 @native
 def within(index: int, size: int) -> int:
-    """Return the bound of a slice as Python reads it."""
+    """Return a bound of a slice as Python clips it to ``size``."""
     at = index + size if index < 0 else index
     if at < 0:
         return 0
@@ -125,7 +125,7 @@ def transpose(context: Context, tensor: Tensor, first: int, second: int) -> Tens
 
 @native
 def transpose_matrix(context: Context, tensor: Tensor) -> Tensor | None:
-    """``t``."""
+    """Return ``tensor.t()``, or None after an error."""
     if tensor.rank > 2:
         fail_number(
             context,
@@ -223,7 +223,8 @@ def expand(context: Context, tensor: Tensor, sizes: List) -> Tensor | None:
 
 @native
 def write_view_sizes(context: Context, tensor: Tensor, wanted: List, sizes: Array[int]) -> bool:
-    """Write the sizes of a view, in which one may be -1; return whether they fit the tensor."""
+    """Write the sizes of ``view(wanted)``, in which one may be -1. Return False, with an error, if they do not fit the
+    tensor."""
     count = numel(tensor)
     known = 1
     unknown = -1
@@ -286,7 +287,8 @@ def write_view_strides(tensor: Tensor, rank: int, sizes: Array[int], strides: Ar
 
 @native
 def view_or_copy(context: Context, tensor: Tensor, wanted: List, copies: bool) -> Tensor | None:
-    """``view``; ``reshape`` where it ``copies`` if there can be no view."""
+    """Return ``tensor.view(wanted)``, or None after an error. If there is no such view and ``copies`` is set, return a
+    copy, as ``reshape`` does."""
     sizes = cast("Array[int]", stack(8 * 64))
     strides = cast("Array[int]", stack(8 * 64))
     if wanted.length > MAX_RANK:
@@ -403,7 +405,8 @@ def chunk(context: Context, tensor: Tensor, chunks: int, dim: int) -> List | Non
 
 @native
 def parts_of_chunk(context: Context, tensor: Tensor, chunks: int, dim: int, out: Array[int], count: int) -> bool:
-    """Write the parts of a tensor to ``out``; note an error if there are not ``count`` of them."""
+    """Write the parts that ``chunk`` returns to ``out``. Return False, with an error, if there are not ``count`` of
+    them."""
     parts = chunk(context, tensor, chunks, dim)
     if parts is None:
         return False

@@ -60,9 +60,9 @@ def _schema(qualified_name: str) -> FunctionSchema | None:
 
 
 def _struct_name(qualified_name: str) -> str | None:
-    """Return the name of the class in ``at::_ops``: ``add_Tensor`` of ``aten::add.Tensor``.
+    """Return the name of an overload's class in ``at::_ops``: ``add_Tensor`` for ``aten::add.Tensor``.
 
-    None for operators of other namespaces, and where another overload has the same name there: if a library defines
+    Return None for operators of other namespaces, and if another overload has the same name: if a library defines
     ``aten::add_Tensor``, the function may be that of ``aten::add.Tensor``.
     """
     namespace, _, name = qualified_name.partition("::")

@@ -63,8 +63,8 @@ _STD: Final = ("std", "__1") if sys.platform == "darwin" else ("std",)
 
 
 def mangled_name(function: Sequence[str], parameters: Sequence[str]) -> str:
-    """Return the symbol of a function: of ``("at", "_ops", "neg", "call")`` and ``["const at::Tensor &"]``,
-    ``_ZN2at4_ops3neg4callERKNS_6TensorE``.
+    """Return the mangled symbol of a C++ function. For ``("at", "_ops", "neg", "call")`` and ``["const at::Tensor &"]``
+    it is ``_ZN2at4_ops3neg4callERKNS_6TensorE``.
 
     Args:
         function: the parts of its qualified name.

@@ -34,7 +34,7 @@ _MAX_SIZES: Final = 256
 
 @cache
 def _function(target: Target) -> TaskFunction | None:
-    """Return the function, whose arguments are query, key, value, mask or 0, output and workspace; None if this
+    """Return the compiled function, which takes query, key, value, mask or 0, output and workspace; None if this
     platform lacks a function that it calls."""
     return task_function(NAME, module_text(target), 6, target, None)
 
@@ -108,8 +108,8 @@ class Attention:
         is_causal: bool = False,
         scale: float | None = None,
     ) -> NativeCall | None:
-        """Return how native code computes what :meth:`run` has computed of tensors of the same sizes and strides; None
-        where Python has to."""
+        """Return how native code makes the call that :meth:`run` made for tensors of the same sizes and strides; None
+        if only Python can."""
         sources = [0, 1, 2, NULL, 3, SCRATCH]
         if any(each.stride(-1) != 1 for each in (query, key, value)):
             return None
@@ -131,13 +131,13 @@ class Attention:
 def _identity(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None
 ) -> tuple[object, ...]:
-    """Return the key of calls that share their words."""
+    """Return the key of calls that share their parameters: sizes, strides and options."""
     found = (query.shape, query.stride(), key.shape, key.stride(), value.shape, value.stride())
     return *found, None if mask is None else mask.stride(), is_causal, scale
 
 
 def _prepared(mask: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Return a mask of floats, of the sizes of the scores, whose rows have adjacent elements."""
+    """Return a mask as floats, expanded to the sizes of the scores, with adjacent elements in each row."""
     if mask.dtype is torch.bool:
         mask = torch.zeros(mask.shape, dtype=torch.float32, device="cpu").masked_fill_(mask.logical_not(), -math.inf)
     mask = mask.expand(sizes)

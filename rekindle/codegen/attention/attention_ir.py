@@ -172,7 +172,7 @@ class _AttentionWriter(TaskWriter):
     def _head(
         self, base: AttentionWord, batch: str, batch_step: AttentionWord, head: str, head_step: AttentionWord
     ) -> str:
-        """Emit the address of a head of a tensor."""
+        """Emit the address of one head of a tensor."""
         offset = self.calculate("mul", batch, self.word(batch_step))
         offset = self.calculate("add", offset, self.calculate("mul", head, self.word(head_step)))
         return self.at(self.pointer(base), offset)
@@ -316,7 +316,7 @@ class _AttentionWriter(TaskWriter):
         is_causal = f.emit_value(f"icmp ne i64 {self.word(AttentionWord.IS_CAUSAL)}, 0")
 
         def seen(end: str) -> str:
-            """Return how many keys the queries before ``end`` see."""
+            """Emit the number of keys that the queries before ``end`` may attend to."""
             fewer = f.call("i64", "llvm.umin.i64", ("i64", keys), ("i64", end))
             return f.emit_value(f"select i1 {is_causal}, i64 {fewer}, i64 {keys}")
 

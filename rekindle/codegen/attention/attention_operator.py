@@ -24,7 +24,7 @@ from rekindle.ops.registration.declare import implements_for_node, int_attribute
     "float? scale, bool enable_gqa) -> Tensor"
 )
 def attention(_: Node) -> Operation:
-    """Run ``scaled_dot_product_attention``."""
+    """Return the operation of ``scaled_dot_product_attention``, which times the kernel and PyTorch's operator."""
     kernel = Attention()
 
     def by_own_kernel(
@@ -88,7 +88,7 @@ def attention(_: Node) -> Operation:
 
 
 def _kind(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
-    """Return the bit lengths of sizes."""
+    """Return the bit lengths of the sizes: calls with equal ones share the choice of an implementation."""
     sizes = (query.shape[0] * query.shape[1], query.shape[2], key.shape[2], query.shape[3], value.shape[3])
     return tuple(size.bit_length() for size in sizes)
 
@@ -118,13 +118,13 @@ def _is_usual(
     scale: float | None,
     enable_gqa: bool,
 ) -> bool:
-    """Return whether the kernel supports the arguments, apart from its limits on sizes."""
+    """Return whether the kernel supports the arguments and options, apart from its limits on sizes."""
     has_known_options = not dropout and (scale is None or scale > 0)
     return has_known_options and _applies(query, key, value, mask, is_causal, enable_gqa)
 
 
 def _applies(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, enable_gqa: bool) -> bool:
-    """Return whether the kernel supports the arguments, apart from its limits on sizes."""
+    """Return whether the kernel supports the tensors, apart from its limits on sizes."""
     if not (is_plain(query) and is_plain(key) and is_plain(value)):
         return False
     if not query.dim() == key.dim() == value.dim() == 4 or not (enable_gqa or query.shape[1] == key.shape[1]):

@@ -23,11 +23,9 @@ from rekindle.codegen.operators import activations
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """An activation that is applied to a result.
-
-    ``apply`` runs PyTorch's operator; it may write to the result. ``formula`` makes the expression that kernels
-    compute. ``number`` is what kernels take.
-    """
+    """An activation that is applied to the result of a convolution. ``apply`` runs PyTorch's operator, and may write to
+    the result. ``formula`` builds the expression for kernels. ``number`` identifies the activation in a kernel's
+    parameters."""
 
     name: str
     number: int

@@ -23,7 +23,7 @@ _MAX_STRIDE: Final = 4
 
 @cache
 def _function(shape: RowShape, target: Target) -> TaskFunction | None:
-    """Return the function, whose arguments are the image, the residual or 0, and the output; None if this platform
+    """Return the compiled function, which takes the image, the residual or 0, and the output; None if this platform
     lacks a function that it calls."""
     return task_function(shape.name(), module_text(target, shape), 3, target, None)
 
@@ -40,7 +40,7 @@ def applies(weight: Tensor, geometry: Geometry) -> bool:
 
 @dataclass(slots=True)
 class DepthwiseConvolution(DirectConvolution):
-    """A convolution that :func:`applies`. It makes no copy of the image."""
+    """A depthwise convolution for which :func:`applies` holds. It makes no copy of the image."""
 
     @property
     def _zeros(self) -> tuple[int, int]:

@@ -291,7 +291,8 @@ class _DepthwiseWriter(TaskWriter):
         ]
 
     def _columns(self, tag: str, tile: _Tile, words: dict[DepthwiseWord, str]) -> list[tuple[str, str]]:
-        """Emit where each column is in a row, in bytes, and at the border whether it is inside the image."""
+        """Emit the offset of each column in a row, in bytes, and at the border whether the column is inside the
+        image."""
         f, found = self.f, []
         for column in self.columns:
             number = self.calculate("add", tile.left, column)
@@ -373,7 +374,7 @@ class _DepthwiseWriter(TaskWriter):
         f.emit("br label %next")
 
     def _each(self, vectors: int) -> list[tuple[int, int, int]]:
-        """Return each vector of a tile: its position, its number, its number in the position."""
+        """Return each vector of a tile: the position, the index in the tile, and the index in the position."""
         return [
             (position, position * vectors + vector, vector)
             for position in range(self.tile)
@@ -381,7 +382,7 @@ class _DepthwiseWriter(TaskWriter):
         ]
 
     def _at(self, base: str, offset: str, exists: str, otherwise: str, vector: int) -> str:
-        """Emit where a vector of a position is, or, where the position does not exist, of other memory."""
+        """Emit the address of a vector at a position; ``otherwise``, if the position does not exist."""
         at = self.at(base, offset)
         if exists:
             at = self.f.emit_value(f"select i1 {exists}, ptr {at}, ptr {otherwise}")

@@ -47,7 +47,7 @@ def _function(form: Form, target: Target) -> TaskFunction | None:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """The numbers of a convolution of images: pairs for rows and columns."""
+    """The options of a 2D convolution: pairs of numbers for rows and columns."""
 
     stride: tuple[int, int]
     padding: tuple[int, int]
@@ -55,7 +55,7 @@ class Geometry:
     groups: int
 
     def output_sizes(self, image: torch.Size, weight: torch.Size) -> tuple[int, int, int, int]:
-        """Return the sizes of the result; not positive where the kernel does not fit into the image."""
+        """Return the sizes of the result. They are not positive if the kernel does not fit into the image."""
         height, width = (
             (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
             for size, padding, dilation, kernel, stride in zip(
@@ -70,7 +70,8 @@ ONE_BY_ONE: Final = Geometry((1, 1), (0, 0), (1, 1), 1)
 
 @dataclass(slots=True)
 class Part:
-    """The channels of one group: words for a call, and where they begin in the image and in the output, in bytes."""
+    """The part of a call that computes one group of channels: its parameters, and the byte offsets of its channels in
+    the image and in the output."""
 
     words: Any
     packed: tuple[Tensor, Tensor]
@@ -114,7 +115,7 @@ class DirectConvolution:
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each channel is convolved for itself."""
+        """Whether each channel is convolved separately."""
         return self.weight.shape[1] == 1 and self.weight.shape[0] == self.geometry.groups > 1
 
     def run(self, image: Tensor, residual: Tensor | None = None) -> Tensor | None:
@@ -139,8 +140,8 @@ class DirectConvolution:
         return output
 
     def native_call(self, image: Tensor, residual: Tensor | None = None) -> NativeCall | None:
-        """Return how native code computes what :meth:`run` has computed of tensors of the same sizes and strides; None
-        where Python has to."""
+        """Return how native code makes the call that :meth:`run` made for tensors of the same sizes and strides; None
+        if only Python can."""
         planar = self._reads_planes(image)
         call = self._calls.get((image.shape, planar))
         if call is None or call.function.launch is None or len(call.parts) > _MAX_LAUNCHED_PARTS:
@@ -169,7 +170,7 @@ class DirectConvolution:
 
     @property
     def _zeros(self) -> tuple[int, int]:
-        """Rows and columns of zeros that have to be around an image."""
+        """The number of rows and columns of zeros on each side of an image."""
         return self.geometry.padding
 
     @property
@@ -308,8 +309,8 @@ class DirectConvolution:
 
 
 def tile_rows(target: Target, positions: int) -> int:
-    """Return how many positions a tile has: as many as there are registers for, or one less, where fewer are then
-    computed twice."""
+    """Return the number of output positions of a tile: as many as registers hold, or one less, if fewer positions are
+    then computed twice."""
     most = rows_of(target)[0]
     sizes = [each for each in (most, most - 1, *rows_of(target)[1:]) if each <= positions]
     return (
@@ -318,6 +319,6 @@ def tile_rows(target: Target, positions: int) -> int:
 
 
 def _chunk(run: int) -> int:
-    """Return how many channels to add up before the sum is added to the result: a divisor, where there is one that is
-    neither short nor long."""
+    """Return how many channels are summed before the sum is added to the result: the largest allowed divisor of
+    ``run``, else ``run``. Short sums are more accurate."""
     return next((each for each in reversed(_CHUNK) if run % each == 0), run)

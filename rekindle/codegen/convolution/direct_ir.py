@@ -197,17 +197,15 @@ class _FunctionWriter(TaskWriter):
         self.define(f"{self.name}.tasks", "ptr %words, i64 %begin, i64 %end, i64 %thread")
 
     def _step_beyond(self, step: DirectWord, count: DirectWord, inner: DirectWord) -> str:
-        """Return the offset from the last of ``count`` positions, ``inner`` apart, to the first one of the next
-        ``step``, less what follows it: for columns the step to the next row, for rows the excess over that step at
-        the end of an image."""
+        """Emit the offset from the last of ``count`` positions, ``inner`` apart, to the first position of the next row;
+        for rows, what is added to that at the end of an image."""
         f, words = self.f, self.words
         length = f.emit_value(f"mul i64 {words[count]}, {words[inner]}")
         beyond = f.emit_value(f"sub i64 {words[step]}, {length}")
         return beyond if step is DirectWord.IMAGE_STEP else f.emit_value(f"add i64 {beyond}, {words[inner]}")
 
     def _positions(self, tile: str, image: str, channel: str) -> tuple[list[str], list[str]]:
-        """Return where the first places of the positions of a tile are in the image, and where their channels are in
-        the output, in bytes."""
+        """Emit the byte offsets of the positions of a tile: in the image, and in the output."""
         f, words = self.f, self.words
         last = f.emit_value(f"sub i64 {words[DirectWord.POSITIONS]}, {self.rows}")
         wanted = f.emit_value(f"mul i64 {tile}, {self.rows}")
@@ -238,8 +236,8 @@ class _FunctionWriter(TaskWriter):
         return starts, places
 
     def _following(self, column: str, line: str, offset: str) -> tuple[str, str, str, str]:
-        """Return the column, the line and the offset in the image of the position after this one, and whether it is the
-        first one of a row."""
+        """Emit the position after this one: its column, its row, its byte offset in the image, and whether it begins a
+        row."""
         f, words = self.f, self.words
         column = f.emit_value(f"add i64 {column}, 1")
         is_end = f.emit_value(f"icmp eq i64 {column}, {words[DirectWord.WIDTH]}")
@@ -268,7 +266,8 @@ class _FunctionWriter(TaskWriter):
         output: str,
         has_residual: str,
     ) -> None:
-        """Compute a tile, and store it. With ``masks``, channels of the last vectors are missing."""
+        """Emit the computation of a tile, and its stores. With ``masks``, some channels of the last vectors are
+        missing."""
         f, words = self.f, self.words
         count = self.rows * vectors
         zero = f"{self.vector} zeroinitializer"
@@ -341,7 +340,7 @@ class _FunctionWriter(TaskWriter):
         return [weights, ahead, *found]
 
     def _flushed(self, tag: str, sums: list[str]) -> list[str]:
-        """Add the sums of a chunk to the totals and reset them, if ``ADDS_CHUNKS`` is set."""
+        """Emit the addition of the sums of a chunk to the totals, and reset the sums, if ``ADDS_CHUNKS`` is set."""
         f = self.f
         flush, kept, before = f"flush.{tag}", f"kept.{tag}", f"summed.{tag}"
         f.emit(f"br label %{before}")
@@ -387,7 +386,7 @@ class _FunctionWriter(TaskWriter):
     def _step(
         self, state: list[str], offset: str, vectors: int, masks: list[str] | None, starts: Sequence[str]
     ) -> list[str]:
-        """Add the products with the next vectors of weights."""
+        """Emit the products with the next vectors of weights; return the new sums."""
         f, lanes = self.f, self.lanes
         weights, ahead, *sums = state
         if not self.is_depthwise and self.rows > _MIN_FETCHING_ROWS:
@@ -409,12 +408,13 @@ class _FunctionWriter(TaskWriter):
         return found
 
     def _fetch(self, place: str) -> None:
-        """Emit the prefetch into the second-level cache: no element is read, so that the place may be anywhere."""
+        """Emit a prefetch into the second-level cache. Nothing is read, so that the address may be invalid."""
         arguments = ("ptr", place), ("i32", "0"), ("i32", "2"), ("i32", "1")
         self.f.call("void", "llvm.prefetch.p0", *arguments)
 
     def _numbers(self, at: str, vectors: int, masks: list[str] | None) -> list[str]:
-        """Return the multipliers of the weights: one number, or one for each channel."""
+        """Emit the numbers of the image that multiply the weights: the same one for all channels, or one for each
+        channel if the convolution is depthwise."""
         f, lanes = self.f, self.lanes
         if not self.is_depthwise:
             return [self.spread(at)] * vectors

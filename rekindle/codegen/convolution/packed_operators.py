@@ -48,7 +48,8 @@ def _are_plain_weights(weight: Tensor, bias: Tensor | None) -> bool:
 
 
 def _kind(input: Tensor) -> tuple[int, bool]:
-    """Return the bit length of the number of elements, and whether the order is channels-last."""
+    """Return the bit length of the number of elements, and whether the image is in channels-last order: calls with
+    equal ones share the choice of an implementation."""
     return input.numel().bit_length(), input.dim() == 4 and input.is_contiguous(memory_format=_LAST)
 
 
@@ -98,7 +99,7 @@ class _Convolution:
     def native_call(
         self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None = None
     ) -> NativeCall | None:
-        """Return how native code computes what :meth:`run` has computed of such arguments."""
+        """Return how native code makes the call that :meth:`run` made for such arguments; None if only Python can."""
         packed, selection = self._selected
         if selection is None or weight is not packed or not self._is_selectable(input, weight, other):
             return None
@@ -112,7 +113,8 @@ class _Convolution:
         return is_plain(other) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
 
     def _candidates(self, weight: Tensor, bias: Tensor | None) -> dict[str, Candidate]:
-        """Return the candidates. All have results in channels-last order, since later operators would copy others."""
+        """Return the candidates that are timed, by name. All have results in channels-last order, since later operators
+        would copy others."""
         is_depthwise = depthwise.applies(weight, self.geometry)
         kind = DepthwiseConvolution if is_depthwise else DirectConvolution
         direct = kind(weight, bias, self.geometry, self.activation)
@@ -163,25 +165,26 @@ class _Convolution:
 
 @implements_for_node("prim::packed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_convolution(node: Node) -> Operation:
-    """Run ``conv2d`` with ``stride``, ``padding``, ``dilation`` and ``groups`` as attributes, then an ``activation``:
-    a name of
-    :data:`~rekindle.codegen.convolution.activations.ACTIVATIONS`. The result may be in channels-last order."""
+    """Return the operation of ``conv2d`` with ``stride``, ``padding``, ``dilation`` and ``groups`` as attributes, then
+    an ``activation``: a name of :data:`~rekindle.codegen.convolution.activations.ACTIVATIONS`. The result may be in
+    channels-last order."""
     convolution = _Convolution(node)
     return LaunchedOperation("packed_convolution", convolution.run, convolution.native_call, [0])
 
 
 @implements_for_node("prim::packed_convolution_add(Tensor input, Tensor weight, Tensor? bias, Tensor other) -> Tensor")
 def packed_convolution_add(node: Node) -> Operation:
-    """Run the same with ``other`` added before the activation; if ``is_in_place``, as ``add_`` does, so that ``other``
-    has to broadcast to the convolution's result. If ``may_overwrite``, ``other`` has no later use."""
+    """Return the operation of :func:`packed_convolution` with ``other`` added before the activation. If
+    ``is_in_place``, ``other`` must broadcast to the convolution's result, as in ``add_``. If ``may_overwrite``,
+    ``other`` has no later use."""
     convolution = _Convolution(node)
     return LaunchedOperation("packed_convolution_add", convolution.run, convolution.native_call, [0, 3])
 
 
 @implements_for_node("prim::packed_transposed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_transposed_convolution(node: Node) -> Operation:
-    """Run ``conv_transpose2d`` without padding, whose stride is the kernel's size, then an ``activation``, as in
-    :func:`packed_convolution`."""
+    """Return the operation of ``conv_transpose2d`` without padding, whose stride is the kernel's size, then an
+    ``activation``, as in :func:`packed_convolution`."""
     activation = ACTIVATIONS[node.get_string("activation")]
     selections: list[Selection] = []
 
@@ -209,7 +212,8 @@ def packed_transposed_convolution(node: Node) -> Operation:
 
 @implements_for_node("prim::image_order(Tensor image) -> int")
 def image_order(node: Node) -> Operation:
-    """Return the number of the memory format that PyTorch's convolutions choose for their results of ``image``."""
+    """Return the operation that returns the number of the memory format in which PyTorch's convolutions return their
+    results for ``image``."""
     usual, last = number_of(torch.contiguous_format), number_of(_LAST)
 
     def run(image: Tensor) -> int:
@@ -226,7 +230,7 @@ def image_order(node: Node) -> Operation:
 
 @implements_for_node("prim::packed_linear(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_linear(node: Node) -> Operation:
-    """Run ``linear``, then an ``activation``, as in :func:`packed_convolution`."""
+    """Return the operation of ``linear``, then an ``activation``, as in :func:`packed_convolution`."""
     activation = ACTIVATIONS[node.get_string("activation")]
     selections: list[Selection] = []
 

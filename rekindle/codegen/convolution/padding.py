@@ -27,7 +27,7 @@ _SERIAL: Final = 1 << 17
 
 @cache
 def _function(target: Target) -> Callable[[int, int, int, int, int, int, int, int], None] | None:
-    """Return the function; None if this platform lacks a function that it calls."""
+    """Return the compiled function ``pad``; None if this platform lacks a function that it calls."""
     module = ModuleBuilder()
     define_pad(module)
     entry = wrapper_ir("pad", ["ptr", "ptr", *["i64"] * 6], None, without_gil=True)

@@ -34,15 +34,15 @@ def rows_of(target: Target) -> tuple[int, ...]:
 
 
 def finished(module: ModuleBuilder) -> str:
-    """Return the text of a module."""
+    """Return the LLVM IR of a module."""
     declarations = "\n".join(module.declarations[name] for name in sorted(module.declarations))
     functions = vector_math.texts(list(module.functions.values()))
     return "\n\n".join([declarations, functions, *module.definitions, "!0 = !{}"]) + "\n"
 
 
 class TaskWriter:
-    """Writes one function. ``arguments`` are words that its parameters take the places of; ``tasks`` is the word with
-    the number of tasks, and ``result``, if there is one, the word that the function returns."""
+    """Writes one function that threads share. ``arguments`` are the parameter words that are overwritten by arguments;
+    ``tasks`` is the word with the number of tasks; ``result`` is the word that the function returns, if any."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class TaskWriter:
             self.f.emit(f"ret i64 {self.f.emit_value(f'load i64, ptr {self.place_of(self._result)}, align 8')}")
 
     def share(self) -> None:
-        """Emit the function that each thread runs."""
+        """Emit the function that each thread runs: its share of the tasks."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         tasks = self.word(self._task_count)
@@ -129,22 +129,23 @@ class TaskWriter:
         self.define(f"{self.name}.share", "ptr %words")
 
     def define(self, name: str, parameters: str, result: str = "", linkage: str = "internal ", after: str = "") -> None:
-        """Add the function that was emitted to the module."""
+        """Add the emitted function to the module."""
         head = f"define {linkage}{result or 'void'} @{name}({parameters}) {after}{{"
         self.module.definitions.append("\n".join([head, *self.f.lines, "}"]))
 
     # ----------------------------------------------------------------------------------------------------------- words
 
     def place_of(self, word: IntEnum) -> str:
-        """Emit the address of a word."""
+        """Emit the address of a parameter word."""
         return self.f.emit_value(f"getelementptr i64, ptr %words, i64 {int(word)}")
 
     def word(self, word: IntEnum) -> str:
-        """Emit the load of a number, which is not invariant: the function itself writes the copy of the words."""
+        """Emit the load of a parameter word as a number. The load is not invariant: the function itself writes the copy
+        of the words."""
         return self.f.emit_value(f"load i64, ptr {self.place_of(word)}, align 8")
 
     def pointer(self, word: IntEnum) -> str:
-        """Emit the load of an address."""
+        """Emit the load of a parameter word as an address."""
         return self.f.emit_value(f"load ptr, ptr {self.place_of(word)}, align 8")
 
     # ----------------------------------------------------------------------------------------------------------- loops
@@ -159,7 +160,8 @@ class TaskWriter:
         state: list[str],
         body: Callable[[list[str], str], list[str]],
     ) -> list[str]:
-        """Run ``body`` ``count`` times, at least once. An offset begins as ``start`` and grows by ``step``."""
+        """Emit a loop that runs ``body`` ``count`` times, at least once. An offset starts at ``start`` and increases by
+        ``step``."""
         f = self.f
         before = f.name()
         f.emit(f"br label %{before}")
@@ -213,7 +215,7 @@ class TaskWriter:
         return self.f.emit_value(f"shufflevector {self.vector} {alone}, {shape}")
 
     def masks(self, rest: str, vectors: int) -> list[str]:
-        """Emit which lanes of the last vectors there are: ``rest`` in all, fewer than 2³¹."""
+        """Emit the masks of the last vectors: ``rest`` lanes in all exist, fewer than 2³¹."""
         f = self.f
         numbers = f"<{self.lanes} x i32>"
         one = f.emit_value(f"trunc i64 {rest} to i32")

@@ -21,7 +21,7 @@ class TransposedConvolution(DirectConvolution):
 
     @property
     def is_depthwise(self) -> bool:
-        """Transposed convolutions of groups are not supported."""
+        """False: transposed convolutions with groups are not supported."""
         return False
 
     @property
@@ -61,5 +61,5 @@ class TransposedConvolution(DirectConvolution):
         return [DirectConvolution(place, self.bias, target=self.target)._pack()[0] for place in places]
 
     def _place(self, row: int, column: int) -> Tensor:
-        """Return the linear map of a place of the kernel, as a convolution's weight."""
+        """Return the weights at one position of the kernel, as the weight of a convolution with a 1x1 kernel."""
         return self.weight[:, :, row, column].t()[:, :, None, None]

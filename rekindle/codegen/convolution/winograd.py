@@ -61,7 +61,7 @@ class _Call:
 
 
 def applies(weight: Tensor, geometry: Geometry) -> bool:
-    """Return whether the algorithm is for this convolution, and may pay."""
+    """Return whether Winograd's algorithm supports this convolution, and may be faster."""
     return (
         tuple(weight.shape[2:]) == (3, 3)
         and geometry.stride == geometry.dilation == (1, 1)
@@ -73,8 +73,9 @@ def applies(weight: Tensor, geometry: Geometry) -> bool:
 
 @dataclass(slots=True)
 class WinogradConvolution:
-    """A convolution of float32 images on the CPU with 3x3 places of a kernel, one by one, whose ``weight`` and ``bias``
-    do not change. See :class:`~rekindle.codegen.convolution.direct.DirectConvolution` about threads."""
+    """A convolution of float32 images on the CPU by Winograd's algorithm, with a 3x3 kernel and stride 1, whose
+    ``weight`` and ``bias`` do not change. See :class:`~rekindle.codegen.convolution.direct.DirectConvolution` about
+    threads."""
 
     weight: Tensor
     bias: Tensor | None
@@ -108,8 +109,8 @@ class WinogradConvolution:
         return output
 
     def native_call(self, image: Tensor, residual: Tensor | None) -> NativeCall | None:
-        """Return how native code computes what :meth:`run` has computed of tensors of the same sizes and strides; None
-        where Python has to."""
+        """Return how native code makes the call that :meth:`run` made for tensors of the same sizes and strides; None
+        if only Python can."""
         call = self._calls.get(image.shape)
         if call is None or call.function.launch is None:
             return None
@@ -180,7 +181,8 @@ class WinogradConvolution:
         return _Call(function, words, sizes, strides, words[WinogradWord.WORKSPACE_BYTES], most_threads)
 
     def _block(self, tiles: int, row: int) -> int:
-        """Return how many tiles a block has: as many as fit into a cache, with a block for each thread."""
+        """Return the number of tiles of a block: as many as fit into a cache, with at least one block for each
+        thread."""
         most = max(_WORKSPACE // (POINTS * row), _MIN_TILES)
         share = -(-tiles // torch.get_num_threads())
         step = rows_of(self.target)[0]

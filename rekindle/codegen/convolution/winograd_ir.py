@@ -273,7 +273,8 @@ class _WinogradWriter(TaskWriter):
     # ------------------------------------------------------------------------------------------------------ the result
 
     def _transform_results(self) -> None:
-        """Emit the transform of the products of a block, with all that follows."""
+        """Emit the inverse transform of the products of a block, the addition of bias and residual, the activation and
+        the stores."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         f.emit(f"%sum = alloca {self.vector}, align {4 * self.lanes}")

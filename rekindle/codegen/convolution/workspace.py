@@ -13,13 +13,13 @@ _MAX_KEPT: Final = 1 << 24
 
 
 class Workspace(threading.local):
-    """Memory of a thread of Python, which kernels write to while they run."""
+    """Scratch memory of a Python thread, to which kernels write while they run."""
 
     def __init__(self) -> None:
         self._memory = torch.empty(0, dtype=torch.float32, device="cpu")
 
     def of(self, size: int) -> Tensor:
-        """Return memory of ``size`` bytes at least. What is large is not kept."""
+        """Return at least ``size`` bytes of memory. A large one is not reused by later calls."""
         if size > _MAX_KEPT:
             return torch.empty(-(-size // 4), dtype=torch.float32, device="cpu")
         if self._memory.numel() * 4 < size:

@@ -16,7 +16,8 @@ def thread_index(f: FunctionBuilder, name: str) -> str:
 
 
 def reduce_rows(fold: ReductionWriter, value: str) -> str:
-    """Reduce ``value`` over the threads of a row of the block, whose number is a power of two from a warp on.
+    """Emit the reduction of ``value`` over the threads of a row of the block. Their number is a power of two, at least
+    a warp.
 
     Every thread computes the same association of the same values, so that all have the same bits.
     """
@@ -55,7 +56,7 @@ def reduce_rows(fold: ReductionWriter, value: str) -> str:
 
 
 def reduce_columns(fold: ReductionWriter, value: str, width: int, height: int) -> str:
-    """Reduce vectors over the ``height`` threads of each of the ``width`` columns of the block."""
+    """Emit the reduction of vectors over the ``height`` threads of each of the ``width`` columns of the block."""
     f, scalar, lanes = fold.f, fold.scalar, fold.lanes
     x, y = thread_index(f, "thread.x"), thread_index(f, "thread.y")
     shared = shared_array(f, scalar, lanes, width * height)
@@ -89,7 +90,7 @@ def shared_array(f: FunctionBuilder, scalar: ScalarType, lanes: int, length: int
 
 
 def define_shared_memory(f: FunctionBuilder) -> None:
-    """Define the shared memory of a function that has been written, if it needs any."""
+    """Add the shared memory that an emitted function needs, if any, to the module."""
     if f.shared_bytes:
         array = f"internal addrspace(3) global [{f.shared_bytes} x i8] undef, align {VECTOR_BYTES}"
         f.module.definitions.append(f"{_shared_memory(f)} = {array}")

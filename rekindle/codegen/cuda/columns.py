@@ -31,7 +31,7 @@ _SHARED: Final = ", ptr %parts, i64 %count"
 
 
 def add_columns(functions: DeviceFunctions) -> None:
-    """Add the functions of such a nest."""
+    """Add the device functions of a nest that reduces columns."""
     functions.add_variants("", COLUMNS * COLUMN_ROWS, _reduce_all_rows)
     if is_splittable(functions.nest):
         functions.add_variants("split_", COLUMNS * COLUMN_ROWS, _reduce_chunk, _SHARED)
@@ -94,7 +94,8 @@ def _store_last(w: NestWriter, bases: Bases, at: str, known: Known) -> None:
 
 
 def _place(w: NestWriter, number: int, share: str, row: str, column: str, fold: ReductionWriter) -> str:
-    """Return where the result of a share of a column is: those of each reduction are one array."""
+    """Emit the address of the partial result of a share of a column. The partial results of each reduction are one
+    array."""
     f, last = w.f, w.nest.vector_loop
     columns, rows = w.walks.sizes[last], w.walks.product(range(last))
     above = f.emit_value(f"add i64 {f.emit_value(f'mul i64 {share}, {rows}')}, {row}")
@@ -106,7 +107,7 @@ def _place(w: NestWriter, number: int, share: str, row: str, column: str, fold: 
 
 
 class _Tile:
-    """The columns that a block folds, of which each thread has one vector."""
+    """The columns that a block reduces. Each thread has one vector of them."""
 
     def __init__(self, w: NestWriter, block: str) -> None:
         f, nest = w.f, w.nest
@@ -125,8 +126,8 @@ class _Tile:
         self.rows = f.emit_value(f"select i1 {self.is_inside}, i64 {w.walks.sizes[nest.reduction_loops[0]]}, i64 0")
 
     def fold(self, phase: Phase, known: Known, begin: str, end: str) -> list[tuple[ReductionWriter, str]]:
-        """Compute a phase for the rows from ``begin`` to ``end``, as many apart as threads are above each other, and
-        reduce over those threads."""
+        """Emit a phase over the rows from ``begin`` to ``end``, in steps of the number of threads per column, and the
+        reduction over these threads."""
         w = self.w
         first, *inner_loops = w.nest.reduction_loops
         folds = begin_reductions(w, phase)

@@ -55,14 +55,14 @@ class DeviceFunctions:
 
 
 def return_unless(w: NestWriter, condition: str) -> None:
-    """End the function where ``condition`` is false."""
+    """Emit a return from the function if ``condition`` is false."""
     tag = w.f.name()
     w.f.emit(f"br i1 {condition}, label %stay.{tag}, label %exit")
     w.f.label(f"stay.{tag}")
 
 
 def global_thread_index(w: NestWriter) -> str:
-    """Return the number of the thread among those of all blocks."""
+    """Emit the index of the thread among the threads of all blocks."""
     before = w.f.emit_value(f"mul i64 {thread_index(w.f, 'block')}, {thread_index(w.f, 'threads.x')}")
     return w.f.emit_value(f"add i64 {before}, {thread_index(w.f, 'thread.x')}")
 
@@ -76,7 +76,7 @@ def begin_reductions(w: NestWriter, phase: Phase) -> list[ReductionWriter]:
 
 
 def loop(w: NestWriter, begin: str, end: str, step: str | int, body: Callable[[str], None]) -> None:
-    """Run ``body`` for the numbers from ``begin`` to ``end``, ``step`` apart."""
+    """Emit a loop that runs ``body`` for the numbers from ``begin`` to ``end``, in steps of ``step``."""
     tag, counter = w.f.name(), w.walks.counter(begin)
     now = w.walks.test(counter, end, tag)
     body(now)
@@ -88,7 +88,7 @@ def loop(w: NestWriter, begin: str, end: str, step: str | int, body: Callable[[s
 def strided_vectors(
     w: NestWriter, phase: Phase, bases: Bases, known: Known, folds: list[ReductionWriter], thread: str, threads: str
 ) -> None:
-    """Compute a share of the vectors of the innermost loop: that of ``thread`` of ``threads``."""
+    """Emit the innermost loop over the vectors of ``thread``, one of ``threads`` that share them."""
     begin, step = (w.f.emit_value(f"mul i64 {each}, {w.lanes}") for each in (thread, threads))
 
     def compute(at: str) -> None:

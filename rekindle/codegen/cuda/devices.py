@@ -49,19 +49,20 @@ class Device(Protocol):
 
     @property
     def type(self) -> int:
-        """The number that PyTorch has for the type of the device where memory is allocated."""
+        """PyTorch's number for the type of the device on which memory is allocated."""
 
     @property
     def index(self) -> int:
-        """The number of the device among those of its type."""
+        """The index of the device among those of its type."""
 
     @property
     def machine(self) -> Machine:
-        """The machine that arithmetic depends on."""
+        """The machine description on which the generated arithmetic depends."""
 
     @property
     def addresses(self) -> Mapping[str, int]:
-        """The functions that launchers call: of the driver, and PyTorch's that returns the current stream."""
+        """The addresses of the functions that launchers call: those of the driver, and PyTorch's function for the
+        current stream."""
 
     def load(self, module: DeviceModule) -> LoadedModule:
         """Compile and load a module."""
@@ -94,7 +95,7 @@ class CudaDevice:
         return LoadedModule(self._context, functions)
 
     def _image(self, module: DeviceModule) -> bytes:
-        """Return the machine code of a module, which is kept on disk."""
+        """Return the machine code of a module, from the cache on disk if it is there."""
         target, driver = ptx_target(self.capability, self._driver.version), self._driver.version
         library = find_libdevice()
         text = module.for_gpu()
@@ -109,7 +110,7 @@ class CudaDevice:
 
 
 def _state(library: Path | None) -> str:
-    """Return a text that changes when another file is installed in place of ``library``."""
+    """Return a string that changes when another file replaces ``library``: path, size and time."""
     if library is None:
         return ""
     status = library.stat()
@@ -151,7 +152,7 @@ class _Driver:
         self.version = version.value
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function.
+        """Call a function of the driver; raise if it returns an error.
 
         Raises:
             Unsupported: it returns an error.

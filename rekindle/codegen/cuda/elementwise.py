@@ -14,7 +14,7 @@ from rekindle.codegen.emission.nests import NestWriter
 
 
 def add_elementwise(functions: DeviceFunctions) -> None:
-    """Add the functions of such a nest."""
+    """Add the device functions of an elementwise nest."""
     functions.add_variants("", THREADS, _compute)
 
 

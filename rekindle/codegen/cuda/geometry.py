@@ -54,7 +54,8 @@ def parameters_of(kernel: Kernel) -> str:
 
 
 def argument_words(kernel: Kernel) -> dict[str, int]:
-    """Return the arrays that functions of a kernel take, and how many words each has; none is empty."""
+    """Return the array arguments of a kernel's functions by name, with the number of 64-bit words of each, at least
+    1."""
     counts = {
         "pointers": len(kernel.inputs) + len(kernel.outputs) + len(kernel.temporaries),
         "parameters": sum(nest.parameters for nest in kernel.nests),

@@ -30,8 +30,8 @@ class LauncherBuilder:
         return self.f.emit_value(f"load i64, ptr {place}")
 
     def buffer(self, bytes: str) -> tuple[str, str]:
-        """Emit the allocation of device memory that is freed at the end. Return the pointer, and its address. If the
-        allocation fails, the launcher falls back to the operators."""
+        """Emit an allocation of device memory, which is freed at the end of the launcher. Return the pointer and its
+        address. If the allocation fails, the launcher returns, and the operators run."""
         f = self.f
         tag = f.name()
         handle, pointer = f.emit_value("alloca ptr"), f.emit_value("alloca ptr")

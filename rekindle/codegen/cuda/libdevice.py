@@ -23,7 +23,7 @@ _PACKAGES: Final = (
 
 @cache
 def find_libdevice() -> Path | None:
-    """Return the file; None where there is none."""
+    """Return the file of libdevice; None if it is not installed."""
     return next((path for path in _candidates() if path.is_file()), None)
 
 

@@ -27,8 +27,8 @@ _METADATA: Final = '!0 = !{}\n!1 = !{!"branch_weights", i32 1000, i32 1}'
 
 @dataclass(frozen=True, slots=True)
 class DeviceModule:
-    """Functions that blocks of threads run, and their ``text``: LLVM IR, but for how kernels are marked and take
-    their parameters, which :meth:`for_gpu` and :meth:`for_host` write."""
+    """The device functions of a kernel. ``text`` is LLVM IR without the parts that depend on the target (how kernels
+    are marked and take parameters), which :meth:`for_gpu` and :meth:`for_host` add."""
 
     text: str
     most_threads: Mapping[str, int]
@@ -83,7 +83,7 @@ def device_module(kernel: Kernel, machine: Machine) -> DeviceModule:
 
 
 def _refuse(nest: LoopNest) -> None:
-    """Reject nests that GPUs do not support."""
+    """Raise :class:`Unsupported` for nests that GPUs do not support."""
     if nest.is_ordered or any(each.kind in SCANS for each in expressions_of(nest)):
         raise Unsupported("a scan on a GPU")
     if any(each.kind.startswith("arg") for phase in nest.phases for each in phase.reductions):

@@ -39,7 +39,7 @@ MIN_SHARED_ROWS: Final = 64
 
 
 class NestLaunch:
-    """Writes the launches of one nest."""
+    """Writes the launches of the device functions of one nest."""
 
     def __init__(self, launcher: LauncherBuilder, nest: LoopNest, number: int, first: int) -> None:
         self.launcher = launcher
@@ -71,12 +71,12 @@ class NestLaunch:
         return total
 
     def _ceiling(self, count: str, of: str | int) -> str:
-        """``count / of``, rounded up."""
+        """Emit ``count / of``, rounded up."""
         less = self._value(f"sub i64 {of}, 1")
         return self._value(f"udiv i64 {self._value(f'add i64 {count}, {less}')}, {of}")
 
     def _is_aligned(self) -> str:
-        """Return whether vectors of all rows lie at multiples of their size, and there is nothing left of a row."""
+        """Emit a test whether all rows are aligned to vectors, and consist of whole vectors."""
         f, nest = self.f, self.nest
         loop = nest.vector_loop
         rest = self._value(f"and i64 {self.sizes[loop]}, {self.lanes - 1}")
@@ -95,7 +95,8 @@ class NestLaunch:
         return f.emit_value(f"icmp eq i64 {rest}, 0")
 
     def _lookup_strides(self, access: int) -> list[int]:
-        """Return the parameters that hold the strides in bytes by which indices move an access."""
+        """Return the indices of the parameters that hold the strides, in bytes, of the dimensions of ``access`` that
+        index tensors select."""
         given = self.first + self.nest.rank + len(self.nest.accesses) * (1 + self.nest.rank)
         strides = []
         for expression in expressions_of(self.nest):
@@ -110,7 +111,8 @@ class NestLaunch:
         return self._value(f"select i1 {condition}, i64 {own}, i64 {others}")
 
     def _choice(self) -> tuple[str, str, str]:
-        """Return whether vectors can be used, the function, and the number of lanes."""
+        """Emit the choice between the vector and the scalar function. Return whether vectors are used, the index of the
+        function, and its number of lanes."""
         if self.lanes == 1:
             return "true", str(self.launcher.numbers[f"nest{self.number}_scalar"]), "1"
         aligned = self._is_aligned()
@@ -140,7 +142,7 @@ class NestLaunch:
         return self._value(f"select i1 {is_full}, i64 {WARP}, i64 {narrow}")
 
     def _power_of_two(self, count: str) -> str:
-        """Return the first power of two from ``count`` on."""
+        """Emit the smallest power of two that is at least ``count``."""
         least = self.f.call("i64", "llvm.umax.i64", ("i64", count), ("i64", "2"))
         less = self._value(f"sub i64 {least}, 1")
         zeros = self.f.call("i64", "llvm.ctlz.i64", ("i64", less), ("i1", "false"))
@@ -221,8 +223,8 @@ class NestLaunch:
         f.label(f"launched.{tag}")
 
     def _leave_to_operators_if_long(self, most: int, blocks: str) -> None:
-        """Return to the caller, which runs the operators, if a row has more than ``most`` elements and there are few
-        ``blocks``."""
+        """Emit a return to the caller, which runs the operators, if a row has more than ``most`` elements and there are
+        few ``blocks``."""
         is_long = self._value(f"icmp ugt i64 {self._product(self._folded())}, {most}")
         condition = self._value(f"and i1 {is_long}, {self._value(f'icmp ult i64 {blocks}, {MANY_ROWS}')}")
         f, tag = self.f, self.f.name()

@@ -74,7 +74,7 @@ def ptx_of(text: str, target: PtxTarget, libdevice: Path | None) -> str:
 
 
 def _link(module: Any, libdevice: Path, called: frozenset[str], context: Any) -> None:
-    """Make the functions of libdevice that are ``called`` part of ``module``."""
+    """Link the functions of libdevice that are ``called`` into ``module``."""
     library = llvm().parse_bitcode(_part_of(libdevice, called), context)
     library.triple, library.data_layout = module.triple, module.data_layout
     module.link_in(library)

@@ -20,7 +20,7 @@ from rekindle.codegen.loop_ir.nodes import Phase
 
 
 def add_rows(functions: DeviceFunctions) -> None:
-    """Add the functions of such a nest."""
+    """Add the device functions of a nest that reduces rows."""
     functions.add_variants("", MAX_ROW_THREADS, _loop_over_row)
     if fits_registers(functions.nest):
         lanes = vector_lanes(functions.nest)
@@ -58,7 +58,7 @@ def _keep_row(w: NestWriter, count: int) -> None:
 
 
 def _begin_row(w: NestWriter) -> Bases:
-    """End the function where there is no row for the thread; else return where its row begins."""
+    """Emit a return if there is no row for the thread; else return the addresses at which its row begins."""
     f, kept = w.f, range(w.nest.rank - w.nest.reduction_rank)
     first = f.emit_value(f"mul i64 {thread_index(f, 'block')}, {thread_index(f, 'threads.y')}")
     row = f.emit_value(f"add i64 {first}, {thread_index(f, 'thread.y')}")
@@ -67,7 +67,7 @@ def _begin_row(w: NestWriter) -> Bases:
 
 
 def _reduce(w: NestWriter, folds: list[ReductionWriter], known: Known) -> None:
-    """Reduce over the threads of a row, and note the results as known."""
+    """Emit the reductions over the threads of a row, and add the results to ``known``."""
     for fold in folds:
         (value,) = fold.end()
         known[fold.reduction.result] = spread(w.f, reduce_rows(fold, value), element_type(fold.scalar), w.lanes)
@@ -93,7 +93,7 @@ class _RegisterVector:
         self.values: Known = {}
 
     def compute(self, phase: Phase, bases: Bases, known: Known, folds: list[ReductionWriter]) -> None:
-        """Compute one phase, for which the expressions of those before it are known."""
+        """Emit one phase for the vector. The expressions of earlier phases are in ``known``."""
         w, f = self.w, self.w.f
         self.values.update(known)
         values = w.expressions(bases, self.at, None, self.values)

@@ -115,7 +115,7 @@ class Expressions:
 
 
 def multiply_add(f: FunctionBuilder, is_fused: bool, element: str, lanes: int, a: str, b: str, c: str) -> str:
-    """``a * b + c`` of floats, rounded once if ``is_fused``."""
+    """Emit ``a * b + c`` of floats, rounded once if ``is_fused``."""
     type = vector(element, lanes)
     if is_fused:
         return f.call(type, f"llvm.fma.{suffix(element, lanes)}", (type, a), (type, b), (type, c))

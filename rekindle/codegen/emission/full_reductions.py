@@ -22,7 +22,7 @@ MAX_THREADS: Final = 64
 
 @dataclass(slots=True)
 class FullReductionWriter:
-    """Writes such a nest; see :class:`~rekindle.codegen.emission.nests.NestWriter`."""
+    """Writes a nest that reduces over all elements; see :class:`~rekindle.codegen.emission.nests.NestWriter`."""
 
     module: ModuleBuilder
     kernel: Kernel
@@ -33,9 +33,9 @@ class FullReductionWriter:
     lanes: int
 
     def write(self) -> None:
-        """Add ``@nest<number>.phase<k>``, which leaves the results of a range in ``%found``; ``@nest<number>.join<k>``,
-        which makes one of those of several threads; and ``@nest<number>.last``. ``%known`` has the results of all
-        phases before."""
+        """Add the functions of the nest. ``@nest<number>.phase<k>`` writes the partial results of a range to
+        ``%found``; ``@nest<number>.join<k>`` reduces those of several threads; ``@nest<number>.last`` stores the
+        results. ``%known`` has the results of earlier phases."""
         for index in range(len(self.nest.phases)):
             self._phase(index)
             self._join(index)
@@ -63,7 +63,8 @@ class FullReductionWriter:
         writer.define(f"nest{self.number}.phase{index}", f"{RANGE}, ptr %known, ptr %found")
 
     def _join(self, index: int) -> None:
-        """``%parts`` has what each of ``%threads`` found."""
+        """Emit the function that reduces the partial results of the threads: ``%parts`` has one of each of
+        ``%threads``."""
         phase = self.nest.phases[index]
         f, variables = FunctionBuilder(self.module), list[str]()
 
@@ -111,5 +112,5 @@ def known_results(writer: NestWriter, before: int) -> Known:
 
 
 def slots_of(phase: Phase) -> int:
-    """Return how many slots its results take."""
+    """Return the number of slots in memory that the results of a phase take."""
     return sum(2 if reduction.kind.startswith("arg") else 1 for reduction in phase.reductions)

@@ -76,7 +76,7 @@ class _Writer:
         return self.call("llvm.fma", a, b, c)
 
     def choose(self, order: str, a: str, b: str, then: str, other: str) -> str:
-        """Return ``then`` where ``a`` and ``b`` are in this order."""
+        """Emit ``then`` in the lanes in which ``a`` and ``b`` are in this order, ``other`` elsewhere."""
         truth = self.f.emit_value(f"fcmp {order} {self.type} {a}, {b}")
         return self.f.emit_value(f"select {vector('i1', self.lanes)} {truth}, {self.type} {then}, {self.type} {other}")
 
@@ -96,13 +96,15 @@ class _Writer:
         return self.has_avx512 and self.lanes == 16
 
     def scaled(self, value: str, n: str) -> str:
-        """``value`` times two to the power of ``n``, which is an integer in a float. It is rounded once."""
+        """Emit ``value`` times two to the power of ``n``, which is an integer in a float. The product is rounded
+        once."""
         symbol = "llvm.x86.avx512.mask.scalef.ps.512"
         operands = ((self.type, each) for each in (value, n, "zeroinitializer"))
         return self.f.call(self.type, symbol, *operands, ("i16", "-1"), ("i32", "4"))
 
     def reduced_exp(self, x: str) -> tuple[str, str, str]:
-        """``exp(r)``, ``n`` and ``n`` as a float, so that ``x`` is ``r + n ln 2`` and ``r`` at most ``ln 2 / 2``."""
+        """Reduce the argument of ``exp``. Return ``exp(r)``, ``n``, and ``n`` as a float, where ``x`` is ``r + n ln 2``
+        and ``r`` at most ``ln 2 / 2``."""
         shifted = self.fma(x, self.number(1 / math.log(2.0)), self.number(_ROUNDING))
         bits = self.f.emit_value(f"bitcast {self.type} {shifted} to {self.whole}")
         n = self.of_integers("sub", bits, self.integer(_ROUNDING_BITS))
@@ -112,14 +114,14 @@ class _Writer:
         return self.do("fadd", rest, self.number(1.0)), n, count
 
     def small_exp(self, x: str) -> str:
-        """``exp(x)`` for ``x`` between -80 and 80."""
+        """Emit ``exp(x)`` for ``x`` between -80 and 80."""
         value, n, count = self.reduced_exp(x)
         return self.scaled(value, count) if self.can_scale else self.do("fmul", value, self.power_of_two(n))
 
 
 def exp(f: FunctionBuilder, x: str, lanes: int, has_avx512: bool = False) -> str:
-    """``exp(r) 2^n``; the power in two factors, since either end of the range needs more than one holds. Both ways are
-    exact to the last step, and give the same."""
+    """Emit ``exp(x)`` as ``exp(r) 2^n``. The power is in two factors, since one factor cannot hold it at the ends of
+    the range. Both variants are accurate to the last bit, and agree."""
     w = _Writer(f, lanes, has_avx512)
     x = w.choose("ogt", x, w.number(89.0), w.number(89.0), x)
     x = w.choose("olt", x, w.number(-104.0), w.number(-104.0), x)
@@ -132,7 +134,8 @@ def exp(f: FunctionBuilder, x: str, lanes: int, has_avx512: bool = False) -> str
 
 
 def tanh(f: FunctionBuilder, x: str, lanes: int, has_avx512: bool = False) -> str:
-    """``1 - 2 / (exp(2 |x|) + 1)`` with the sign of ``x``; near zero ``x`` and a polynomial."""
+    """Emit ``tanh(x)`` as ``1 - 2 / (exp(2 |x|) + 1)`` with the sign of ``x``; near zero, as ``x`` plus a
+    polynomial."""
     w = _Writer(f, lanes, has_avx512)
     size = w.call("llvm.fabs", x)
     size = w.choose("ogt", size, w.number(10.0), w.number(10.0), size)
@@ -144,7 +147,7 @@ def tanh(f: FunctionBuilder, x: str, lanes: int, has_avx512: bool = False) -> st
 
 
 def erf(f: FunctionBuilder, x: str, lanes: int, has_avx512: bool = False) -> str:
-    """``1 - exp(p(|x|))`` with the sign of ``x``; near zero ``x`` and a polynomial."""
+    """Emit ``erf(x)`` as ``1 - exp(p(|x|))`` with the sign of ``x``; near zero, as ``x`` plus a polynomial."""
     w = _Writer(f, lanes, has_avx512)
     size = w.call("llvm.fabs", x)
     size = w.choose("ogt", size, w.number(4.0), w.number(4.0), size)

@@ -9,7 +9,7 @@ from rekindle.codegen.llvm.vector_math import VectorFunction
 
 @dataclass(slots=True)
 class ModuleBuilder:
-    """A module that is being written."""
+    """An LLVM module that is being emitted."""
 
     definitions: list[str] = field(default_factory=list)
     functions: dict[str, VectorFunction] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class ModuleBuilder:
 
 @dataclass(slots=True)
 class FunctionBuilder:
-    """A function that is being written: one line after the other."""
+    """An LLVM function that is being emitted, line by line."""
 
     module: ModuleBuilder
     lines: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class FunctionBuilder:
     _count: int = 0
 
     def name(self) -> str:
-        """Return a name that nothing has."""
+        """Return a new name."""
         self._count += 1
         return f"v{self._count}"
 
@@ -46,7 +46,7 @@ class FunctionBuilder:
         self.lines.append(f"  {line}")
 
     def emit_value(self, what: str) -> str:
-        """Return a line that makes a value; returns the value."""
+        """Emit an instruction; return the name of its result."""
         name = f"%{self.name()}"
         self.lines.append(f"  {name} = {what}")
         return name
@@ -55,7 +55,7 @@ class FunctionBuilder:
         self.lines.append(f"{name}:")
 
     def call(self, result: str, symbol: str, *arguments: tuple[str, str]) -> str:
-        """Call a function that is declared along the way; arguments are types and values."""
+        """Emit a call of a function, which is declared if need be. Arguments are pairs of type and value."""
         self.module.declare(symbol, result, *(type for type, _ in arguments))
         text = ", ".join(f"{type} {value}" for type, value in arguments)
         if result == "void":

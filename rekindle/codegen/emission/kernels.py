@@ -146,7 +146,7 @@ def _kernel(module: ModuleBuilder, kernel: Kernel, target: Target, can_share: bo
 
 
 def _call_of_product(f: FunctionBuilder, pointers: str, nest: MatmulNest, numbers: str) -> str:
-    """Return the call of the function that runs a product with some numbers."""
+    """Emit what a call of a matrix product needs; return the text of the call."""
     places = [f.emit_value(f"getelementptr ptr, ptr {pointers}, i64 {access.buffer}") for access in nest.accesses]
     buffers = [f.emit_value(f"load ptr, ptr {place}, align 8") for place in places]
     f.module.declare(product_name(nest), "void", *("ptr",) * 4)
@@ -154,7 +154,7 @@ def _call_of_product(f: FunctionBuilder, pointers: str, nest: MatmulNest, number
 
 
 def _shared_size(f: FunctionBuilder, numbers: str, nest: MatmulNest, first: int) -> tuple[str, str]:
-    """Return the loop of a product that threads share, which is the longer one of ``m`` and ``n``, and its size."""
+    """Return the loop of a matrix product that threads share, the longer of ``m`` and ``n``, and its size."""
     m, n = (
         f.emit_value(f"load i64, ptr {f.emit_value(f'getelementptr i64, ptr {numbers}, i64 {first + loop}')}, align 8")
         for loop in (nest.rank - 3, nest.rank - 2)
@@ -165,8 +165,8 @@ def _shared_size(f: FunctionBuilder, numbers: str, nest: MatmulNest, first: int)
 
 
 def _part_of_product(module: ModuleBuilder, nest: MatmulNest, number: int, first: int) -> str:
-    """Return the function that computes some rows or columns of a product: with numbers of its own, whose size and
-    offsets are those of the part."""
+    """Emit a function that computes a range of rows or columns of a matrix product, by a copy of its numbers with the
+    size and offsets of the range; return its name."""
     f = FunctionBuilder(module)
     f.label("entry")
     f.emit(f"%numbers = alloca [{nest.parameters} x i64], align 8")
@@ -197,8 +197,8 @@ _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
 
 
 def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
-    """Return the pointers of all buffers: those that are given, and temporaries that are allocated for the call.
-    Their sizes are the parameters from ``first`` on."""
+    """Emit the array of pointers to all buffers: the given ones, and temporaries that are allocated for the call. The
+    sizes of the latter are the parameters from ``first`` on."""
     if not kernel.temporaries and not kernel.has_gathers:
         return "%pointers"
     given = len(kernel.inputs) + len(kernel.outputs)
@@ -228,7 +228,7 @@ def _slot(f: FunctionBuilder, slot: int) -> str:
 
 
 def _product(f: FunctionBuilder, first: int, count: int) -> str:
-    """Return the number of iterations of some loops."""
+    """Emit the product of ``count`` loop sizes from parameter ``first`` on."""
     total = "1"
     for index in range(first, first + count):
         place = f.emit_value(f"getelementptr i64, ptr %parameters, i64 {index}")
@@ -240,7 +240,7 @@ def _product(f: FunctionBuilder, first: int, count: int) -> str:
 def _whole(
     f: FunctionBuilder, pointers: str, nest: LoopNest, number: int, total: str, lanes: int, grain: int | None
 ) -> None:
-    """Run the phases of a full reduction, each on as many threads as pay."""
+    """Emit the calls of the phases of a full reduction, each on as many threads as its work justifies."""
     known, parts = f"%known{number}", f"%parts{number}"
     most = max(map(slots_of, nest.phases))
     f.emit(f"{known} = alloca [{sum(map(slots_of, nest.phases))} x i64], align 8")
@@ -273,8 +273,8 @@ def _shared(
     grain: int | None,
     join: Callable[[], None] | None = None,
 ) -> None:
-    """Run ``total`` iterations of the function ``name``, with ``work`` elements, on as many threads as pay and exist;
-    ``call`` runs all of them."""
+    """Emit a parallel loop: ``total`` iterations of the function ``name``, with ``work`` elements, on as many threads
+    as that work justifies. ``call`` runs all of them on one thread."""
     if grain is None:
         f.emit(f"call void {call}")
         return
@@ -304,8 +304,8 @@ def _shared(
 
 
 def _share(module: ModuleBuilder, name: str, lanes: int, slots: int | None = None) -> str:
-    """Return the function that one thread runs: its share of the iterations, in whole vectors. Where something is
-    folded, it leaves ``slots`` results."""
+    """Emit the function that one thread runs: its share of the iterations, in whole vectors. If the loop reduces, it
+    writes ``slots`` partial results. Return its name."""
     f = FunctionBuilder(module)
     f.label("entry")
     given = [f.emit_value(f"load ptr, ptr {_slot(f, slot)}, align 8") for slot in range(3)]

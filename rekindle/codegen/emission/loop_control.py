@@ -26,20 +26,21 @@ class LoopControl:
     """The lines that make places for values that change."""
 
     def variable(self, type: str) -> str:
-        """Return a place for a value that changes."""
+        """Return the address of a new variable."""
         name = f"%{self.f.name()}"
         self.variables.append(f"  {name} = alloca {type}")
         return name
 
     def product(self, loops: Sequence[int]) -> str:
-        """Return how many iterations some loops have together."""
+        """Emit the total number of iterations of some loops."""
         total = "1"
         for loop in loops:
             total = self.sizes[loop] if total == "1" else self.f.emit_value(f"mul i64 {total}, {self.sizes[loop]}")
         return total
 
     def rows(self, loops: Sequence[int], bases: Bases, begin: str, end: str, body: Callable[[Bases], None]) -> None:
-        """Walk the iterations of ``loops`` from ``begin`` to ``end``, the last of them fastest."""
+        """Emit a loop over the iterations of ``loops`` from ``begin`` to ``end``. The last of the loops is the
+        fastest."""
         f, tag = self.f, self.f.name()
         at = self.counter(begin)
         indices = self.indices(loops, begin)
@@ -56,8 +57,9 @@ class LoopControl:
         end: str,
         body: Callable[[Bases, str, str, str], None],
     ) -> None:
-        """Walk the rows along the last of ``loops`` from iteration ``begin`` to ``end``, the first and the last of them
-        perhaps in part. ``body`` takes where a row begins, the column, how many elements, and the iteration."""
+        """Emit a loop over the rows along the last of ``loops``, from iteration ``begin`` to ``end``. The first and the
+        last row may be partial. ``body`` takes the address of the row, the column, the number of elements, and the
+        iteration."""
         f, inner = self.f, self.sizes[loops[-1]]
         if len(loops) == 1:
             body(bases, begin, f.emit_value(f"sub i64 {end}, {begin}"), begin)
@@ -77,7 +79,7 @@ class LoopControl:
         self._count(loops[:-1], indices, tag)
 
     def nested(self, loops: Sequence[int], bases: Bases, body: Callable[[Bases, str], None], done: str = "0") -> None:
-        """Walk all of ``loops``. ``body`` takes the addresses of the accesses, and the index of the iteration."""
+        """Emit nested ``loops``. ``body`` takes the addresses of the accesses, and the index of the iteration."""
         self.unrolled(loops, bases, lambda inner, number, _: body(inner, number), 1, done)
 
     def unrolled(
@@ -88,8 +90,8 @@ class LoopControl:
         copies: int,
         done: str = "0",
     ) -> None:
-        """Do the same, with ``copies`` iterations of the innermost loop at a time. ``body`` takes the copy's number
-        too."""
+        """Emit nested ``loops``, the innermost unrolled: ``copies`` iterations at a time. ``body`` also takes the
+        number of the copy."""
         if not loops:
             body(bases, done, 0)
             return
@@ -115,8 +117,8 @@ class LoopControl:
         self.blocks(self.sizes[loop], widths, iterations)
 
     def vectors(self, length: str, widest: int, body: Callable[[str, str | None, int], None]) -> None:
-        """Walk ``length`` elements by vectors: ``widest`` at a time, then one, then one under a mask. ``body`` takes
-        the element, the mask, and how many vectors."""
+        """Emit a loop over ``length`` elements by vectors: ``widest`` vectors at a time, then one, then one under a
+        mask. ``body`` takes the element, the mask, and the number of vectors."""
         f, lanes = self.f, self.lanes
         tag = f.name()
         at = self.counter("0")
@@ -140,8 +142,8 @@ class LoopControl:
             f.label(over)
 
     def blocks(self, length: str, widths: Sequence[int], body: Callable[[str, int], None]) -> None:
-        """Walk ``length`` steps, as many as go at a time by each of ``widths``, powers of two, the largest first and 1
-        last. ``body`` takes the step, and how many."""
+        """Emit a loop over ``length`` steps by blocks of ``widths``, powers of two, the largest first and 1 last.
+        ``body`` takes the first step, and the width."""
         f, at, tag = self.f, self.counter("0"), self.f.name()
         for width in widths:
             whole = f.emit_value(f"and i64 {length}, {-width}") if width > 1 else length
@@ -154,13 +156,13 @@ class LoopControl:
     # ------------------------------------------------------------------------------------------------------- the parts
 
     def counter(self, begin: str) -> str:
-        """Return a place for a number that is counted on."""
+        """Return the address of a new i64 variable that starts at ``begin``."""
         at = self.variable("i64")
         self.f.emit(f"store i64 {begin}, ptr {at}")
         return at
 
     def test(self, at: str, end: str, tag: str) -> str:
-        """Return the head of a loop that runs while what ``at`` holds is below ``end``; returns what that is."""
+        """Emit the head of a loop that runs while the variable at ``at`` is below ``end``; return its value."""
         f = self.f
         f.emit(f"br label %test.{tag}")
         f.label(f"test.{tag}")
@@ -196,7 +198,7 @@ class LoopControl:
         return moved
 
     def _count(self, loops: Sequence[int], indices: Sequence[str], tag: str) -> None:
-        """Increment the indices of loops, the last of them fastest, and branch to the next iteration."""
+        """Emit the increment of the loop indices, the last of them fastest, and the branch to the next iteration."""
         f = self.f
         for number in range(len(loops) - 1, -1, -1):
             value = f.emit_value(f"add i64 {f.emit_value(f'load i64, ptr {indices[number]}')}, 1")

@@ -19,7 +19,7 @@ class Machine(Protocol):
 
     @property
     def has_fma(self) -> bool:
-        """Whether it multiplies and adds with one rounding."""
+        """Whether the machine has a fused multiply-add, which rounds once."""
 
     @property
     def has_status(self) -> bool:

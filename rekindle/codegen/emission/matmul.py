@@ -29,14 +29,14 @@ _A, _B, _OUT = range(3)
 
 
 def product_name(nest: MatmulNest) -> str:
-    """Return the name of the function that runs products like this one."""
+    """Return the name of the function that computes matrix products such as ``nest``."""
     direction, rows = "across" if nest.vectorizes_outer else "dots", "row" if nest.is_row else "rows"
     return f"product.{direction}.{rows}.{nest.rank}.{nest.accesses[_OUT].scalar}"
 
 
 def product_module(nest: MatmulNest, target: Target) -> str:
-    """Return the module that defines this function, for all kernels: ``void(ptr a, ptr b, ptr out, ptr parameters)``
-    takes the addresses of the buffers, and of the numbers of a nest."""
+    """Return the module that defines the function of :func:`product_name`, for all kernels: ``void(ptr a, ptr b, ptr
+    out, ptr parameters)``."""
     module = ModuleBuilder()
     _ProductWriter(module, nest, target).write()
     declarations = "\n".join(module.declarations[name] for name in sorted(module.declarations))
@@ -89,13 +89,13 @@ class _ProductWriter:
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
 
     def _rows(self) -> Sequence[int]:
-        """Return how many rows of the result go at a time."""
+        """Return how many rows of the result are computed at a time: the heights of tiles, the largest first."""
         if self.nest.is_row:
             return (1,)
         return (_TILE, 1) if self.target.has("avx512f") else (_TILE // 2, 1)
 
     def _lines(self, base: str, access: int, loop: int, start: str, count: int) -> list[str]:
-        """Return where ``count`` rows or columns of a matrix begin, from ``start`` on."""
+        """Emit the addresses of ``count`` rows or columns of a matrix, from ``start`` on."""
         stride = self.walks.strides[access][loop]
         line = self.f.emit_value(f"getelementptr i8, ptr {base}, i64 {self.f.emit_value(f'mul i64 {start}, {stride}')}")
         found = [line]
@@ -117,7 +117,7 @@ class _ProductWriter:
         self.f.emit(f"store {self._type} {found}, ptr {place}")
 
     def _flush(self, total: str, place: str) -> str:
-        """Add a sum to the total, and begin the next one; return the total."""
+        """Emit the addition of a sum to the total, and reset the sum; return the total."""
         found = self.f.emit_value(f"load {self._type}, ptr {place}")
         known = self.f.emit_value(f"load {self._type}, ptr {total}")
         value = self.f.emit_value(f"fadd {self._type} {known}, {found}")
@@ -201,7 +201,8 @@ class _ProductWriter:
         walks.blocks(walks.sizes[m], self._rows(), block)
 
     def _store_sums(self, sums: list[str], lines: list[str], column: str, columns: int) -> None:
-        """Add the lanes of the sums of a tile, and store the results: ``columns`` elements of each line."""
+        """Emit the horizontal sums of the accumulators of a tile, and the stores of ``columns`` elements of each
+        row."""
         f, element, size = self.f, element_type(self.scalar), self.scalar.size
         values = [f.emit_value(f"load {self._type}, ptr {place}") for place in sums]
         at = 0
@@ -226,7 +227,7 @@ class _ProductWriter:
             at += width
 
     def _folded(self, values: list[str]) -> str:
-        """Return one vector of the sums of the lanes of each of ``values``, as many as a power of two."""
+        """Emit one vector with the horizontal sum of each of ``values``, whose number is a power of two."""
         width, length = self.lanes, self.lanes
         while length > 1:
             half = length // 2
@@ -244,7 +245,7 @@ class _ProductWriter:
         return values[0]
 
     def _sum(self, a: str, b: str, width: int, low: list[int], half: int) -> str:
-        """Return the lanes ``low`` of two vectors, plus those that are ``half`` further on."""
+        """Emit the sum of two halves: the lanes ``low`` of two vectors, plus the lanes that are ``half`` further on."""
         element = element_type(self.scalar)
         whole = vector(element, width)
         parts = []

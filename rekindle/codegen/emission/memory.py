@@ -11,7 +11,7 @@ from rekindle.codegen.loop_ir.scalar_types import BOOL, ScalarType
 
 
 def spread(f: FunctionBuilder, value: str, type: str, lanes: int) -> str:
-    """``value`` in all lanes."""
+    """Emit a vector with ``value`` in all lanes."""
     if lanes == 1:
         return value
     whole = vector(type, lanes)
@@ -21,22 +21,23 @@ def spread(f: FunctionBuilder, value: str, type: str, lanes: int) -> str:
 
 
 def store_one(f: FunctionBuilder, scalar: ScalarType, value: str, place: str) -> None:
-    """Write one element."""
+    """Emit the store of one element."""
     if scalar is BOOL:
         value = f.emit_value(f"zext i1 {value} to i8")
     f.emit(f"store {memory_type(scalar)} {value}, ptr {place}, align {scalar.size}")
 
 
 def load_one(f: FunctionBuilder, scalar: ScalarType, place: str) -> str:
-    """Read one element."""
+    """Emit the load of one element."""
     value = f.emit_value(f"load {memory_type(scalar)}, ptr {place}, align {scalar.size}")
     return f.emit_value(f"icmp ne i8 {value}, 0") if scalar is BOOL else value
 
 
 @dataclass(slots=True)
 class MemoryAccess:
-    """Reads and writes vectors of the accesses of a nest. ``steps`` are their strides along the loop that vectors go
-    along. Each takes where that loop begins, how many elements on, and a mask of what may be touched, if not all."""
+    """Emits loads and stores of vectors for the accesses of a nest. ``steps`` are the strides along the loop that is
+    vectorized. Each method takes the address at which that loop begins, the index of the element, and a mask of the
+    lanes to access, if not all."""
 
     f: FunctionBuilder
     nest: LoopNest | MatmulNest
@@ -60,8 +61,8 @@ class MemoryAccess:
     def look_up_one(
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
-        """Load as :meth:`load`, at an offset of ``index`` times ``step`` bytes, which is the same in all lanes. An
-        index that is not below ``size`` sets ``status``, and the result is then arbitrary."""
+        """Emit :meth:`load` at an offset of ``index`` times ``step`` bytes, the same for all lanes. If the index is not
+        below ``size``, ``status`` is set, and the result is arbitrary."""
         f = self.f
         if self.lanes > 1:
             index, size, step = (
@@ -76,7 +77,7 @@ class MemoryAccess:
     def look_up(
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
-        """Return the elements at one index per lane."""
+        """Emit a gather: the elements at one index per lane."""
         f, lanes, access = self.f, self.lanes, self.nest.accesses[number]
         if lanes == 1:
             return self.look_up_one(number, start, at, mask, index, size, step, status)
@@ -155,7 +156,7 @@ class MemoryAccess:
         return self._gathered(access, places, splat("i1", "true", lanes) if mask is None else mask)
 
     def _gathered(self, access: Access, places: str, mask: str) -> str:
-        """Return the elements at ``places``, in the lanes where ``mask`` is set."""
+        """Emit a gather of the elements at the addresses ``places``, in the lanes set in ``mask``."""
         f, lanes, stored = self.f, self.lanes, memory_type(access.scalar)
         whole, type = vector(stored, lanes), vector("i1", lanes)
         symbol = f"llvm.masked.gather.{suffix(stored, lanes)}.v{lanes}p0"
@@ -181,7 +182,7 @@ class MemoryAccess:
         )
 
     def _places(self, stride: str, start: str, at: str) -> str:
-        """Return the addresses of elements with gaps between them."""
+        """Emit the addresses of elements that are ``stride`` apart."""
         f, lanes = self.f, self.lanes
         place = f.emit_value(f"getelementptr i8, ptr {start}, i64 {f.emit_value(f'mul i64 {at}, {stride}')}")
         if lanes == 1:

@@ -42,8 +42,8 @@ Known = dict[Expression, str]
 
 
 def nest_lanes(nest: LoopNest, target: Target) -> int:
-    """Return how many elements are worked on at a time: as many of the widest type as a register holds. Sums are made
-    in wider types, in several registers."""
+    """Return the number of lanes of a nest's vectors: as many elements of its widest type as a register holds. Sums use
+    wider types, in several registers."""
     found = [access.scalar for access in nest.accesses]
     if not nest.reduction_rank:
         found += [each.scalar for each in expressions_of(nest)]
@@ -60,15 +60,15 @@ def expressions_of(nest: LoopNest) -> list[Expression]:
 
 
 def ways_of(phase: Phase) -> int:
-    """Return how many vectors it works on at a time."""
+    """Return how many vectors a phase computes at a time: one, if its expressions are large."""
     values = [each.value for each in phase.reductions] + [each.value for each in phase.stores]
     size = sum(len(subexpressions(value)) for value in values)
     return WAYS if size <= LARGE else 1
 
 
 def rows_at_a_time(phase: Phase, vectors: int) -> int:
-    """Return how many rows it works on at a time, where ``vectors`` go across rows: a fold waits for the one before it
-    in the same column."""
+    """Return how many rows a phase computes at a time, if ``vectors`` extend across rows. Several rows shorten the
+    chain of dependent reductions of a column."""
     if phase.stores or ways_of(phase) == 1 or any(part.kind in SCANS for part in parts_of(phase)):
         return 1
     return max(1, ACCUMULATORS // (vectors * max(len(phase.reductions), 1)))
@@ -124,7 +124,7 @@ class NestWriter:
         self.define(f"nest{self.number}", RANGE)
 
     def define(self, name: str, parameters: str) -> None:
-        """Add the written function to the module."""
+        """Add the emitted function to the module."""
         self.f.emit("ret void")
         head = f"define internal void @{name}({parameters}) noinline {{"
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
@@ -176,7 +176,7 @@ class NestWriter:
     # ----------------------------------------------------------------------------------------------- nothing is folded
 
     def _plain_row(self, bases: Bases, column: str, length: str, _: str) -> None:
-        """``length`` elements of a row, from ``column`` on."""
+        """Emit the loop over ``length`` elements of a row, from ``column`` on."""
         known = dict(self.fixed)
         starts = self.moved(bases, column)
         (phase,) = self.nest.phases
@@ -188,7 +188,7 @@ class NestWriter:
         self.walks.vectors(length, 1, body)
 
     def moved(self, bases: Bases, column: str) -> Bases:
-        """``bases``, ``column`` elements on."""
+        """Return ``bases``, the start addresses of the accesses, moved on by ``column`` elements."""
         moved = []
         for base, step, access in zip(bases, self.memory.steps, self.nest.accesses, strict=True):
             if not (access.is_fixed or column == "0"):
@@ -229,7 +229,7 @@ class NestWriter:
     def along(
         self, phase: Phase, bases: Bases, known: Known, length: str, folds: list[ReductionWriter], first: str
     ) -> None:
-        """Walk ``length`` elements of a row, which are counted from ``first`` on."""
+        """Emit a phase over ``length`` elements of a row, whose indices start at ``first``."""
 
         def body(at: str, mask: str | None, ways: int) -> None:
             for way in range(ways):
@@ -241,7 +241,7 @@ class NestWriter:
         self.walks.vectors(length, ways_of(phase) if folds else 1, body)
 
     def _numbers(self, fold: ReductionWriter, first: str, at: str) -> str:
-        """Return the indices of the elements of a vector, if the reduction needs them."""
+        """Emit the indices of the elements of a vector, if the reduction needs them."""
         if fold.slots == 1:
             return ""
         f, lanes = self.f, self.lanes
@@ -265,7 +265,7 @@ class NestWriter:
     # ---------------------------------------------------------------------------------------------- vectors across rows
 
     def _columns(self, bases: Bases, column: str, length: str, _: str) -> None:
-        """Fold ``length`` columns, from ``column`` on, some vectors at a time."""
+        """Emit the reduction of ``length`` columns, from ``column`` on, several vectors at a time."""
         starts = self.moved(bases, column)
         widest = min(map(ways_of, self.nest.phases))
 
@@ -276,7 +276,7 @@ class NestWriter:
         self.walks.vectors(length, widest, body)
 
     def _block(self, bases: Bases, places: list[str], mask: str | None) -> None:
-        """Fold the columns of the vectors at ``places``."""
+        """Emit the reduction of the columns of the vectors at ``places``."""
         known = [dict(self.fixed) for _ in places]
         for phase in self.nest.phases:
             for mine, place in zip(known, places, strict=True):
@@ -344,7 +344,7 @@ class NestWriter:
         return leaf
 
     def write_what_stays(self, phase: Phase, known: Known, bases: Bases, at: str, mask: str | None) -> None:
-        """Compute the values that are invariant in a phase before it."""
+        """Emit the loop-invariant values of a phase before its loop."""
         values = self.expressions(bases, at, mask, known)
         for part in parts_of(phase):
             if part.kind != "constant" and part not in known and not self.dependence.varies(part):
@@ -362,8 +362,8 @@ class NestWriter:
     def elements(
         self, phase: Phase, bases: Bases, known: Known, at: str, mask: str | None, way: int = 0
     ) -> Expressions:
-        """Compute and store the elements from ``at`` on: a whole vector, or the lanes set in ``mask``. ``way``
-        counts the vectors that go across rows."""
+        """Emit the computation and the stores of the elements from ``at`` on: a whole vector, or the lanes set in
+        ``mask``. ``way`` is the number of the vector, if vectors extend across rows."""
 
         def scan(expression: Expression, value: str) -> str:
             return self.scans[expression, way].take(value)

@@ -38,7 +38,7 @@ extremum."""
 
 @dataclass(slots=True)
 class ReductionWriter:
-    """Writes one reduction; ``variable`` makes a place for a value of a type."""
+    """Emits one reduction. ``variable`` returns the address of a new variable of a type."""
 
     f: FunctionBuilder
     reduction: Reduction
@@ -84,8 +84,8 @@ class ReductionWriter:
                 self.f.emit(f"store {type} {neutral}, ptr {place}")
 
     def take(self, value: str, index: str, mask: str | None, way: int) -> None:
-        """Reduce a vector into the accumulator. Its elements are those at ``index``, a vector too; under a mask,
-        only the lanes that are set count."""
+        """Emit the reduction of a vector into the accumulator ``way``. ``index`` has the indices of its elements; with
+        a ``mask``, only the lanes that are set count."""
         given = (value, index)[: self.slots]
         known = self._loaded(self.places[way])
         found = self.combine(known, given, self.lanes)
@@ -110,18 +110,18 @@ class ReductionWriter:
     # ----------------------------------------------------------------------------------------------------- what it gave
 
     def lane_results(self, ways: Iterable[int]) -> str:
-        """Return the results of the vectors ``ways`` together, each lane by itself."""
+        """Emit the reduction of the accumulators ``ways`` to one, lane by lane."""
         return self._together(ways)[-1]
 
     def _together(self, ways: Iterable[int]) -> Values:
-        """Fold some of the vectors into one; how many they are, is a power of two."""
+        """Emit the reduction of several accumulators to one. Their number is a power of two."""
         values = [self._loaded(self.places[way]) for way in ways]
         while len(values) > 1:
             values = [self.combine(a, b, self.lanes) for a, b in zip(values[::2], values[1::2], strict=True)]
         return values[0]
 
     def end(self) -> Values:
-        """Return the result of all lanes and vectors, as single elements."""
+        """Emit the reduction of all accumulators and lanes to single elements."""
         found, lanes = self._together(range(len(self.places))), self.lanes
         while lanes > 1:  # halves are folded until one is left
             half = lanes // 2
@@ -140,7 +140,7 @@ class ReductionWriter:
         return tuple(found)
 
     def result(self) -> str:
-        """Return the result in all lanes."""
+        """Emit the result of the reduction in all lanes."""
         return spread(self.f, self.end()[-1], element_type(self.scalars[-1]), self.lanes)
 
     # -------------------------------------------------------------------------------------------- between functions
@@ -161,7 +161,7 @@ class ReductionWriter:
         return spread(self.f, value, element_type(scalar), self.lanes)
 
     def take_stored(self, slots: str, first: int) -> None:
-        """Fold the stored partial results into the accumulators of single elements."""
+        """Emit the reduction of stored partial results into the accumulators, which are single elements."""
         given = tuple(
             load_one(self.f, scalar, self._slot(slots, number)) for number, scalar in enumerate(self.scalars, first)
         )
@@ -173,7 +173,7 @@ class ReductionWriter:
     # ---------------------------------------------------------------------------------------------------- two into one
 
     def combine(self, a: Values, b: Values, lanes: int) -> Values:
-        """Fold two vectors into one, lane by lane."""
+        """Emit the reduction of two vectors to one, lane by lane."""
         if not self._has_index:
             return (self._two(a[0], b[0], lanes),)
         f, truth = self.f, vector("i1", lanes)
@@ -194,7 +194,8 @@ class ReductionWriter:
         )
 
     def _is_beyond(self, a: str, b: str, lanes: int) -> str:
-        """Return whether ``a`` is larger than ``b``, or smaller, depending on the reduction; false with a NaN."""
+        """Emit a comparison: whether ``a`` is larger than ``b`` for a maximum, or smaller for a minimum; false with a
+        NaN."""
         larger = self.reduction.kind in ("maximum", "argmaximum")
         type = vector(element_type(self.scalar), lanes)
         if self.scalar.is_float:

@@ -12,8 +12,8 @@ from rekindle.codegen.loop_ir.nodes import Expression
 
 @dataclass(slots=True)
 class Scan:
-    """Writes a scan; ``place`` holds the previous result: of the row, or of the row of each lane if vectors go
-    across."""
+    """Emits a scan (cumulative sum or the like). ``place`` is the address of the previous result: that of the row, or
+    of each lane's row if vectors extend across rows."""
 
     f: FunctionBuilder
     expression: Expression
@@ -48,7 +48,8 @@ class Scan:
         return found
 
     def _within(self, value: str) -> str:
-        """Return the scan of a vector: shifted by one lane, it is added to itself, then by two, by four."""
+        """Emit the scan of one vector, in log2 steps: the vector is added to itself shifted by one lane, then by two,
+        by four."""
         whole, step = vector(self.element, self.lanes), 1
         neutral = self._neutral(self.lanes)
         while step < self.lanes:

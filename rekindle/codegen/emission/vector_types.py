@@ -30,7 +30,7 @@ def vector(type: str, lanes: int) -> str:
 
 
 def suffix(type: str, lanes: int) -> str:
-    """Return how names of LLVM's own functions end for a type."""
+    """Return the suffix of LLVM's intrinsics for a type: ``v16f32``."""
     short = {"double": "f64", "float": "f32", "half": "f16"}.get(type, type)
     return short if lanes == 1 else f"v{lanes}{short}"
 
@@ -70,7 +70,7 @@ def _bfloat16_bits(value: float) -> int:
 
 
 def cast(f: FunctionBuilder, value: str, source: ScalarType, target: ScalarType, lanes: int) -> str:
-    """Convert ``value`` as C++ does."""
+    """Emit the conversion of ``value`` between scalar types, as C++ converts."""
     if source is target:
         return value
     if source is BF16:
@@ -122,7 +122,7 @@ def _from_bfloat16(f: FunctionBuilder, value: str, lanes: int) -> str:
 
 
 def _to_bfloat16(f: FunctionBuilder, value: str, lanes: int) -> str:
-    """Round to the nearest, half to even; every NaN becomes one."""
+    """Emit the rounding to bfloat16: to nearest, half to even. Every NaN becomes the same one."""
     short, whole, float_ = vector("i16", lanes), vector("i32", lanes), vector("float", lanes)
     if f.module.is_for_gpu:
         own = f.emit_value(f"fptrunc {float_} {value} to {vector('bfloat', lanes)}")

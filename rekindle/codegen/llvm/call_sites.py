@@ -76,7 +76,8 @@ class CachedLaunch:
 
 
 def is_available() -> bool:
-    """Return whether this build of torch and Python is known well enough; else ``fallback`` is called each time."""
+    """Return whether the memory layouts of this build of torch and Python are known. If not, ``fallback`` is called
+    each time."""
     return tensor_objects() is not None
 
 
@@ -113,7 +114,7 @@ class TensorCallSite:
             _SITES[self.function] = ctypes.addressof(site)
 
     def add(self, launch: CachedLaunch) -> None:
-        """Use ``launch`` from now on where it fits."""
+        """Add ``launch`` to the cache of the call site."""
         filled, kept = _fill(launch)
         self._launches.append(filled)
         self._kept.append((kept, launch.keep))
@@ -192,7 +193,7 @@ def _code() -> NativeCode:
 
 
 def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
-    """Return the structure that native code reads, and the objects that it points to."""
+    """Return the C structure of a launch, and the objects to which it points."""
     numbers = list(launch.parameters)
     for _, sizes, strides in launch.outputs:
         numbers += (*sizes, *strides)

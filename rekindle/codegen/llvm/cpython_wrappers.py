@@ -46,8 +46,9 @@ _UNPACK: Final = {
 
 
 def wrapper_ir(name: str, parameters: Sequence[str], result: str | None, *, without_gil: bool = False) -> str:
-    """Return a function ``@{name}.entry`` that calls ``@{name}``, for the same module; :func:`python_function` makes a
-    Python function of it. What it uses of CPython, :func:`with_declarations` declares.
+    """Return the LLVM IR of ``@{name}.entry``, which unboxes Python objects and calls ``@{name}`` of the same module;
+    :func:`python_function` makes a Python function of it. :func:`with_declarations` adds the declarations that it
+    needs.
 
     ``parameters`` and ``result`` are the types of ``@{name}``: ``ptr``, ``i64`` (an int of Python in both cases),
     ``double`` (a float), ``i1`` (a bool); ``result`` is None for ``void``. ``without_gil`` lets other threads of Python

@@ -50,7 +50,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class DiskCache:
-    """Objects in ``directory``, at most ``limit`` bytes of them: those that were not used for longest go first."""
+    """A cache of files in ``directory``. If they exceed ``limit`` bytes, the least recently used ones are removed."""
 
     directory: Path
     limit: int = LIMIT
@@ -73,7 +73,7 @@ class DiskCache:
         return payload
 
     def store(self, key: bytes, payload: bytes) -> bool:
-        """Keep ``payload`` under ``key``; whether that worked."""
+        """Store ``payload`` under ``key``; return whether that succeeded."""
         if not self._is_trusted(create=True):
             return False
         path = self._path(key)
@@ -101,7 +101,8 @@ class DiskCache:
         return self.directory / f"{hashlib.sha256(key).hexdigest()}{_SUFFIX}"
 
     def _is_trusted(self, *, create: bool = False) -> bool:
-        """Return whether the folder exists, belongs to the user, and is writable by the user only."""
+        """Return whether the folder exists, belongs to the user, and only the user can write to it. With ``create``, it
+        is created."""
         try:
             if create:
                 self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -161,7 +162,8 @@ class DiskCache:
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path | None:
-    """Return where compiled objects are kept: see :data:`DIRECTORY` and :data:`SWITCH`. None: nowhere."""
+    """Return the folder of the cache, from the environment variables :data:`DIRECTORY` and :data:`SWITCH`; None if the
+    cache is turned off."""
     if environment.get(SWITCH, "").lower() in ("0", "off", "no", "false"):
         return None
     chosen = environment.get(DIRECTORY)

@@ -46,7 +46,7 @@ _CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simpli
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """A cached object: its code, the functions that it defines, and those that it calls."""
+    """An object file of the cache: its code, the functions that it defines, and those that it calls."""
 
     defines: tuple[str, ...]
     calls: tuple[str, ...]
@@ -65,8 +65,8 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class LazyModule:
-    """A module that is generated when needed: code that is found on disk needs none. Sources of equal ``name`` generate
-    equal modules for the same target, as long as the code generator is unchanged."""
+    """An LLVM module that is generated only if its code is not cached. Modules of equal ``name`` are equal for the same
+    target, as long as the code generator is unchanged."""
 
     name: str
     write: Callable[[], str]
@@ -80,11 +80,9 @@ class Library(Protocol):
 
 
 class NativeCode:
-    """Code in this process, which lives as long as this object.
-
-    ``target`` is the target it was compiled for; ``addresses`` are those of its functions; ``seconds`` is the time that
-    compiling took, ``from_cache`` whether it was loaded from disk.
-    """
+    """Machine code in this process, which is freed with this object. ``target`` is the target it was compiled for;
+    ``addresses`` are those of its functions; ``seconds`` is the time that compiling took, ``from_cache`` whether it was
+    loaded from disk."""
 
     __slots__ = ("__weakref__", "_source", "_tracker", "addresses", "from_cache", "kept", "seconds", "target")
 
@@ -106,7 +104,7 @@ class NativeCode:
         return self._source.write()
 
     def address(self, name: str) -> int:
-        """Return where the function ``name``, which the text defines, is."""
+        """Return the address of the function ``name``, which the module defines."""
         return self.addresses[name]
 
     @property
@@ -186,7 +184,7 @@ def generator_state() -> str:
 
 
 def disk_cache() -> DiskCache | None:
-    """Return the cache of the process, as the environment has it now; None where it is turned off."""
+    """Return the cache of this process, by the current environment variables; None if it is turned off."""
     directory = cache_directory(os.environ)
     if directory is None:
         return None
@@ -245,7 +243,7 @@ def _machine_for(target: Target, text: str) -> Iterator[Any]:
 
 
 def _optimized(text: str, machine: Any) -> Any:
-    """Return the module that ``text`` is, after LLVM's passes."""
+    """Parse ``text``, run LLVM's passes on it, and return the module."""
     binding = llvm()
     try:
         module = binding.parse_assembly(text, binding.create_context())

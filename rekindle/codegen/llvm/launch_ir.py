@@ -156,7 +156,7 @@ no:
 
 
 def kernel_launch_text(most_launches: int) -> str:
-    """Return functions for a module that has those of :mod:`rekindle.codegen.llvm.tensor_boxing_ir`: ``launch_kernel``,
-    and its callees. A site has at most ``most_launches`` launches."""
+    """Return the LLVM IR of ``launch_kernel`` and its callees, for a module that has the functions of
+    :mod:`rekindle.codegen.llvm.tensor_boxing_ir`. A call site has at most ``most_launches`` launches."""
     text = _TEXT.format(unlocked_elements=UNLOCKED_ELEMENTS, device_unit=DEVICE_UNIT)
     return launch_text(most_launches) + recording_text() + text

@@ -338,5 +338,5 @@ no:
 
 
 def launch_text(most_launches: int) -> str:
-    """``find_launch``, and the types of structures."""
+    """Return the LLVM IR of ``find_launch``, and of the structures that it reads."""
     return _TEXT.format(most_launches=most_launches)

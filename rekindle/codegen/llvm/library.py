@@ -15,7 +15,7 @@ class CodegenError(InternalError):
 
 
 class MissingSymbolError(RekindleError):
-    """Code calls functions that no library of this process has; ``names`` are theirs."""
+    """Code calls functions that no loaded library has; ``names`` are their names."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__(f"no library that is loaded here has {', '.join(names)}")

@@ -27,25 +27,26 @@ _MANTISSA: Final = 52
 
 
 def _whole(w: VectorWriter, x: str) -> tuple[str, str]:
-    """Return the integer next to ``x``, as a number and in the low bits of the second value; those of NaN are
-    anything."""
+    """Emit the integer nearest to ``x``: as a float, and in the low bits of the second value. For NaN, these bits are
+    arbitrary."""
     shifted = w.add(x, w.splat(_ROUNDING))
     return w.sub(shifted, w.splat(_ROUNDING)), w.bits(shifted)
 
 
 def _power_of_two(w: VectorWriter, n: str) -> str:
-    """2 to the power of the low bits of ``n``, which is between -1022 and 1023."""
+    """Emit 2 to the power of the low bits of ``n``, which is between -1022 and 1023."""
     return w.from_bits(w.integer("shl", w.integer("add", n, w.splat_integer(_TO_BIAS)), w.splat_integer(_MANTISSA)))
 
 
 def _clamped(w: VectorWriter, x: str, low: float, high: float) -> str:
-    """``x`` between two bounds. NaN stays."""
+    """Emit ``x`` clamped to two bounds. NaN stays."""
     below = w.select(w.compare("ogt", x, w.splat(high)), w.splat(high), x)
     return w.select(w.compare("olt", below, w.splat(low)), w.splat(low), below)
 
 
 def _reduced(w: VectorWriter, x: str) -> tuple[str, str]:
-    """``r`` and ``n`` (in the low bits), so that ``x`` is ``r + n ln 2`` and ``r`` is at most ln 2 / 2."""
+    """Emit the argument reduction of ``exp``: return ``r`` and ``n`` (in the low bits), where ``x`` is ``r + n ln 2``
+    and ``r`` at most ``ln 2 / 2``."""
     whole, bits = _whole(w, w.mul(x, w.splat(1 / math.log(2))))
     r = w.sub(x, w.mul(whole, w.splat(_LN2_HIGH)))
     return w.sub(r, w.mul(whole, w.splat(_LN2_LOW))), w.integer("sub", bits, _integer_of_rounding(w))
@@ -56,13 +57,14 @@ def _integer_of_rounding(w: VectorWriter) -> str:
 
 
 def _expm1_of_reduced(w: VectorWriter, r: str) -> str:
-    """``exp(r) - 1``: Taylor's series, whose 14th term is below 2^-57 of the first."""
+    """Emit ``exp(r) - 1`` by Taylor's series, whose 14th term is below 2^-57 of the first."""
     series = w.polynomial(r, [1 / math.factorial(k) for k in range(2, 14)])
     return w.fma(w.mul(r, r), series, r)
 
 
 def exp(w: VectorWriter, x: str) -> str:
-    """``exp(r) 2^n``; the power in two factors, since either end of the range needs more than one holds."""
+    """Emit ``exp(x)`` as ``exp(r) 2^n``. The power is in two factors, since one factor cannot hold it at the ends of
+    the range."""
     r, n = _reduced(w, _clamped(w, x, -746.0, 710.0))
     half = w.integer("ashr", n, w.splat_integer(1))
     rest = w.integer("sub", n, half)
@@ -71,7 +73,7 @@ def exp(w: VectorWriter, x: str) -> str:
 
 
 def expm1(w: VectorWriter, x: str) -> str:
-    """``2^n (exp(r) - 1) + (2^n - 1)``; beyond 40, ``exp(x)``."""
+    """Emit ``expm1(x)`` as ``2^n (exp(r) - 1) + (2^n - 1)``; beyond 40, as ``exp(x)``."""
     r, n = _reduced(w, _clamped(w, x, -40.0, 40.0))
     power = _power_of_two(w, n)
     value = w.fma(_expm1_of_reduced(w, r), power, w.sub(power, w.splat(1.0)))
@@ -80,19 +82,20 @@ def expm1(w: VectorWriter, x: str) -> str:
 
 
 def sigmoid(w: VectorWriter, x: str) -> str:
-    """``1 / (1 + exp(-x))``"""
+    """Emit ``1 / (1 + exp(-x))``."""
     return w.div(w.splat(1.0), w.add(exp(w, w.sub(w.splat(-0.0), x)), w.splat(1.0)))
 
 
 def tanh(w: VectorWriter, x: str) -> str:
-    """``e / (e + 2)`` for ``e = exp(2 |x|) - 1``, with the sign of ``x``; beyond 22 that is 1."""
+    """Emit ``tanh(x)`` as ``e / (e + 2)`` for ``e = exp(2 |x|) - 1``, with the sign of ``x``; beyond 22 it is 1."""
     size = _clamped(w, w.call("llvm.fabs", x), 0.0, 22.0)
     e = expm1(w, w.add(size, size))
     return w.call("llvm.copysign", w.div(e, w.add(e, w.splat(2.0))), x)
 
 
 def log(w: VectorWriter, x: str) -> str:
-    """``log(1 + f) + e ln 2``, where ``x`` is ``(1 + f) 2^e`` and ``1 + f`` is within ``sqrt(2)`` of 1.
+    """Emit ``log(x)`` as ``log(1 + f) + e ln 2``, where ``x`` is ``(1 + f) 2^e`` and ``1 + f`` is within ``sqrt(2)`` of
+    1.
 
     With ``s = f / (2 + f)``, ``log(1 + f)`` is ``2 s + 2/3 s³ + 2/5 s⁵ + …``, which is
     ``f - f²/2 + s (f²/2 + 2/3 s² + 2/5 s⁴ + …)``: there, what is rounded is small beside ``f``.
@@ -124,7 +127,7 @@ def _or_nan(w: VectorWriter, x: str, value: str) -> str:
 
 
 def log1p(w: VectorWriter, x: str) -> str:
-    """``log(u)`` for ``u = 1 + x``, and what rounding ``u`` cost: ``(x - (u - 1)) / u``."""
+    """Emit ``log1p(x)`` as ``log(u)`` for ``u = 1 + x``, plus the rounding error of ``u``, ``(x - (u - 1)) / u``."""
     u = w.add(x, w.splat(1.0))
     lost = w.div(w.sub(x, w.sub(u, w.splat(1.0))), u)
     value = w.add(log(w, u), lost)
@@ -159,7 +162,7 @@ computed with 60 digits, which is off by at most 3e-18."""
 
 
 def erf(w: VectorWriter, x: str) -> str:
-    """Taylor's series up to 0.5; then ``1 - exp(-x²) P((x - 2) / (x + 2))``."""
+    """Emit ``erf(x)``: Taylor's series up to 0.5; then ``1 - exp(-x²) P((x - 2) / (x + 2))``."""
     size = _clamped(w, w.call("llvm.fabs", x), 0.0, 6.0)
     square = w.mul(size, size)
     taylor = [2 / math.sqrt(math.pi) * (-1) ** k / (math.factorial(k) * (2 * k + 1)) for k in range(13)]

@@ -63,8 +63,8 @@ done:
 
 
 def recording_text() -> str:
-    """Return ``begin_event``, which begins an event with the name at an address, and ``end_event``, which ends the
-    event that the former has returned: null if events are not recorded, or the address was null."""
+    """Return the LLVM IR of two functions. ``begin_event`` begins a profiler event with the name at an address, and
+    returns it; null if events are not recorded, or the address is null. ``end_event`` ends it."""
     return _WITH_EVENTS if all(find(name) is not None for name in _FUNCTIONS) else _WITHOUT_EVENTS
 
 

@@ -21,7 +21,7 @@ _PREFIX: Final = "" if os.name == "nt" else "lib"
 
 @cache
 def find(name: str) -> int | None:
-    """Return the address of the function or the variable ``name``; None where no library has it."""
+    """Return the address of the function or the variable ``name``; None if no library has it."""
     for library in _libraries():
         try:
             symbol = getattr(library, name)
@@ -46,7 +46,7 @@ def _libraries() -> tuple[ctypes.CDLL, ...]:
 
 
 def _files_of_torch() -> Iterator[Path]:
-    """Yield the files that hold torch's libraries; wheels differ in where they keep OpenMP."""
+    """Yield the files of torch's libraries. Wheels differ in the location of OpenMP."""
     package = Path(torch.__file__).parent
     folders = [package / "lib", package.parent / "torch.libs"]
     for part in _OF_TORCH:
@@ -57,7 +57,8 @@ def _files_of_torch() -> Iterator[Path]:
 
 
 def _loaded(path: Path) -> ctypes.CDLL | None:
-    """Return the library in a file, if this process has it already: a second OpenMP would be worse than none."""
+    """Return the library in a file if this process has loaded it; else None. A second copy of OpenMP must not be
+    loaded."""
     already = getattr(os, "RTLD_NOLOAD", 0)
     try:
         return ctypes.CDLL(str(path), mode=os.RTLD_LAZY | already if already else ctypes.DEFAULT_MODE)

@@ -36,11 +36,11 @@ class Target:
     """Whether code may call the functions of PyTorch's libraries, SLEEF's among them."""
 
     def without_libraries(self) -> Target:
-        """Return the same processor, for code that calls no libraries."""
+        """Return the same processor as a target for code that calls no libraries."""
         return replace(self, has_libraries=False)
 
     def has(self, feature: str) -> bool:
-        """Return whether it has the feature that LLVM calls so: ``fma``, ``avx512f``, ``neon`` …"""
+        """Return whether the processor has a feature, by LLVM's name: ``fma``, ``avx512f``, ``neon`` …"""
         return f"+{feature}" in self.features.split(",")
 
     @property
@@ -59,7 +59,7 @@ def native_target() -> Target:
 
 @cache
 def named_target(name: str) -> Target:
-    """Return the machine that a value of :data:`VARIABLE` names.
+    """Return the target that a value of the environment variable :data:`VARIABLE` names.
 
     Raises:
         RekindleError: there is none of this name, or this machine is of another architecture or older.
@@ -77,5 +77,5 @@ def named_target(name: str) -> Target:
 
 
 def host_target() -> Target:
-    """Return the default target of code: see :data:`VARIABLE`."""
+    """Return the default target: this machine, or the one that :data:`VARIABLE` names."""
     return named_target(os.environ.get(VARIABLE, ""))

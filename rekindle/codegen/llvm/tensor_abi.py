@@ -75,7 +75,7 @@ class TensorObjects:
 
 @cache
 def tensor_objects() -> TensorObjects | None:
-    """Return the memory layout of Tensors; None if this build of torch or of Python is not as expected."""
+    """Return the memory layout of Tensor objects; None if this build of torch or of Python has an unexpected one."""
     if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.implementation.name != "cpython":
         return None
     if ctypes.sizeof(ctypes.c_void_p) != _WORD or any(find(name) is None for name in (*FUNCTIONS, *_CLASSES)):
@@ -118,7 +118,7 @@ def _look() -> TensorObjects | None:
 
 
 def _on_cuda(keys: int) -> int:
-    """Return the keys of a tensor on a GPU that is like one on the CPU with ``keys``."""
+    """Return the dispatch keys of a GPU tensor that correspond to ``keys`` of a CPU tensor."""
     autocast = _bits("AutocastCPU")
     found = keys & ~(_bits("CPU") | autocast) | _bits("CUDA")
     return found | _bits("AutocastCUDA") if keys & autocast else found
@@ -143,8 +143,8 @@ def _c(name: str) -> Any:
 def _offset(
     samples: Sequence[Tensor], words: int, address: Callable[[Tensor], int], word: Callable[[Tensor], int]
 ) -> int | None:
-    """Return where in the ``words`` at its ``address`` each sample has its ``word``; None unless there is one such
-    place."""
+    """Return the offset at which the memory of each sample holds its ``word``; None unless exactly one of the first
+    ``words`` offsets does."""
     found = [
         place
         for place in range(0, words * _WORD, _WORD)

@@ -25,7 +25,7 @@ FIXED: Final = -1
 
 
 def dtype_and_device(dtype: torch.dtype, device: torch.device) -> int:
-    """Return the word for a dtype on the CPU or on a GPU."""
+    """Return a dtype and a device, CPU or GPU, encoded in one 64-bit word."""
     number = DTYPE_NUMBERS[dtype]
     return number if device.type == "cpu" else number + DEVICE_UNIT * ((device.index or 0) + 1)
 
@@ -243,8 +243,8 @@ declare void @PyEval_RestoreThread(ptr)
 
 
 def tensor_reading_text(objects: TensorObjects) -> str:
-    """Return functions for a module: ``is_plain``, ``read_tensor``, ``read_scalar``, ``new_handle`` and others, with
-    the declarations of CPython that they need."""
+    """Return the LLVM IR of ``is_plain``, ``read_tensor``, ``read_scalar``, ``new_handle`` and others, with the
+    declarations of CPython that they need."""
     declarations = []
     for name, type in FUNCTIONS.items():
         result, _, parameters = type.partition(" ")

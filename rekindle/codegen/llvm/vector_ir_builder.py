@@ -21,7 +21,7 @@ def vector_type(element: str, lanes: int) -> str:
 
 
 def hexadecimal(value: float) -> str:
-    """Return a number as LLVM reads it without rounding; a float is written with the digits of a double."""
+    """Format a float for LLVM IR without rounding: as the hexadecimal digits of a double."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
@@ -54,7 +54,7 @@ class VectorWriter:
         return vector_type("i1", self.lanes)
 
     def emit(self, expression: str) -> str:
-        """Return the name of a new value."""
+        """Emit an instruction; return the name of its result."""
         self._count += 1
         self.lines.append(f"%v{self._count} = {expression}")
         return f"%v{self._count}"
@@ -83,20 +83,20 @@ class VectorWriter:
         return self.emit(f"fdiv {self.type} {a}, {b}")
 
     def fma(self, a: str, b: str, c: str) -> str:
-        """``a * b + c``, rounded once where the machine can."""
+        """Emit ``a * b + c``, rounded once if the machine can."""
         if self.has_fma:
             return self.call("llvm.fma", a, b, c)
         return self.add(self.mul(a, b), c)
 
     def call(self, intrinsic: str, *arguments: str) -> str:
-        """Return an intrinsic of LLVM that is defined for every vector type."""
+        """Emit a call of one of LLVM's intrinsics that is defined for every vector type."""
         suffix = f"v{self.lanes}" if self.lanes > 1 else ""
         name = f"{intrinsic}.{suffix}{'f32' if self.element == 'float' else 'f64'}"
         self.intrinsics[name] = f"declare {self.type} @{name}({', '.join([self.type] * len(arguments))})"
         return self.emit(f"call {self.type} @{name}({', '.join(f'{self.type} {a}' for a in arguments)})")
 
     def polynomial(self, x: str, coefficients: list[float]) -> str:
-        """``c0 + c1 x + c2 x² + …``"""
+        """Emit the polynomial ``c0 + c1 x + c2 x² + …``."""
         value = self.splat(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
             value = self.fma(value, x, self.splat(coefficient))
@@ -105,7 +105,7 @@ class VectorWriter:
     # --------------------------------------------------------------------------------------------------- choices, bits
 
     def compare(self, predicate: str, a: str, b: str) -> str:
-        """``olt``, ``uno`` …"""
+        """Emit a comparison by one of LLVM's predicates of floats, such as ``olt`` or ``uno``."""
         return self.emit(f"fcmp {predicate} {self.type} {a}, {b}")
 
     def select(self, condition: str, a: str, b: str) -> str:
@@ -118,5 +118,5 @@ class VectorWriter:
         return self.emit(f"bitcast {self.integers} {a} to {self.type}")
 
     def integer(self, operation: str, a: str, b: str) -> str:
-        """Return an operation on integers: ``add``, ``shl``, ``ashr`` …"""
+        """Emit an operation on integers: ``add``, ``shl``, ``ashr`` …"""
         return self.emit(f"{operation} {self.integers} {a}, {b}")

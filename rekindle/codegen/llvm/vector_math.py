@@ -41,10 +41,8 @@ class UnsupportedFunction(RekindleError):
 
 @dataclass(frozen=True, slots=True)
 class VectorFunction:
-    """A function for modules: ``text`` declares or defines it there, and all that it needs; call it as ``@symbol``.
-
-    ``source`` is whose it is: ``sleef``, ``polynomial`` or ``libm``.
-    """
+    """A function on vectors. ``text`` is the LLVM IR that declares or defines it; it is called as ``@symbol``.
+    ``source`` is where it comes from: ``sleef``, ``polynomial`` or ``libm``."""
 
     symbol: str
     text: str
@@ -52,13 +50,13 @@ class VectorFunction:
 
 
 def is_known(name: str) -> bool:
-    """Return whether there is such a function: ``exp``, ``tanh``, ``pow`` …, on floats and doubles, for all
-    machines."""
+    """Return whether there is a vector function ``name``, such as ``exp``, ``tanh`` or ``pow``, for floats and doubles
+    on all machines."""
     return name in ACCURACY or name in _COMPOSED
 
 
 def argument_count(name: str) -> int:
-    """Return how many arguments it takes: one, or two."""
+    """Return the number of arguments of a function: one, or two."""
     return 2 if name in _OF_TWO else 1
 
 
@@ -74,7 +72,7 @@ def vector_function(name: str, element: str, lanes: int, target: Target | None =
 
 
 def texts(functions: Iterable[VectorFunction]) -> str:
-    """Return the declarations and definitions that a module needs for ``functions``, each once."""
+    """Return the LLVM IR that a module needs for ``functions``: each declaration and definition once."""
     return "\n".join(dict.fromkeys(part for function in functions for part in function.text.split("\n\n")))
 
 
@@ -133,7 +131,7 @@ def _of_sleef(name: str, element: str, lanes: int, width: int, symbol: str) -> V
 
 
 def _narrowed(element: str, lanes: int, width: int, symbol: str, arguments: int) -> Iterable[str]:
-    """Yield one call, whose last elements are copies of the first."""
+    """Yield the lines of one call on a wider vector. Its last lanes are copies of the first."""
     wide = vector_type(element, width)
     for index in range(arguments):
         if lanes == 1:
@@ -153,7 +151,7 @@ def _narrowed(element: str, lanes: int, width: int, symbol: str, arguments: int)
 
 
 def _cut(element: str, lanes: int, width: int, symbol: str, arguments: int) -> Iterable[str]:
-    """Yield a call for each part, whose results are joined two by two."""
+    """Yield the lines of one call for each part of a vector. The results are concatenated pairwise."""
     wide, type = vector_type(element, width), vector_type(element, lanes)
     parts = []
     for part in range(lanes // width):
@@ -201,7 +199,7 @@ def _polynomial(name: str, element: str, lanes: int, target: Target) -> VectorFu
 
 
 def _of_libm(name: str, element: str, lanes: int) -> VectorFunction:
-    """Return the C library's function, for one element after the other."""
+    """Return the C library's function, called for each lane."""
     of_libm = f"{name}{'f' if element == 'float' else ''}"
     arguments = argument_count(name)
     declaration = f"declare {element} @{of_libm}({', '.join([element] * arguments)})"

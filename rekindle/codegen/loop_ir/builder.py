@@ -12,13 +12,13 @@ from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64, I64, ScalarTyp
 
 
 class Unsupported(Exception):
-    """The graph has no kernel; the text is the reason."""
+    """There is no kernel for a graph; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Cost model of a kind of machine: sums of floats use an ``accumulator`` type if they must be exact;
-    ``divides_fast``: a division costs about as much as a product; ``keeps_rows``: writing a row to memory and reading
+    """Cost model of a kind of machine. ``accumulator`` is the type of float sums that must be accurate.
+    ``divides_fast``: a division costs about as much as a product. ``keeps_rows``: writing a row to memory and reading
     it again costs less than recomputing functions of its elements."""
 
     accumulator: ScalarType
@@ -31,18 +31,18 @@ GPU_ARITHMETIC: Final = Arithmetic(F32, divides_fast=False, keeps_rows=False)
 
 
 class Builder:
-    """Makes the expressions of one nest."""
+    """Builds the expressions of one loop nest. Equal expressions are one object."""
 
     def __init__(self, arithmetic: Arithmetic = CPU_ARITHMETIC) -> None:
         self.arithmetic = arithmetic
         self._made: dict[tuple[object, ...], Expression] = {}
 
     def accumulator(self, scalar: ScalarType) -> ScalarType:
-        """Return the type that sums of elements of type ``scalar`` have where they have to be exact."""
+        """Return the type in which elements of type ``scalar`` are summed if the sum must be accurate."""
         return F64 if scalar is F64 else self.arithmetic.accumulator
 
     def make(self, kind: str, scalar: ScalarType, *operands: Expression, datum: Datum = None) -> Expression:
-        """Return the expression of this kind; the same object each time."""
+        """Return the expression of this kind and operands; the same object each time."""
         exact = struct.pack("<d", datum) if isinstance(datum, float) else datum  # 0.0 and -0.0 are two
         key = (kind, scalar, operands, type(datum), exact)
         found = self._made.get(key)
@@ -68,22 +68,22 @@ class Builder:
         return self.make("constant", scalar, datum=wrapped)
 
     def like(self, value: float, other: Expression) -> Expression:
-        """Return a number of the type of ``other``."""
+        """Return the constant ``value`` in the type of ``other``."""
         return self.constant(value, other.scalar)
 
     def load(self, access: int, scalar: ScalarType) -> Expression:
         return self.make("load", scalar, datum=access)
 
     def argument(self, number: int, scalar: ScalarType) -> Expression:
-        """Return an argument that is passed by value."""
+        """Return number ``number`` of the arguments passed by value."""
         return self.make("argument", scalar, datum=number)
 
     def reduced(self, number: int, scalar: ScalarType) -> Expression:
-        """Return the result of a reduction that is complete."""
+        """Return the result of reduction ``number``, after its phase."""
         return self.make("reduced", scalar, datum=number)
 
     def length(self) -> Expression:
-        """Return how many iterations the innermost loop has."""
+        """Return the trip count of the reduction loops."""
         return self.make("length", I64)
 
     # ------------------------------------------------------------------------------------------------------ arithmetic
@@ -116,7 +116,7 @@ class Builder:
         return self._same("div", a, b)
 
     def fma(self, a: Expression, b: Expression, c: Expression) -> Expression:
-        """``a * b + c``, of floats rounded once."""
+        """Return ``a * b + c``. Floats are rounded once."""
         return self._same("fma", a, b, c) if a.scalar.is_float else self.add(self.mul(a, b), c)
 
     def neg(self, a: Expression) -> Expression:
@@ -133,7 +133,8 @@ class Builder:
     # ------------------------------------------------------------------------------------------------- truth and choice
 
     def compare(self, kind: str, a: Expression, b: Expression) -> Expression:
-        """``lt``, ``le``, ``gt``, ``ge``, ``eq`` or ``ne``; with a NaN only ``ne`` is true."""
+        """Return a comparison. ``kind`` is ``lt``, ``le``, ``gt``, ``ge``, ``eq`` or ``ne``; with a NaN only ``ne`` is
+        true."""
         assert a.scalar is b.scalar
         return self.make(kind, BOOL, a, b)
 
@@ -158,7 +159,7 @@ class Builder:
         return self._same(kind, a, b)
 
     def truth(self, a: Expression) -> Expression:
-        """Return whether it is not zero; a NaN is not."""
+        """Return whether ``a`` is not zero; true for NaN."""
         return self.cast(a, BOOL)
 
     def is_nan(self, a: Expression) -> Expression:
@@ -167,22 +168,22 @@ class Builder:
     # ------------------------------------------------------------------------------------------------------- extremes
 
     def clamp_min(self, a: Expression, least: Expression) -> Expression:
-        """Return the larger one; a NaN as ``a`` stays."""
+        """Return the larger of ``a`` and ``least``; NaN if ``a`` is NaN."""
         return self.select(self.compare("gt", least, a), least, a)
 
     def clamp_max(self, a: Expression, most: Expression) -> Expression:
-        """Return the smaller one; a NaN as ``a`` stays."""
+        """Return the smaller of ``a`` and ``most``; NaN if ``a`` is NaN."""
         return self.select(self.compare("lt", most, a), most, a)
 
     def maximum(self, a: Expression, b: Expression) -> Expression:
-        """Return the larger one; a NaN on either side wins."""
+        """Return the larger of ``a`` and ``b``; NaN if either is NaN."""
         if a.scalar is BOOL:
             return self.either(a, b)
         larger = self.select(self.compare("gt", a, b), a, b)
         return self.select(self.is_nan(a), a, larger) if a.scalar.is_float else larger
 
     def minimum(self, a: Expression, b: Expression) -> Expression:
-        """Return the smaller one; a NaN on either side wins."""
+        """Return the smaller of ``a`` and ``b``; NaN if either is NaN."""
         if a.scalar is BOOL:
             return self.both(a, b)
         smaller = self.select(self.compare("lt", a, b), a, b)

@@ -14,7 +14,7 @@ from rekindle.codegen.loop_ir.scalar_types import ScalarType
 
 
 class AccessStride(Enum):
-    """How an access moves along the loop that vectors go along."""
+    """How an access moves along the vectorized loop."""
 
     STAYS = "0"
     """Not at all: all iterations of it see one element."""
@@ -26,7 +26,7 @@ class AccessStride(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A buffer as a nest accesses it: the caller passes the start and the stride along each loop, in bytes."""
+    """An access of a loop nest to a buffer. The caller passes its start, and its stride along each loop, in bytes."""
 
     buffer: int
     scalar: ScalarType
@@ -80,7 +80,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One walk along the folded loops."""
+    """One pass over the reduction loops."""
 
     stores: tuple[Store, ...] = ()
     reductions: tuple[Reduction, ...] = ()
@@ -108,7 +108,7 @@ class LoopNest:
 
     @property
     def is_full_reduction(self) -> bool:
-        """Whether threads share the row, because it is the only one."""
+        """Whether the nest reduces to a single row, so that threads share the row."""
         return self.reduction_rank == self.rank and not self.is_ordered
 
     @property
@@ -117,7 +117,7 @@ class LoopNest:
 
     @property
     def vector_loop(self) -> int:
-        """The loop that vectors go along."""
+        """The index of the loop that is vectorized."""
         return self.rank - self.reduction_rank - 1 if self.vectorizes_outer else self.rank - 1
 
     @property
@@ -144,7 +144,7 @@ class MatmulNest:
 
     @property
     def parameters(self) -> int:
-        """As those of a nest."""
+        """The number of parameters, counted as those of :class:`LoopNest`."""
         return self.rank + len(self.accesses) * (1 + self.rank)
 
 

@@ -22,7 +22,7 @@ from rekindle.codegen.loop_ir.nodes import Expression, Kernel, LoopNest, MatmulN
 
 
 def kernel_text(kernel: Kernel) -> str:
-    """Return the text of ``kernel``; equal for equal kernels alone."""
+    """Return the text form of ``kernel``. Only equal kernels have equal texts."""
     inputs = ", ".join(f"in{n}: {scalar}" for n, scalar in enumerate(kernel.inputs))
     if kernel.arguments:
         inputs += "; " + ", ".join(f"a{n}: {scalar}" for n, scalar in enumerate(kernel.arguments))
@@ -93,7 +93,7 @@ class _NestText:
                 yield from self._store(store, indent)
 
     def _forget(self) -> None:
-        """Forget the names of expressions: they are not known in the next phase."""
+        """Forget the names of expressions, which are not valid in the next phase."""
         self.names.clear()
         self.count = 0
 

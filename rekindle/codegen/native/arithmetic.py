@@ -35,22 +35,22 @@ def emits(*names: str) -> Callable[[Emitter], Emitter]:
 
 
 def _instruction(text: str) -> Emitter:
-    """Emit one instruction. ``{}`` are its operands."""
+    """Return an emitter of one instruction. ``{}`` in the text are its operands."""
     return lambda w, *operands: w.emit(text.format(*operands))
 
 
 def to_double(w: RegionWriter, a: str) -> str:
-    """Return an int as the nearest float."""
+    """Emit the conversion of an int to the nearest float."""
     return w.emit(f"sitofp i64 {a} to double")
 
 
 def is_exact(w: RegionWriter, a: str) -> str:
-    """Return whether an int is as small as those that are all floats, too."""
+    """Emit a test whether an int is so small that a float holds it exactly."""
     return w.emit(f"icmp ule i64 {w.emit(f'add i64 {a}, {_EXACT}')}, {2 * _EXACT}")
 
 
 def exactly_double(w: RegionWriter, a: str) -> str:
-    """Return an int as a float; leaves the region where that would round it."""
+    """Emit the conversion of an int to a float. The code leaves the region if that would round it."""
     w.leave_unless_exact(is_exact(w, a))
     return to_double(w, a)
 
@@ -68,7 +68,8 @@ EMITTERS["aten::sub.int"] = _checked("ssub")
 
 @emits("aten::mul.int")
 def multiply(w: RegionWriter, a: str, b: str) -> str:
-    """Multiply ints. If one is a constant, compare bounds, which is off the critical path of the product."""
+    """Emit a product of ints. If one is a constant, overflow is tested by comparing bounds, which is off the critical
+    path."""
     factor = next((int(each) for each in (a, b) if each.isdecimal() and int(each) > 1), None)
     if factor is None:
         return w.checked("smul", a, b)
@@ -98,7 +99,7 @@ def _power_of_two(b: str) -> int | None:
 
 
 def _check_division(w: RegionWriter, a: str, b: str) -> None:
-    """Leave the region for divisions by zero, and of the smallest int by -1."""
+    """Emit an exit from the region for a division by zero, or of the smallest int by -1."""
     if b.lstrip("-").isdecimal() and int(b) not in (0, -1):
         return
     w.leave_if(w.emit(f"icmp eq i64 {b}, 0"))
@@ -130,8 +131,8 @@ def modulo(w: RegionWriter, a: str, b: str) -> str:
 
 
 def _is_below(w: RegionWriter, rest: str, b: str) -> str:
-    """Return whether C's remainder is one of a quotient above Python's: not zero, and of another sign than the
-    divisor."""
+    """Emit a test whether C's remainder has another sign than the divisor, so that Python's quotient is smaller by
+    one."""
     differs = w.emit(f"icmp slt i64 {w.emit(f'xor i64 {rest}, {b}')}, 0")
     return w.emit(f"and i1 {differs}, {w.emit(f'icmp ne i64 {rest}, 0')}")
 
@@ -172,7 +173,8 @@ def shift_right(w: RegionWriter, a: str, b: str) -> str:
 
 @emits("aten::__range_length")
 def range_length(w: RegionWriter, low: str, high: str, step: str) -> str:
-    """``(high - low - 1) // step + 1``, or none if that is below zero; mirrored for a step backwards."""
+    """Emit the length of a range: ``(high - low - 1) // step + 1``, or 0 if that is negative; mirrored for a negative
+    step."""
     w.leave_if(w.emit(f"icmp eq i64 {step}, 0"))
     w.leave_if(w.emit(f"icmp eq i64 {step}, {_SMALLEST}"))
     backwards = w.emit(f"icmp slt i64 {step}, 0")
@@ -230,7 +232,7 @@ def floor_divide_floats(w: RegionWriter, a: str, b: str) -> str:
 
 
 def _mixed(emitter: Emitter, overload: str) -> Emitter:
-    """Return an operator of floats for an int and a float, or the other way round."""
+    """Return the emitter of a float operator for an int and a float, in this or the reverse order."""
     if overload == "int_float":
         return lambda w, a, b: emitter(w, to_double(w, a), b)
     return lambda w, a, b: emitter(w, a, to_double(w, b))
@@ -291,8 +293,8 @@ for _name, _of_ints, _of_reals in (
 
 
 def _extremum(type: str, is_better: str) -> Emitter:
-    """Return the second argument where it is better than the first: what Python's ``min`` and ``max`` do, NaN or
-    not."""
+    """Return the emitter of ``min`` or ``max``: the second argument if it is better than the first, as in Python, also
+    with NaN."""
     return lambda w, a, b: w.emit(
         f"select i1 {w.emit(f'{is_better} {type} {b}, {a}')}, {type} {b}, {type} {a}",
     )
@@ -314,7 +316,8 @@ EMITTERS["aten::Bool.float"] = _instruction("fcmp une double {}, 0.0")
 
 @emits("aten::Int.float")
 def int_of_float(w: RegionWriter, a: str) -> str:
-    """Return the whole part; NaN, infinities and what needs more than 64 bits leave the region."""
+    """Emit the truncation of a float to an int. The code leaves the region for NaN, infinities, and results of more
+    than 64 bits."""
     limit = hexadecimal(2.0**63)
     size = absolute_float(w, a)
     w.leave_unless(w.emit(f"fcmp olt double {size}, {limit}"))

@@ -437,6 +437,7 @@ no:
 
 
 def objects_text(class_offset: int) -> str:
-    """Return the functions above, for a module with :mod:`rekindle.codegen.native.list_runtime_ir`. ``class_offset`` is
-    where objects of Python have their class, in bytes."""
+    """Return the LLVM IR of the functions in this file, for a module with
+    :mod:`rekindle.codegen.native.list_runtime_ir`. ``class_offset`` is the offset of the class in a Python object, in
+    bytes."""
     return _DECLARATIONS + _TEXT.format(class_offset=class_offset, most=2**62, golden=_GOLDEN)

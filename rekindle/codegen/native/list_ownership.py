@@ -24,7 +24,7 @@ _WRITES: Final = frozenset({"aten::_set_item", "aten::append"})
 
 
 class ListClasses:
-    """The lists of a region."""
+    """The alias classes of the lists in a region."""
 
     def __init__(self, graph: Graph) -> None:
         self._analysis = _Analysis()
@@ -35,7 +35,7 @@ class ListClasses:
             self._analysis.visit(node)
 
     def is_own(self, value: Value) -> bool:
-        """Return whether the list is made in the region, whichever path it takes."""
+        """Return whether the region itself creates the list, on every path."""
         found = self._analysis.lists.get(value)
         return found is not None and not found.root().is_foreign
 
@@ -45,7 +45,7 @@ class ListClasses:
 
 
 class _Lists:
-    """Lists that may be the same, and the set of their elements that are lists."""
+    """An alias class: lists that may be one object, and the alias class of their elements that are lists."""
 
     __slots__ = ("elements", "is_foreign", "same")
 
@@ -97,7 +97,7 @@ class _Analysis:
             self._make_foreign(lists.elements.root())
 
     def visit(self, node: Node) -> None:
-        """Unify what ``node`` makes the same."""
+        """Unify the alias classes of values that ``node`` may make one list."""
         if node.kind in ("prim::If", "prim::Loop"):
             for value, target in _flows(node):
                 if _is_list(target):
@@ -126,7 +126,7 @@ class _Analysis:
 
 
 def _flows(node: Node) -> Iterator[tuple[Value, Value]]:
-    """Yield the values that are the same as others after an ``if`` or in a loop, and those."""
+    """Yield pairs of values that may be the same object: a value, and what it becomes after an ``if`` or in a loop."""
     if node.kind == "prim::If":
         for block in node.blocks:
             if not raises(block):

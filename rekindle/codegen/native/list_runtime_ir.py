@@ -494,5 +494,6 @@ no:
 
 
 def lists_text() -> str:
-    """Return the functions above, for a module that has :func:`take_element` and its kin."""
+    """Return the LLVM IR of the functions in this file, for a module that has :func:`take_element` and related
+    functions."""
     return TEXT.format(most_memory=MAX_MEMORY)

@@ -33,7 +33,7 @@ def emits(*names: str) -> Callable[[ListEmitter], ListEmitter]:
 
 
 class NativeWriter(RegionWriter):
-    """Writes whole regions."""
+    """Emits whole regions, with lists and strings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,18 +98,20 @@ class NativeWriter(RegionWriter):
         self.leave_unless(self.emit(f"call i1 @list_append(ptr %arena, ptr {list}, i64 {word})"))
 
     def taken(self, call: str, type: str = "i64") -> str:
-        """Return the word, or the value of another ``type``, that a call returns, and check whether it succeeded."""
+        """Emit a call that may fail, and an exit from the region if it does; return its result, of LLVM type
+        ``type``."""
         pair = self.emit(f"call {{ {type}, i1 }} {call}")
         self.leave_unless(self.emit(f"extractvalue {{ {type}, i1 }} {pair}, 1"))
         return self.emit(f"extractvalue {{ {type}, i1 }} {pair}, 0")
 
     def own_place(self, list: str, index: str) -> str:
-        """Return the address of an element of a list that the region makes itself."""
+        """Emit the address of an element of a list that the region itself creates."""
         return self.taken(f"@own_list_place(ptr {list}, i64 {index})", "ptr")
 
 
 def qualified_name(node: Node) -> str:
-    """Return ``aten::add.int``; empty if the operator is unknown. For a Scalar, the type selects the overload."""
+    """Return the operator of a node with its overload, such as ``aten::add.int``; empty if it is unknown. For a Scalar,
+    the type selects the overload."""
     operator = node.operator
     name = "" if operator is None else operator.schema.qualified_name
     if name.endswith(".Scalar") and len(node.inputs) == 1:
@@ -120,7 +122,7 @@ def qualified_name(node: Node) -> str:
 
 
 def is_native(node: Node) -> bool:
-    """Return whether there is machine code for a node that holds no blocks, with values of these types."""
+    """Return whether native code supports a node without blocks, with values of these types."""
     kinds = [native_type_of(value.type) for value in (*node.inputs, *node.outputs)]
     if None in kinds:
         return False
@@ -189,7 +191,7 @@ def append(w: NativeWriter, node: Node) -> None:
 
 
 def _same(w: NativeWriter, node: Node, list: str) -> None:
-    """Bind the output to the list that is written to."""
+    """Bind the output to the list to which the node writes."""
     if node.outputs:
         w.names[node.output] = list
 

@@ -22,8 +22,8 @@ from rekindle.ir.types import (
 
 
 class NativeType(IntEnum):
-    """A number, a list of numbers or of such lists, or a string. The code for lists knows the values of what may be an
-    element, and that of strings."""
+    """The representation of a value in native code: an int, a float, a bool, a number of open type (NUMBER), a list of
+    numbers or of such lists, or a string."""
 
     INT = 0
     FLOAT = 1
@@ -40,13 +40,13 @@ class NativeType(IntEnum):
 
     @property
     def llvm(self) -> str:
-        """The type of such a value in code; not of a NUMBER, which has three registers."""
+        """The LLVM type of a value; not defined for NUMBER, whose values have three registers."""
         return {NativeType.INT: "i64", NativeType.FLOAT: "double", NativeType.BOOL: "i1"}.get(self, "ptr")
 
     @property
     def registers(self) -> tuple[str, ...]:
-        """The LLVM types of the registers that hold such a value: of a NUMBER, whether it is a float, the int that it
-        is, and the float that it is or is rounded to."""
+        """The LLVM types of the registers that hold a value. For NUMBER: whether it is a float, its value if it is an
+        int, and its value as a float, rounded if needed."""
         return ("i1", "i64", "double") if self is NativeType.NUMBER else (self.llvm,)
 
     @property
@@ -55,7 +55,7 @@ class NativeType(IntEnum):
         return 2 if self is NativeType.NUMBER else 1
 
     def fits(self, other: NativeType) -> bool:
-        """Return whether a value of this kind can be used as one of ``other``."""
+        """Return whether a value of this representation can be used where ``other`` is expected."""
         return self is other or (other is NativeType.NUMBER and self in (NativeType.INT, NativeType.FLOAT))
 
     @property
@@ -91,7 +91,7 @@ _KINDS: Final[dict[Type, NativeType]] = {
 
 
 def native_type_of(type: Type) -> NativeType | None:
-    """Return the kind of values of ``type``; None if code cannot work on them."""
+    """Return the native representation of values of ``type``; None if native code does not support them."""
     if isinstance(type, ListType):
         element = native_type_of(type.element)
         return None if element is None else _LISTS.get(element)

@@ -31,7 +31,7 @@ _REALS: Final = (NativeType.INT, NativeType.FLOAT)
 
 
 def has_cases(node: Node) -> bool:
-    """Return whether a node is an operator of Scalars that has machine code for all types that these may have."""
+    """Return whether a node is an operator on Scalars that native code supports for all types that these may have."""
     operator = node.operator
     if operator is None or not all(argument.type == NUMBER for argument in operator.schema.arguments):
         return False
@@ -75,8 +75,8 @@ def dispatch(w: RegionWriter, node: Node) -> None:
 
 
 def _as_float(w: RegionWriter, number: Number, *, exactly: bool) -> Number:
-    """Return a number of open type as a float, for an operator of it and a float; where that would round an int and it
-    is to be ``exactly`` this, leave the region."""
+    """Emit the conversion of a number of open type to a float. If ``exactly``, the code leaves the region if that would
+    round an int."""
     if number.kind is not NativeType.NUMBER:
         return number
     if exactly:
@@ -125,7 +125,8 @@ def _emit_case(w: RegionWriter, node: Node, operands: Sequence[Operand]) -> End:
 
 
 def has_cast(node: Node) -> bool:
-    """Return whether a ``prim::unchecked_cast`` or ``prim::isinstance`` is of values that code knows."""
+    """Return whether a node is a ``prim::unchecked_cast`` or ``prim::isinstance`` of values that native code
+    supports."""
     given, wanted = native_type_of(node.input.type), native_type_of(node.output.type)
     if given is None or wanted is None:
         return False
@@ -147,7 +148,7 @@ def cast(w: RegionWriter, node: Node) -> None:
 
 
 def test(w: RegionWriter, node: Node) -> None:
-    """``prim::isinstance``."""
+    """Emit ``prim::isinstance`` of a number."""
     types = node["types"]
     assert isinstance(types, list)
     of_int, of_float = (

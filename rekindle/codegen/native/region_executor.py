@@ -43,7 +43,7 @@ def native_region(node: Node) -> Operation:
 
 
 def region_text(graph: Graph) -> str:
-    """Return the LLVM module of a region."""
+    """Return the LLVM IR of a native region."""
     region = NativeWriter().function(graph, "region")
     entry = entry_text("region", kinds_of(graph.inputs), kinds_of(graph.outputs))
     return region_module(_library_text(), region + entry)
@@ -92,7 +92,8 @@ class NativeRegion(PatchableOperation):
         return function_at(code.address(ENTRY), _NAME, capsule_of(by_plan), (code, by_plan))
 
     def by_plan(self, *inputs: Any) -> Any:
-        """Return the result of the plan, which handles the exits of the code: ints of more than 64 bits, and errors."""
+        """Return the result of the plan. It runs when the native code leaves the region: for ints of more than 64 bits,
+        and errors."""
         if self._plan is None:
             self._plan = callable_of(self.graph, _NAME)
         return self._plan(*inputs)

@@ -33,7 +33,7 @@ REGION: Final = "prim::NativeRegion"
 
 @dataclass(slots=True)
 class FormNativeRegions:
-    """See the module."""
+    """Outline loops and arithmetic on numbers, lists and strings into native regions (``prim::NativeRegion``)."""
 
     name: ClassVar[str] = "form_native_regions"
 
@@ -56,7 +56,7 @@ def _form(graph: Graph, block: Block) -> bool:
 
 
 def _is_supported(node: Node) -> bool:
-    """Return whether there is machine code for the node and all that is within it."""
+    """Return whether native code supports a node and all nodes in its blocks."""
     if node.kind == "prim::Constant":
         return _is_plain_constant(node.output)
     if node.kind in ("prim::If", "prim::Loop"):
@@ -67,7 +67,8 @@ def _is_supported(node: Node) -> bool:
 
 
 def _flows(node: Node) -> Iterator[tuple[Value, Value]]:
-    """Yield the values that become others in an ``if`` or a loop, and those: loop inputs, block outputs."""
+    """Yield pairs of values: one that enters or leaves a block, and the loop input, loop output or branch output that
+    it becomes."""
     if node.kind == "prim::If":
         for block in node.blocks:
             if not raises(block):
@@ -101,7 +102,7 @@ def _is_known(value: Value) -> bool:
 
 
 def _is_plain_constant(value: Value) -> bool:
-    """Return whether a constant can be written into code: a number of 64 bits, a character."""
+    """Return whether native code can contain a constant: a number of 64 bits, or a character."""
     if value.type.kind == "StringType":
         text = value.to_python()
         return isinstance(text, str) and len(text) == 1
@@ -112,7 +113,7 @@ def _is_plain_constant(value: Value) -> bool:
 
 
 def _is_readable(value: Value) -> bool:
-    """Return whether code can have the value: numbers that are too large it cannot."""
+    """Return whether native code can read a value: an int of more than 64 bits it cannot."""
     is_number = value.type.kind in ("IntType", "FloatType", "BoolType")
     return value.node.kind != "prim::Constant" or not is_number or _is_plain_constant(value)
 
@@ -132,8 +133,8 @@ def _close(graph: Graph, run: list[Node]) -> bool:
 
 
 def _only_appends(nodes: Sequence[Node]) -> bool:
-    """Return whether a region that is entered again and again would append to a list that lives longer: each time, all
-    of the list would be converted. Nested loops do enough besides to pay for that."""
+    """Return whether a region within a loop would append to a list that outlives it. Each entry of the region would
+    convert the whole list. Nested loops compute enough to be worth that."""
     outer = next((each for each in nodes[0].ancestors()[1:] if each.kind == "prim::Loop"), None)
     everything = [each for node in nodes for each in (node, *node.inner_nodes())]
     if outer is None or any(

@@ -19,7 +19,8 @@ def library_module(library: str) -> str:
 
 
 def region_module(library: str, text: str) -> str:
-    """Return the module of ``text``, which calls functions of ``library``."""
+    """Return the module of ``text``, the LLVM IR of a region, linked with the functions of ``library`` that it
+    calls."""
     pieces, rest = _pieces(library)
     chosen = set[str]()
     referenced = set(_NAME.findall(text))
@@ -33,8 +34,8 @@ def region_module(library: str, text: str) -> str:
 
 @cache
 def _pieces(library: str) -> tuple[dict[str, str], str]:
-    """Return the definitions and declarations of ``library`` by name, with functions as declarations unless they are to
-    be inlined, and the rest of it."""
+    """Split ``library``: return its definitions by name, with functions as declarations unless they are inlined, and
+    the rest."""
     pieces: dict[str, str] = {}
     rest = []
     for piece in _definitions(library):

@@ -149,6 +149,6 @@ several:
 
 
 def strings_text(class_offset: int) -> str:
-    """Return the functions above, for a module with those for lists. ``class_offset`` is where objects of Python have
-    their class, in bytes."""
+    """Return the LLVM IR of the functions in this file, for a module with those for lists. ``class_offset`` is the
+    offset of the class in a Python object, in bytes."""
     return _TEXT.format(class_offset=class_offset, kind=STRING_KIND)

@@ -67,7 +67,8 @@ for _name in ("lt", "le", "gt", "ge"):
 
 
 def _class(name: str, ranges: Sequence[str]) -> None:
-    """Emit a test of characters for ASCII; others leave the region."""
+    """Register the emitter of a test of characters, such as ``isdigit``. It is for ASCII; other characters leave the
+    region."""
 
     @emits(f"aten::{name}")
     def is_of_class(w: NativeWriter, node: Node) -> None:

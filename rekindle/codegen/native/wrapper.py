@@ -24,8 +24,8 @@ _STACK: Final = 4096
 
 
 def entry_text(region: str, inputs: Sequence[NativeType], outputs: Sequence[NativeType]) -> str:
-    """Return the function ``@entry``, which calls ``@{region}``; its ``self`` is a capsule of the function of
-    Python."""
+    """Return the LLVM IR of ``@entry``, which unboxes the arguments and calls ``@{region}``. Its ``self`` is a capsule
+    of the Python function that is the fallback."""
     lines = [
         "start:",
         "  %arena = alloca %Arena",
@@ -78,7 +78,7 @@ def entry_text(region: str, inputs: Sequence[NativeType], outputs: Sequence[Nati
 
 
 def _take(index: int, kind: NativeType) -> list[str]:
-    """Return code that reads argument ``index`` into ``%a{index}``."""
+    """Return the lines that unbox argument ``index`` into ``%a{index}``."""
     lines = [
         f"take{index}:",
         f"  %p{index} = getelementptr ptr, ptr %arguments, i64 {index}",
@@ -125,7 +125,7 @@ def _take(index: int, kind: NativeType) -> list[str]:
 
 
 def _answer(outputs: Sequence[NativeType]) -> list[str]:
-    """Return the output, or a tuple of several, or None for none."""
+    """Return the lines that box the output, a tuple of several, or None for none."""
     lines = []
     place = 0
     for index, kind in enumerate(outputs):

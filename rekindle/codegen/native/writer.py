@@ -37,7 +37,7 @@ class Number(NamedTuple):
 
     @staticmethod
     def of_float(name: str) -> Number:
-        """Return a float as a number of open type."""
+        """Return a float in a register as a number of open type."""
         return Number("true", _POISON, name)
 
     @property
@@ -47,8 +47,8 @@ class Number(NamedTuple):
 
 
 class RegionWriter:
-    """Writes ``lines``. ``names`` has the registers of the values of the graph; ``numbers`` those of numbers of open
-    type."""
+    """Emits LLVM IR into ``lines``. ``names`` has the registers of the values of the graph; ``numbers`` those of
+    numbers of open type."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -65,7 +65,7 @@ class RegionWriter:
         return f"{stem}{self._count}"
 
     def emit(self, expression: str) -> str:
-        """Return the name of a new value."""
+        """Emit an instruction; return the name of its result."""
         name = f"%{self.fresh()}"
         self.lines.append(f"  {name} = {expression}")
         return name
@@ -78,7 +78,7 @@ class RegionWriter:
         self.block = label
 
     def leave_if(self, condition: str) -> None:
-        """Leave the region to the plan where ``condition`` holds."""
+        """Emit an exit from the region to the plan, taken if ``condition`` holds."""
         label = self.fresh("l")
         self.line(f"br i1 {condition}, label %left, label %{label}, !prof !1")
         self.start_block(label)
@@ -89,11 +89,13 @@ class RegionWriter:
         self.start_block(label)
 
     def leave_unless_exact(self, condition: str) -> None:
-        """Leave the region where an int has more digits than a float."""
+        """Emit an exit from the region, taken if ``condition``, a test whether an int is exact as a float, does not
+        hold."""
         self.leave_unless(condition)
 
     def checked(self, intrinsic: str, a: str, b: str) -> str:
-        """``sadd``, ``ssub`` or ``smul`` of words; what does not fit leaves the region."""
+        """Emit ``sadd``, ``ssub`` or ``smul`` (the ``intrinsic``) of two 64-bit ints. On overflow the code leaves the
+        region, and the plan continues."""
         pair = self.emit(f"call {{ i64, i1 }} @llvm.{intrinsic}.with.overflow.i64(i64 {a}, i64 {b})")
         overflow = self.emit(f"extractvalue {{ i64, i1 }} {pair}, 1")
         self.leave_if(overflow)
@@ -110,7 +112,7 @@ class RegionWriter:
     # -------------------------------------------------------------------------------------------------------- registers
 
     def number_of(self, name: str, kind: NativeType) -> Number:
-        """Return an int or a float as a number of open type."""
+        """Return an int or a float in a register as a number of open type."""
         if kind is NativeType.FLOAT:
             return Number.of_float(name)
         return Number("false", name, self.emit(f"sitofp i64 {name} to double"))
@@ -135,7 +137,7 @@ class RegionWriter:
         return self.number(value) if kind is NativeType.NUMBER else (self.name(value),)
 
     def bind(self, value: Value, registers: Sequence[str]) -> None:
-        """Define a value of the graph."""
+        """Define a value of the graph by its registers."""
         if known_kind(value) is NativeType.NUMBER:
             self.numbers[value] = Number(*registers)
         else:
@@ -153,7 +155,7 @@ class RegionWriter:
     # ----------------------------------------------------------------------------------------------------- control flow
 
     def branch(self, node: Node) -> None:
-        """``prim::If``: two arms, whose outputs meet."""
+        """Emit ``prim::If`` as two basic blocks, whose outputs meet in phi nodes."""
         condition = self.name(node.input)
         first, second, joined = self.fresh("then"), self.fresh("else"), self.fresh("join")
         self.line(f"br i1 {condition}, label %{first}, label %{second}")
@@ -208,7 +210,7 @@ class RegionWriter:
             self.bind(output, registers)
 
     def before_loop(self, loop: LoopView) -> None:
-        """Emit what prepares a loop."""
+        """Emit preparations before a loop; none by default."""
 
     def _check_interrupts(self) -> None:
         rest, pause, on = self.fresh("rest"), self.fresh("pause"), self.fresh("on")
@@ -276,7 +278,7 @@ class RegionWriter:
         return [word, self.as_word(number.is_float, NativeType.BOOL)]
 
     def as_word(self, name: str, kind: NativeType) -> str:
-        """Return a value as a word of 64 bits; a list is its address."""
+        """Emit the conversion of a value to a 64-bit word; a list is its address."""
         match kind:
             case NativeType.INT:
                 return name
@@ -305,12 +307,12 @@ def is_counted(loop: LoopView) -> bool:
 
 
 def raises(block: Block) -> bool:
-    """Return whether a block ends with an error, which is the plan's to raise."""
+    """Return whether a block ends with an exception. The plan raises it."""
     return any(node.kind == "prim::RaiseException" for node in block.nodes)
 
 
 def known_kind(value: Value) -> NativeType:
-    """Return the kind of a value of a region."""
+    """Return the native type of a value of a region; raise an InternalError if its type has none."""
     kind = native_type_of(value.type)
     if kind is None:
         raise InternalError(f"native code was to work on {value.name}, which is of type {value.type}")

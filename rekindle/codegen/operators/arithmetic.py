@@ -199,7 +199,7 @@ def remainder(b: Builder, self: E, other: E) -> E:
 
 
 def _signs_differ(b: Builder, rest: E, other: E) -> E:
-    """Return whether there is a rest, and its sign is not that of the divisor."""
+    """Return whether the remainder ``rest`` is not zero, and its sign is not that of the divisor."""
     zero = b.like(0.0, rest)
     signs = b.differ(b.compare("lt", other, zero), b.compare("lt", rest, zero))
     return b.both(b.compare("ne", rest, zero), signs)

@@ -13,7 +13,7 @@ E = Expression
     "dropout", "feature_dropout", "alpha_dropout", constants="train", result=ResultDtype.SELF, may_be_self=True
 )
 def dropout(b: Builder, input: E, p: E, train: bool) -> E:
-    """Return the operand: in inference, dropout is the identity; the pass takes no other."""
+    """Return the operand: in inference dropout is the identity, and only such dropouts are fused."""
     return input
 
 

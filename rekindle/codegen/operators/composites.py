@@ -35,9 +35,10 @@ class Emitter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """``expand`` is called with an emitter and the arguments of the schema, and returns the output, or a tuple of
-    several. Tensors are values of the kernel; other arguments are constants of Python. The tensors are of one dtype,
-    float32 or float64, but for those that ``indices`` names. With ``multiplies``, it contains matrix products."""
+    """A composite operator. ``expand`` is called with an emitter and the arguments of the schema, and returns the
+    output, or a tuple of several. Tensors are values of the kernel; other arguments are Python constants. All tensors
+    but those named in ``indices`` have one dtype, float32 or float64. With ``multiplies``, it contains matrix
+    products."""
 
     expand: Callable[..., Any]
     indices: frozenset[str]
@@ -51,7 +52,7 @@ Rule = Callable[..., Any]
 
 
 def composite(*operators: str, indices: str = "", multiplies: bool = False) -> Callable[[Rule], Rule]:
-    """Register what operators consist of. They are of ``aten``, or named with their namespace."""
+    """Register the decorated expansion of operators. They are of ``aten``, or named with their namespace."""
 
     def register(expand: Rule) -> Rule:
         for operator in operators:
@@ -159,7 +160,8 @@ def _check_state(input: Tensor, state: Tensor, w_hh: Tensor) -> None:
 
 
 def _gates(emit: Emitter, x: Tensor, w: Tensor, b: Tensor | None, count: int) -> list[Tensor]:
-    """Return the ``count`` equal parts of ``linear(x, w, b)`` along the last dimension."""
+    """Return the ``count`` equal parts of ``linear(x, w, b)`` along the last dimension, the gates of a recurrent
+    cell."""
     if x.layout.rank != 2 or w.layout.rank != 2:
         raise Unsupported("a cell without a batch")
     whole = emit("linear", x, w, b)

@@ -29,7 +29,8 @@ for _name in LIBRARY:
 
 
 def _of_large_numbers(name: str) -> Build:
-    """Return one whose implementation squares its argument: there has to be room for that."""
+    """Return the rule of a function that is computed in doubles, because its implementation squares the argument, which
+    floats cannot hold."""
 
     def build(b: Builder, self: E) -> E:
         if self.scalar is not F32:
@@ -44,7 +45,8 @@ for _name in ("asinh", "acosh"):
 
 
 def _hyperbolic(name: str) -> Build:
-    """Return one of ``sinh`` and ``cosh``, whose result fits a float where SLEEF's function of floats overflows."""
+    """Return the rule of ``sinh`` or ``cosh``. If the vector function of floats overflows too early, it is computed in
+    doubles."""
 
     def build(b: Builder, self: E) -> E:
         if self.scalar is not F32 or EARLY_OVERFLOW_OF_HYPERBOLICS:

@@ -27,7 +27,8 @@ def batch_norm(
     eps: E,
     cudnn_enabled: bool,
 ) -> E:
-    """``input * scale + shift``, of which both are the same for a channel."""
+    """Return ``batch_norm`` by running statistics: ``input * scale + shift``, with one scale and shift for each
+    channel."""
     if training or running_mean is None or running_var is None:
         raise Unsupported("the statistics of a batch")
     if not input.scalar.is_float:

@@ -23,8 +23,8 @@ _MEAN: Final = RowOp(mean, is_folded=True)
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """An operator on windows of ``dims`` dimensions; ``around`` is what the elements beyond the edge count as. With
-    ``is_adaptive``, the argument is the size of the result instead."""
+    """An operator on windows of ``dims`` dimensions. ``around`` is the value of elements beyond the edge. With
+    ``is_adaptive``, the operator takes the size of the result instead of the size of windows."""
 
     rule: RowOp
     dims: int
@@ -36,7 +36,7 @@ class Pool:
         return self.rule is _MEAN
 
     def filling(self, scalar: ScalarType) -> PointwiseOp:
-        """Return the operator without operands whose every element is ``around``."""
+        """Return the operator without operands all of whose elements are ``around``."""
         around = self.around
 
         def build(b: Builder) -> Expression:
@@ -54,7 +54,7 @@ POOLS: Final[dict[str, Pool]] = {
 
 
 def beyond_the_edge(size: int, kernel: int, stride: int, padding: int, dilation: int, ceils: bool) -> int:
-    """Return how many elements windows reach over the end of a dimension of ``size`` elements, which begins with
+    """Return how many elements windows extend beyond the end of a dimension of ``size`` elements, which begins with
     ``padding``.
 
     Raises:

@@ -22,8 +22,8 @@ def _folds(
     is_ordered: bool = False,
     is_variance: bool = False,
 ) -> Callable[[Build], Build]:
-    """Register an output for operators, which are named with the parameter that has the dimensions: ``sum(dim)``.
-    Outputs of one operator are registered one after the other."""
+    """Register the decorated function as an output of reductions. Each is named with the parameter that has the
+    dimensions: ``sum(dim)``. Several outputs of one operator are registered in their order."""
 
     def decorate(build: Build) -> Build:
         for operator in operators:
@@ -138,8 +138,8 @@ def logsumexp(b: Builder, row: Row, self: E, *_: object) -> E:
 
 
 def _variance(b: Builder, row: Row, self: E, less: E) -> E:
-    """Return the variance in the accumulator's type: its square root may be representable as a float where it is
-    not."""
+    """Return the variance of a row in the accumulator's type: it may overflow a float even if its square root does not.
+    ``less`` is the correction of the number of elements."""
     floats(self)
     _, squares = exact_moments(b, row, self)
     freedom = b.sub(length(b, squares), b.cast(less, squares.scalar))
@@ -147,8 +147,8 @@ def _variance(b: Builder, row: Row, self: E, less: E) -> E:
 
 
 def _variance_and_deviation(operator: str, degrees: Callable[..., E]) -> None:
-    """Register ``var`` and ``std`` with a parameter list, of which ``degrees`` returns how many degrees of freedom a
-    row has less than elements."""
+    """Register ``var`` and ``std`` with one of their parameter lists. ``degrees`` returns the correction of the number
+    of elements."""
 
     def var(b: Builder, row: Row, self: E, *given: Any) -> E:
         return b.cast(_variance(b, row, self, degrees(b, *given)), self.scalar)

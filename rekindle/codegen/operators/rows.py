@@ -16,17 +16,17 @@ E = Expression
 
 
 class Row(Protocol):
-    """Interface of the row that an operator works on."""
+    """Interface of the row that an operator computes with."""
 
     @property
     def is_long(self) -> bool:
-        """Whether it has so many elements that sums need a wider type than the elements."""
+        """Whether the row has so many elements that sums need a wider type than the elements."""
 
     def reduce(self, kind: str, value: E) -> E:
-        """Fold ``value`` along the row; see :class:`~rekindle.codegen.loop_ir.nodes.Reduction`."""
+        """Return the reduction of ``value`` along the row; see :class:`~rekindle.codegen.loop_ir.nodes.Reduction`."""
 
     def scan(self, kind: str, value: E) -> E:
-        """Return the ``sum`` or ``product`` of a row up to each element."""
+        """Return the cumulative ``sum`` or ``product`` (the kind) of ``value`` along the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +67,21 @@ def _rows(
 
 
 def floats(value: E) -> None:
-    """Reject integers."""
+    """Raise :class:`Unsupported` for integers."""
     if not value.scalar.is_float:
         raise Unsupported("rows of integers")
 
 
 def total(b: Builder, row: Row, value: E) -> E:
-    """Return the sum of a row, of the type of ``value``. Floats are summed up as such in many partial sums, so long as
-    those have few terms, else as doubles."""
+    """Return the sum of a row, in the type of ``value``. Floats are summed in many partial sums of few terms; if the
+    row is too long for that, as doubles."""
     if value.scalar is F32 and row.is_long:
         return b.cast(row.reduce("sum", b.cast(value, b.accumulator(F32))), F32)
     return row.reduce("sum", value)
 
 
 def length(b: Builder, other: E) -> E:
-    """Return how many elements a row has, as a number of the type of ``other``."""
+    """Return the number of elements of a row, in the type of ``other``."""
     return b.cast(b.length(), other.scalar)
 
 
@@ -172,7 +172,7 @@ def group_norm(
 
 
 def normalized(b: Builder, row: Row, input: E, weight: E | None, bias: E | None, eps: E) -> E:
-    """Return a row with mean 0 and variance 1."""
+    """Return a row scaled to mean 0 and variance 1, then multiplied by ``weight`` and added to ``bias``."""
     floats(input)
     mean, squares = moments(b, row, input)
     variance = b.div(squares, length(b, squares))

@@ -93,7 +93,7 @@ def slice_(sizes: Ints, dim: int, start: int | None, end: int | None, step: int)
 
 
 def _bound(index: int, size: int) -> int:
-    """Return where a slice of ``size`` elements starts or ends."""
+    """Return an end of a slice, clipped to ``size`` elements."""
     return max(index + size, 0) if index < 0 else min(index, size)
 
 

@@ -21,7 +21,7 @@ FIELDS: Final = 6
 
 
 class RowKind(IntEnum):
-    """Kinds of checks in a row."""
+    """Kinds of checks in a row of the attribute table."""
 
     IS = 0
     """An argument [its number] is an object [its address]."""

@@ -113,13 +113,13 @@ end:
 
 
 def aten_handler_name(stack: int, doubles: int, result: str) -> str:
-    """Return the name of the handler that passes ``stack`` words on the stack and ``doubles`` floating-point numbers;
-    ``result`` is ``i64`` or ``double``."""
+    """Return the name of the handler that calls an ATen function with ``stack`` 64-bit words on the stack and
+    ``doubles`` floating-point arguments; ``result`` is ``i64`` or ``double``."""
     return f"aten_{stack}_{doubles}_{result}"
 
 
 def _aten(stack: int, doubles: int, result: str) -> str:
-    """Emit a call of the function that is operand 0; a result of one word is in RESULT."""
+    """Return the handler that calls the function in operand 0. A result of one word is in the register RESULT."""
     lines = ["  %function = pointer 0"]
     arguments = []
     for number in range(REGISTER_WORDS + stack):

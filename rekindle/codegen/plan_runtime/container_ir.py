@@ -12,8 +12,8 @@ _RESULT: Final = int(FrameField.RESULT)
 
 
 def _construct(name: str, new: str, set_item: str) -> str:
-    """Return a new container in RESULT: operand 0 is the number of items; each is a kind and an offset, or, for
-    CONSTANT, an object."""
+    """Return the handler that constructs a container in the register RESULT. Operand 0 is the number of items. Each
+    item is a kind and the offset of a register, or, for CONSTANT, an object."""
     return handler(
         name,
         f"""

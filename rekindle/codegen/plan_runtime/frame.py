@@ -46,7 +46,7 @@ REGISTERS: Final = len(FrameField)
 
 
 class Status(enum.IntEnum):
-    """How a plan ends."""
+    """Exit statuses of a plan."""
 
     FAILED = 0
     """Python's error is set."""

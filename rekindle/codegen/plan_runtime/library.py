@@ -91,7 +91,8 @@ _SUPPORT: Final = (
 
 
 def library_text() -> str | None:
-    """Return the module; None if it does not support this build of PyTorch or Python, or this processor."""
+    """Return the LLVM IR of all handlers; None if this build of PyTorch or Python, or this processor, is not
+    supported."""
     objects, class_offset = tensor_objects(), object_class_offset()
     if objects is None or class_offset is None or sys.platform != "linux" or platform.machine() != "x86_64":
         return None
@@ -102,7 +103,7 @@ def library_text() -> str | None:
 
 @cache
 def plan_library() -> NativeCode | None:
-    """Return the code of all handlers, by their names; None where there can be none."""
+    """Return the machine code of all handlers; None if it is not supported here."""
     text = library_text()
     if text is None:
         return None
@@ -113,5 +114,5 @@ def plan_library() -> NativeCode | None:
 
 
 def loaded_plan_library() -> NativeCode | None:
-    """Return the code of all handlers if this process has loaded it already."""
+    """Return the machine code of all handlers if this process has loaded it; None otherwise."""
     return plan_library() if plan_library.cache_info().currsize else None

@@ -27,7 +27,7 @@ _LOADS: Final = re.compile(r"(?P<indent>\s*)(?P<name>%[\w.]+) = (?P<what>field|p
 
 
 def handler(name: str, body: str, *, personality: bool = False) -> str:
-    """Return the definition of handler ``@name`` with the lines of ``body``."""
+    """Return the LLVM IR of handler ``@name``, whose body is the lines ``body``."""
     attributes = " personality ptr @__gxx_personality_v0" if personality else ""
     lines = [f"define ptr @{name}(ptr %frame, ptr %insn){attributes} {{", "start:"]
     for line in body.strip("\n").splitlines():

@@ -13,7 +13,7 @@ TYPE_CHECK_ENTRY: Final = "type_check"
 
 
 class Form(IntEnum):
-    """The first word of a description; the others are in brackets."""
+    """The first word of a type description in the tables of a plan. The words after it are given in brackets."""
 
     CLASS = 0
     """A direct instance of a class [its address]."""

@@ -18,7 +18,7 @@ _HERE = str(Path(__file__).parent)
 
 
 class _AfterTorch(importlib.abc.MetaPathFinder):
-    """Finds ``torch`` as the others do, and has the recorder begin when it has been imported."""
+    """Import hook that starts the recorder after ``torch`` has been imported."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "torch":
@@ -47,7 +47,7 @@ def _begin() -> None:
 
 
 def _others() -> None:
-    """Import the ``sitecustomize`` that this one hides."""
+    """Import the user's own ``sitecustomize``, which this one hides."""
     sys.path[:] = [folder for folder in sys.path if os.path.realpath(folder or ".") != os.path.realpath(_HERE)]
     this = sys.modules.pop("sitecustomize")
     with contextlib.suppress(ImportError):

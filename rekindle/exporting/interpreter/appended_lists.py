@@ -18,12 +18,12 @@ GROWING: Final = -2
 
 
 def is_growing(value: Any) -> bool:
-    """Return whether ``value`` is a list that the loop around appends to."""
+    """Return whether ``value`` is a list to which the enclosing loop appends."""
     return isinstance(value, list) and any(is_rows(item) and item.limit == GROWING for item in value)
 
 
 def _joined(items: Sequence[Any]) -> Tensor:
-    """Return all elements as the rows of one tensor."""
+    """Concatenate all elements of a list as the rows of one tensor."""
     pieces = [item.tensor if is_rows(item) else torch.ops.aten.unsqueeze.default(item, 0) for item in items]
     joined: Tensor = pieces[0] if len(pieces) == 1 else torch.ops.aten.cat.default(pieces)
     return joined

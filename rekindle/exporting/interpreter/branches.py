@@ -62,7 +62,7 @@ _UNBACKED_USES: Final = frozenset(
 
 
 def branch(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
-    """Continue after or in a ``prim::If``."""
+    """Execute a ``prim::If``: take one branch, emit ``torch.cond``, or split the paths."""
     condition = scalar_ops.settled(frame.activation.env[node.input])
     if isinstance(condition, bool):
         machine.enter_block(frame, node.blocks[0 if condition else 1], node)
@@ -97,8 +97,8 @@ def _enter(machine: SymbolicInterpreter, frame: Frame, node: Node, taken: bool) 
 def _assert_path_not_taken(
     machine: SymbolicInterpreter, condition: Any, rehearsals: Sequence[DryRun], enter: Callable[[bool], None]
 ) -> bool:
-    """Assert that a path that raises is not taken, and continue with the other one. Return whether there was such a
-    path."""
+    """Assert in the exported program that a path that always raises is not taken, continue with the other one, and
+    return True. Return False if neither path raises."""
     first, second = (rehearsal.raised for rehearsal in rehearsals)
     if first is None and second is None:
         return False
@@ -131,7 +131,8 @@ def assert_true(machine: SymbolicInterpreter, condition: Any, message: str, *, i
 
 
 def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: Any) -> bool:
-    """``a and b``, ``a or b``: without a branch where computing both does no harm."""
+    """Export ``a and b`` or ``a or b`` without a branch, and return True, if it does no harm to compute both; else
+    return False."""
     if len(node.outputs) != 1 or node.output.type.kind != "BoolType":
         return False
     if not all(
@@ -161,7 +162,7 @@ def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: 
 
 
 def _may_be_unbacked(value: Value) -> bool:
-    """Return whether all uses of ``value`` accept an unbacked number."""
+    """Return whether all uses of ``value`` accept an unbacked scalar, a number that is data-dependent."""
     return all(use.user.kind in _UNBACKED_USES for use in value.uses)
 
 
@@ -173,7 +174,7 @@ def _split(
     mismatch: JoinError,
     rehearsals: Sequence[DryRun],
 ) -> None:
-    """Split the paths: let each branch continue to the end of the region by itself."""
+    """Split the paths at a ``prim::If``: each branch continues separately to the end of the region."""
     ways = [[*machine.frames, _path_frame(frame, block, node)] for block in node.blocks]
     try:
         if split_paths(machine, frame, node, condition, ways, lambda taken: _enter(machine, frame, node, taken)):
@@ -211,9 +212,9 @@ def split_paths(
     *,
     is_trial: bool = False,
 ) -> bool:
-    """Split two paths, the first of them where ``condition`` holds: let each continue to the end of the region by
-    itself. If one raises, ``enter`` is called to take the other one. Return False if too many paths are split already,
-    or, in a dry run, if something on them is unsupported.
+    """Continue two paths separately to the end of the region; the first is taken if ``condition`` holds. If one always
+    raises, ``enter`` is called to take the other one. Return False if too many paths are split already, or if
+    ``is_trial`` and something on them is unsupported.
 
     Raises:
         Mismatch: their results differ in more than tensors.
@@ -244,7 +245,7 @@ def _cond(
     rehearsals: Sequence[DryRun],
     surviving: Sequence[Any],
 ) -> list[Any]:
-    """Return the results of a ``torch.cond`` of both paths."""
+    """Emit ``torch.cond`` for both paths; return its results."""
     operands = Operands.of(template, rehearsals)
     if operands.shared_memory() is not None:
         raise machine.problem(

@@ -16,7 +16,8 @@ Runner = Callable[[GraphFunction, Sequence[Any]], Any]
 
 @dataclass(slots=True, frozen=True)
 class Hooks:
-    """Hooks that run before and after ``forward`` when Python calls a module, and blockers of their export."""
+    """The hooks that run before and after ``forward`` when Python calls a module, and the reasons why some of them
+    prevent an export."""
 
     pre: tuple[GraphFunction, ...] = ()
     post: tuple[GraphFunction, ...] = ()
@@ -40,7 +41,7 @@ def hooks_of(module: ScriptModule) -> Hooks:
 
 @dataclass(slots=True, frozen=True)
 class EntryCall:
-    """A function of the program, or a method of ``owner``, with its hooks."""
+    """The function that is exported, or a method of ``owner`` with its hooks."""
 
     owner: ScriptModule | None
     record: GraphFunction
@@ -67,7 +68,7 @@ class EntryCall:
     def result(
         self, run: Runner, root: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], arguments: list[Any]
     ) -> Any:
-        """Return the result for ``arguments``, which are ``args`` and ``kwargs`` as the function sees them."""
+        """Run the function with ``arguments``, and the hooks, which get ``args`` and ``kwargs``; return the result."""
         for hook in self.hooks.pre:
             given = run(hook, [root, args])
             if given is not None:
@@ -81,8 +82,8 @@ class EntryCall:
 
 
 def _as_argument(value: Any, type: Any) -> Any:
-    """Return an argument as the program sees it: an int where a float is expected is one, lists and dicts are its
-    own."""
+    """Convert an argument to what the program receives: an int to a float where one is declared, lists and dicts to
+    copies."""
     kind = type.kind
     if kind == "OptionalType" and value is not None:
         return _as_argument(value, type.element)

@@ -45,8 +45,8 @@ from rekindle.exporting.scalars.scalar_ops import condition_tensor
 
 @dataclass(slots=True)
 class DryRun:
-    """Result of a dry run of a path: the state after it, and the earlier leaves that it read and wrote; or that it
-    raises."""
+    """Result of a dry run of a path: the abstract state at its end, and which earlier tensors and symbols it read and
+    wrote; or the exception that it always raises."""
 
     world: AbstractState
     read_leaves: dict[LeafKey, Any] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class DryRun:
 
 @contextmanager
 def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
-    """Record nothing within the ``with`` block, and discard symbols that operators make."""
+    """Record no operators within the ``with`` block, and discard the symbols that they create."""
     fake_mode = detect_fake_mode()
     shape_env = None if fake_mode is None else fake_mode.shape_env
     session = machine.session
@@ -79,7 +79,7 @@ def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
 
 
 def surrogate(leaf: Any) -> Any:
-    """Return a tensor of the same kind with its own memory; a symbol is returned unchanged."""
+    """Return a tensor like ``leaf`` with memory of its own. A symbol is returned unchanged."""
     if not isinstance(leaf, Tensor):
         return leaf
     new = leaf.clone()
@@ -95,7 +95,8 @@ Preparation = Callable[[list[Frame], StateCopier], object]
 def dry_run(
     machine: SymbolicInterpreter, frames: Sequence[Frame], surviving: Sequence[Any], prepare: Preparation | None = None
 ) -> DryRun:
-    """Walk a copy of ``frames`` to its end. ``surviving`` are the containers that matter then."""
+    """Run a copy of ``frames`` to its end without recording. ``surviving`` are the containers that are used
+    afterwards."""
     before = machine.leaves_of(frames)
     session = machine.session
     with without_recording(machine):
@@ -138,7 +139,7 @@ def dry_run(
 
 @dataclass(slots=True)
 class Operands:
-    """The leaves of before that go into an operator, and which of them it writes to."""
+    """The earlier tensors and symbols that are inputs of a higher-order operator, and which of them it writes to."""
 
     leaves: dict[LeafKey, Any] = field(default_factory=dict)
     written: dict[LeafKey, Tensor] = field(default_factory=dict)
@@ -146,7 +147,7 @@ class Operands:
 
     @classmethod
     def of(cls, template: JoinedState, rehearsals: Sequence[DryRun]) -> Operands:
-        """Return the reads, writes and results of the paths."""
+        """Collect the operands of the paths ``rehearsals``: what they read, write and return."""
         found = cls()
         for rehearsal in rehearsals:
             found.leaves.update(rehearsal.read_leaves)
@@ -163,7 +164,7 @@ class Operands:
         return found
 
     def write_back(self, results: Sequence[Tensor]) -> None:
-        """Write the results of an operator back to the leaves that it changed."""
+        """Copy the results of the operator to the tensors that the paths wrote to."""
         for (key, tensor), new in zip(self.written.items(), results, strict=True):
             tensor.copy_(new if key in self.differentiable_writes else new.detach())
 
@@ -177,12 +178,11 @@ class Operands:
         return None
 
     def tensors(self) -> list[Any]:
-        """Return the operands as ``torch.cond`` takes them: tensors, none of which share memory, and ints."""
+        """Return the operands in the form for ``torch.cond``: ints, and tensors that do not share memory."""
         return dealias([as_operand(leaf) for leaf in self.leaves.values()])
 
     def replacements(self, given: Sequence[Any], *, copies: bool = True) -> dict[LeafKey, Any]:
-        """Return the replacements of leaves within the operator, which got ``given``; copies for those that it writes
-        to."""
+        """Map each earlier leaf to the value ``given`` for it within the operator; to a copy, if it is written to."""
         found: dict[LeafKey, Any] = {}
         for (key, leaf), value in zip(self.leaves.items(), given, strict=True):
             found[key] = from_operand(leaf, value)
@@ -192,14 +192,14 @@ class Operands:
 
 
 def as_operand(leaf: Any) -> Any:
-    """Return a leaf as operators of a higher order take it."""
+    """Convert a leaf to the form in which higher-order operators take it."""
     if isinstance(leaf, SymFloat):
         return number_as_tensor(leaf)
     return condition_tensor(leaf) if isinstance(leaf, SymBool) else leaf
 
 
 def from_operand(leaf: Any, given: Any) -> Any:
-    """Return the value of ``given``, an operand within an operator, for ``leaf`` outside."""
+    """Convert ``given``, an operand within an operator, to the form of ``leaf``: the inverse of :func:`as_operand`."""
     if isinstance(leaf, SymFloat):
         return UnbackedScalar("float", given)
     return UnbackedScalar("bool", given) if isinstance(leaf, SymBool) else given
@@ -209,7 +209,8 @@ def from_operand(leaf: Any, given: Any) -> Any:
 
 
 def slot_tensors(template: JoinedState, world: AbstractState, iteration: Tensor | None = None) -> list[Tensor]:
-    """Return the slots of a path's state as tensors. ``iteration`` is the index of the loop iteration, from 0."""
+    """Return the values of a path's state in the slots of ``template``, as tensors. ``iteration`` is the index of the
+    loop iteration, from 0."""
     found: list[Tensor] = []
     for info, value in zip(template.slots, template.leaves_of(world), strict=True):
         if isinstance(value, AppendedRows):
@@ -223,7 +224,7 @@ def slot_tensors(template: JoinedState, world: AbstractState, iteration: Tensor 
 
 
 def has_plain_strides(info: PhiInfo) -> bool:
-    """Return whether the examples of a slot lie in memory in the same way."""
+    """Return whether both examples of a slot have the same memory layout."""
     a, b = info.examples
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
         return not isinstance(a, Tensor) and not isinstance(b, Tensor)
@@ -231,7 +232,7 @@ def has_plain_strides(info: PhiInfo) -> bool:
 
 
 def unaliased(tensors: Sequence[Tensor], others: Sequence[Any]) -> tuple[Tensor, ...]:
-    """Return ``tensors``, with a copy for each that shares memory with one before it or with one of ``others``."""
+    """Return ``tensors``, with a copy of each that shares memory with an earlier one or with one of ``others``."""
     taken = {other.untyped_storage()._cdata for other in others if isinstance(other, Tensor)}
     found: list[Tensor] = []
     for tensor in tensors:
@@ -243,8 +244,8 @@ def unaliased(tensors: Sequence[Tensor], others: Sequence[Any]) -> tuple[Tensor,
 
 
 def dealias(operands: Sequence[Any]) -> list[Any]:
-    """Return ``operands``, with a copy for each tensor that shares memory with one before it: an operator of a higher
-    order takes no two such, though it writes to neither."""
+    """Return ``operands``, with a copy of each tensor that shares memory with an earlier one. Higher-order operators
+    reject such pairs, even if they write to neither."""
     taken: set[int] = set()
     found: list[Any] = []
     for operand in operands:
@@ -257,7 +258,7 @@ def dealias(operands: Sequence[Any]) -> list[Any]:
 
 
 def phi_placeholder(info: PhiInfo) -> Tensor:
-    """Return a tensor such as a slot holds, while nothing is recorded."""
+    """Return a tensor with the properties of a slot, without recording it."""
     example = info.example
     a, b = info.examples
     shape = list(example.shape)
@@ -288,7 +289,7 @@ def note_shared(
     results: Sequence[Tensor],
     moment: ExecutionPoint | None,
 ) -> None:
-    """Record results that one path took from values before it: whether they share memory with those is
+    """Record the results that are earlier values on one path only: whether they share memory with these is
     data-dependent."""
     for rehearsal in rehearsals:
         memory = {own[1]: leaf for own, leaf in rehearsal.world.origins.items() if own[0] == "tensor"}
@@ -310,7 +311,8 @@ def note_shared(
 
 
 def without_gradients(template: JoinedState, results: Sequence[Tensor]) -> list[Tensor]:
-    """``results`` of an operator, all of which get gradients if one of them does; but not those that had none."""
+    """Return ``results`` of a higher-order operator, which all require gradients if one input does. Those are detached
+    whose values required none."""
     found: list[Tensor] = []
     for info, result in zip(template.slots, results, strict=True):
         has_gradient = any(isinstance(each, Tensor) and each.requires_grad for each in info.examples)
@@ -319,5 +321,5 @@ def without_gradients(template: JoinedState, results: Sequence[Tensor]) -> list[
 
 
 def values_of(template: JoinedState, tensors: Sequence[Tensor]) -> list[Any]:
-    """Return the values after an operator, given its results for the slots."""
+    """Return the values after an operator: those of ``template``, with the results ``tensors`` in its slots."""
     return template.built([value_of(info.kind, tensor) for info, tensor in zip(template.slots, tensors, strict=True)])

@@ -49,8 +49,8 @@ class TensorMeta:
 
 
 class NeedsExample(Exception):
-    """The export must restart with the values of the example. ``decided`` is a branch or a loop that must follow the
-    path of the example, and the reason."""
+    """The export must restart and follow the example. ``decided`` is the branch or loop that must take the path of the
+    example, with the reason."""
 
     def __init__(self, problem: ExportProblem, decided: ExecutionPoint | None = None) -> None:
         self.problem = problem
@@ -67,7 +67,8 @@ _PYTHON: Final = (
 
 
 def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
-    """Return the example.
+    """Return the record of the run on the example arguments, which is made when first needed; ``problem`` is the
+    reason.
 
     Raises:
         NeedsExample: it is not known yet.
@@ -78,7 +79,7 @@ def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
 
 
 def decided(machine: SymbolicInterpreter, frame: Frame, node: Node) -> ExportProblem | None:
-    """Return why a branch or a loop goes as in the example, if it does."""
+    """Return the reason why a branch or a loop follows the example; None if it does not."""
     moment = execution_point(frame, node)
     return None if moment is None else machine.session.forced_by_example.get(moment)
 
@@ -110,7 +111,7 @@ def follow_example_loop(
     carried: list[Any],
     problem: ExportProblem,
 ) -> None:
-    """Run a loop as often as in the example.
+    """Run as many iterations of a loop as the example did.
 
     Raises:
         ExportProblem: the example never comes here.
@@ -205,21 +206,21 @@ def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: 
 
 
 def _placeholder_like(value: Any) -> Any:
-    """Return a value like one of the example."""
+    """Return a new value like one of the example: zeros for a tensor."""
     if isinstance(value, TensorMeta):
         return torch.empty(value.shape, dtype=value.dtype, device=value.device)
     return map_items(_placeholder_like, value)
 
 
 def described(value: Any) -> Any:
-    """Return a value of the example, with a :class:`TensorMeta` for each tensor."""
+    """Return a value of the example in which a :class:`TensorMeta` replaces each tensor."""
     if isinstance(value, Tensor):
         return TensorMeta(tuple(value.shape), value.dtype, value.device)
     return map_items(described, value)
 
 
 def numbers_in(values: Sequence[Any]) -> list[Any]:
-    """Return numbers, and lists and tuples of them, unchanged; None for all else."""
+    """Return the values with None in place of everything but numbers, and lists and tuples of them."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, (list, tuple)):

@@ -32,7 +32,7 @@ _SILENT: Final = frozenset({"prim::Print", "archive::Print", "aten::warn", "aten
 
 
 class _LongEnough(Exception):
-    """The example has been run as far as needed."""
+    """The example has run as far as needed."""
 
 
 def run_example(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Example:
@@ -75,13 +75,13 @@ def _copied(tensor: Tensor) -> Tensor:
 
 
 class _ConcreteInterpreter(ExportInterpreter):
-    """A machine that runs on tensors, where every number is known, and writes down what happens."""
+    """An interpreter that runs on real tensors, so that every number is known, and records what happens."""
 
     count = 0
 
     @property
     def example(self) -> Example:
-        """Return the record."""
+        """The record of the run."""
         assert self.session.example is not None
         return self.session.example
 
@@ -106,7 +106,7 @@ class _ConcreteInterpreter(ExportInterpreter):
         self.enter_block(frame, node.blocks[0 if way else 1], node)
 
     def refuse(self, frame: Frame, node: Node) -> None:
-        """Refuse nothing: in a run on the example, every node may run."""
+        """Do nothing: in a run on the example, every node may run."""
 
     def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
         assert frame.path is not None
@@ -139,7 +139,7 @@ _REAL: Final = frozenset({"prim::PythonOp", "aten::backward", "aten::grad"})
 
 
 def _known(value: Any) -> Any:
-    """Return a number as one that is known, since it is."""
+    """Return the plain number of a scalar, which is known in a run on the example."""
     if not isinstance(value, UnbackedScalar):
         return value
     return {"int": int, "float": float, "bool": bool}[value.kind](value.tensor.item())

@@ -75,7 +75,7 @@ MAX_UNROLLED: Final = 4096
 
 
 def start(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
-    """Reach the head of a loop for the first time."""
+    """Begin the execution of a loop: bind its initial values, and continue with :func:`iterate`."""
     env = frame.activation.env
     view = LoopView(node)
     machine.iterate(frame, node, 0, env[view.condition], [env[value] for value in view.initial])
@@ -84,7 +84,8 @@ def start(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
 def iterate(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> None:
-    """Reach the head of a loop, before iteration number ``iteration``."""
+    """Execute the head of a loop, before iteration number ``iteration``: end the loop, unroll an iteration, or lower
+    the rest to one operator."""
     limit = frame.activation.env[LoopView(node).trip_count]
     machine.note_reads([limit, condition])
     condition = scalar_ops.settled(condition)
@@ -124,8 +125,8 @@ def iterate(
 def _peel(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> bool:
-    """Peel off an iteration; whether it runs at all is data-dependent: the program continues separately with it and
-    without it. Return False if that does not help."""
+    """Peel off an iteration that is data-dependent: the program continues separately with it and without it. Return
+    False if that does not help."""
     session = machine.session
     known, decided = len(session.problems), dict(session.forced_by_example)
     limit = frame.activation.env[LoopView(node).trip_count]
@@ -153,8 +154,7 @@ def _peel(
 
 
 def _is_to_unroll(machine: SymbolicInterpreter, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
-    """Return whether the condition is known after the first iteration too. Loops of few iterations are always
-    unrolled."""
+    """Return whether to unroll a loop: it has few iterations, or its condition is still known after the first one."""
     if isinstance(limit, int) and limit <= MAX_SPECULATIVE_UNROLL:
         return True
     body = node.blocks[0]
@@ -185,7 +185,7 @@ def _body_frame(frame: Frame, node: Node, arguments: Sequence[Any]) -> Frame:
 
 @dataclass(slots=True)
 class _Loop:
-    """A loop that becomes an operator."""
+    """A loop that is lowered to one operator, with the results of the dry run of an iteration."""
 
     frame: Frame
     """Its execution point is the start of the body."""
@@ -241,8 +241,8 @@ def while_loop(
 
 
 def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Sequence[Any]) -> Any:
-    """Return the maximum trip count, which bounds the number of elements appended to a list; None if it is unknown
-    before the loop, and if none are appended."""
+    """Return the maximum trip count, which bounds the number of elements that are appended to a list. Return None if it
+    is unknown before the loop, or nothing is appended."""
     body = node.blocks[0]
     if not any(inner.kind == "aten::append" for inner in reachable(body.nodes)):
         return None
@@ -276,7 +276,7 @@ def _terms(condition: Value) -> Iterator[Value]:
 
 
 def _step(given: Value, made: Value) -> int:
-    """Return the increment of ``given`` to ``made`` in an iteration; 0 if it is unknown."""
+    """Return the increment of a carried int in an iteration, from ``given`` to ``made``; 0 if it is unknown."""
     node = made.node
     if node.kind != "aten::add":
         return 0
@@ -297,8 +297,8 @@ def _dry_run_iteration(
     limit: Any,
     surviving: Sequence[Any],
 ) -> tuple[AbstractState, DryRun]:
-    """Return the world before an iteration, of which nothing is known that ``template`` has a slot for, and the
-    rehearsal of the iteration."""
+    """Run an iteration without recording, from a state in which the values in the slots of ``template`` are unknown.
+    Return that state and the dry run."""
     with without_recording(machine):
         counter = UnbackedScalar(
             "int", surrogate(number_as_tensor(iteration)), -1 if not isinstance(limit, (int, SymInt)) else limit
@@ -327,7 +327,7 @@ def _initial_value(info: PhiInfo, tensor: Tensor, is_counter: bool) -> Any:
 
 
 def _counters(node: Node, template: JoinedState, start: Frame) -> set[int]:
-    """Return the slots of ints that begin at 0 or above and only grow."""
+    """Return the slots of ints that start at 0 or above and only grow."""
     body = node.blocks[0]
     found: set[int] = set()
     for value, given, made in zip(template.values[1:], body.inputs[1:], body.outputs[1:], strict=True):
@@ -361,7 +361,8 @@ def _shape(tensor: Tensor) -> str:
 
 
 def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: _Loop) -> None:
-    """Reject a body that writes to escaping memory in a way that cannot be carried."""
+    """Raise a problem if the body writes to memory in a way that an operator with carried values cannot express: it may
+    be shared."""
     shared = loop.operands.shared_memory() is not None
     seen = {
         leaf.untyped_storage()._cdata for leaf in machine.leaves_of(machine.frames).values() if isinstance(leaf, Tensor)
@@ -380,7 +381,7 @@ def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: 
 
 
 def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, loop: _Loop) -> list[Any]:
-    """Return the condition and the carried values after the loop."""
+    """Emit ``while_loop``; return its last condition and the carried values after the loop."""
     template, session = loop.template, machine.session
     if session.dry_run_depth:
         results: Sequence[Tensor] = [phi_placeholder(info) for info in template.slots]
@@ -416,7 +417,8 @@ def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration:
 
 
 def _as_many(rows: Tensor, passed: UnbackedScalar, iteration: int) -> Tensor:
-    """Return the rows that iterations have written, of a loop that may have been left before its last one."""
+    """Return the first ``passed`` rows: those that iterations have written. The loop may have ended before its maximum
+    trip count."""
     count = passed.number - iteration
     torch._check(count >= 0)
     torch._check(count <= rows.shape[0])
@@ -424,8 +426,8 @@ def _as_many(rows: Tensor, passed: UnbackedScalar, iteration: int) -> Tensor:
 
 
 class _Functions:
-    """The functions that ``while_loop`` takes. Its carried values are the index of the iteration, the slots, and the
-    tensors that the body writes to; the loop-invariant inputs follow."""
+    """The condition and the body that ``while_loop`` takes. Its carried values are the index of the iteration, the
+    slots, and the tensors that the body writes to; the loop-invariant inputs follow."""
 
     def __init__(self, machine: SymbolicInterpreter, node: Node, loop: _Loop, iteration: int) -> None:
         self.iteration = iteration
@@ -444,7 +446,7 @@ class _Functions:
         return isinstance(leaf, SymInt) and bool(leaf.node.expr.free_symbols) and leaf.node.expr.free_symbols <= known
 
     def _sizes_of(self, tensors: Mapping[LeafKey, Any], like: Mapping[LeafKey, Any] | None = None) -> Iterator[SymInt]:
-        """Yield the sizes of ``tensors`` that are symbols in those of ``like``."""
+        """Yield the sizes of ``tensors`` at the dimensions at which those of ``like`` are symbols."""
         for key, tensor in (tensors if like is None else like).items():
             if isinstance(tensor, Tensor):
                 for index, size in enumerate(tensor.shape):
@@ -467,13 +469,13 @@ class _Functions:
         return unaliased([number_as_tensor(self.iteration), *tensors, *written], list(self.read.values()))
 
     def _no_rows(self, info: PhiInfo) -> Tensor:
-        """Return a tensor of zeros with room for the elements that the iterations append to a list."""
+        """Return zeros with one row for each element that the iterations may append to a list."""
         shape = [self.loop.capacity, *info.example.shape[1:]]
         made: Tensor = torch.ops.aten.full.default(shape, 0, dtype=info.example.dtype, device=info.example.device)
         return made
 
     def additional(self) -> list[Any]:
-        """Return the loop-invariant inputs; the limit is the last, if it is data-dependent."""
+        """Return the loop-invariant inputs; the last one is the limit, if it is data-dependent."""
         given = dealias([as_operand(leaf) for leaf in self.read.values()])
         if isinstance(self.loop.limit, (UnbackedScalar, SymInt)):
             limit = self.loop.limit
@@ -481,7 +483,7 @@ class _Functions:
         return given
 
     def goes_on(self, counter: Tensor, *rest: Any) -> Tensor:
-        """Return whether there is another iteration."""
+        """Compute the condition of ``while_loop``: whether there is another iteration."""
         limit, condition = self.loop.limit, self.loop.condition
         result: Any = True
         if isinstance(limit, (UnbackedScalar, SymInt)):
@@ -493,7 +495,7 @@ class _Functions:
         return unaliased([scalar_ops.condition_tensor(result)], [counter, *rest])[0]
 
     def body(self, counter: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-        """Run an iteration."""
+        """Compute the body of ``while_loop``: one iteration."""
         loop, machine, template = self.loop, self.machine, self.loop.template
         count, written_count = len(template.slots), len(self.written)
         slots, written, given = rest[:count], rest[count : count + written_count], rest[count + written_count :]

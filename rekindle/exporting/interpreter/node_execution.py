@@ -53,7 +53,7 @@ _OTHERWISE: Final = (
 
 
 class ExportInterpreter(SymbolicInterpreter):
-    """A machine that knows every kind of node."""
+    """The interpreter that exports: it executes every kind of node symbolically."""
 
     def execute(self, frame: Frame, node: Node) -> None:
         """Run ``node``; if it is unsupported, record that, and continue by
@@ -96,7 +96,7 @@ class ExportInterpreter(SymbolicInterpreter):
                 self.bind(frame.activation, node, results)
 
     def check_not_forced(self, frame: Frame, node: Node) -> None:
-        """See to it that a branch or loop is not one that goes as in the example.
+        """Raise if a branch or loop has to follow the example, so that it is not executed symbolically.
 
         Raises:
             ExportProblem: it is.
@@ -107,7 +107,8 @@ class ExportInterpreter(SymbolicInterpreter):
             raise known
 
     def refuse(self, frame: Frame, node: Node) -> None:
-        """Record the blocker for a kind of nodes, if the export continues nonetheless.
+        """Raise the problem of a node that cannot be exported; if a draft has a replacement for it, record the problem
+        and continue.
 
         Raises:
             ExportProblem: it does not continue.
@@ -119,7 +120,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.session.note(problem)
 
     def to_export_problem(self, frame: Frame, node: Node, error: Exception) -> ExportProblem:
-        """Return an error of a node as a blocker of the export."""
+        """Convert an error of a node to a reason why the program cannot be exported."""
         if isinstance(error, ExportProblem):
             return error
         if isinstance(error, GuardOnDataDependentSymNode):
@@ -157,7 +158,7 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> Any:
-        """Return a constant; a new one each time where the program can write to it."""
+        """Return a constant; a new one each time, if the program can write to it."""
         value = node.output.to_python()
         if isinstance(value, Tensor):
             return self.constants.get(id(value), value)
@@ -186,7 +187,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.call(frame, node, record.graph, arguments, step)
 
     def context(self, frame: Frame, node: Node) -> None:
-        """Enter or leave a with statement: call a method of the context manager."""
+        """Enter or leave a ``with`` statement: call a method of the context manager."""
         manager = frame.activation.env[node.input]
         record = None
         if isinstance(manager, SymbolicObject) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:
@@ -290,7 +291,7 @@ class ExportInterpreter(SymbolicInterpreter):
         return (result,) if len(node.outputs) == 1 else ()
 
     def run_now(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
-        """Run an operator on numbers, strings and containers, which are known."""
+        """Run an operator on numbers, strings and containers whose values are known."""
         try:
             return operator.operation_of(node)(*args)
         except (TypeError, NotImplementedError) as error:
@@ -304,7 +305,7 @@ class ExportInterpreter(SymbolicInterpreter):
     # ------------------------------------------------------------------------------------------------------- attributes
 
     def attribute(self, frame: Frame, node: Node, owner: Any) -> Any:
-        """``owner.name``."""
+        """Return the value of ``owner.name``, where ``name`` is the attribute of the node."""
         name = node.get_string("name")
         if not isinstance(owner, SymbolicObject):
             raise self.problem(
@@ -320,7 +321,7 @@ class ExportInterpreter(SymbolicInterpreter):
         return owner.slots[name]
 
     def set_attribute(self, frame: Frame, node: Node, owner: Any, value: Any) -> None:
-        """``owner.name = value``."""
+        """Assign ``owner.name = value``, where ``name`` is the attribute of the node."""
         name = node.get_string("name")
         if not isinstance(owner, SymbolicObject):
             raise self.problem(
@@ -370,7 +371,7 @@ class ExportInterpreter(SymbolicInterpreter):
 
 
 def step_of(record: GraphFunction, owner: Any, node: Node | None) -> CallFrame:
-    """Return a call of ``record`` in the format of stack traces."""
+    """Return the frame of a call of ``record`` for stack traces."""
     called_from = None if node is None else node.range
     if isinstance(owner, SymbolicObject) and owner.path is not None:
         return CallFrame(record.basename, record.name, called_from, owner.path, class_name_of(owner))

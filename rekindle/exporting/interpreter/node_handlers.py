@@ -88,7 +88,7 @@ def _tensor_of(args: Sequence[Any]) -> Any:
 
 
 def made_of_numbers(tensor: Tensor) -> Tensor:
-    """Return a tensor of known elements, computed by operators: graphs within graphs cannot hold constants."""
+    """Return a tensor of known elements, built by operators, since nested graphs cannot hold constants."""
     if tensor.dim() == 0 or tensor.numel() == 0:
         value = tensor.item() if tensor.dim() == 0 else 0
         shape = list(tensor.shape)
@@ -133,7 +133,7 @@ def _set_grad_mode(args: Sequence[Any]) -> None:
 
 
 def _module_at(args: Sequence[Any]) -> Any:
-    """Return a part of a container of modules, by its number or its name."""
+    """Return a submodule of a module container, by its index or its name."""
     container, which = args
     slots = container.type.attributes
     names = [name for name, slot in slots.items() if isinstance(slot.type, ClassType) and slot.type.is_module]
@@ -167,7 +167,7 @@ def _may_be_negative(index: Any) -> bool:
 
 
 def _range_length(args: Sequence[Any]) -> Any:
-    """Return how many numbers a range has. Its step is known."""
+    """Return the number of elements of a range, whose step is known."""
     low, high, step = (with_symbols(value) for value in args)
     if not any(isinstance(value, SymInt) for value in (low, high, step)):
         return len(range(low, high, step))
@@ -177,7 +177,7 @@ def _range_length(args: Sequence[Any]) -> Any:
 
 
 def _derive_index(args: Sequence[Any]) -> Any:
-    """Number ``index`` of a range."""
+    """Return element ``index`` of a range."""
     index, start, step = args
     if isinstance(index, UnbackedScalar) and isinstance(step, int):
         past = index if step == 1 else unbacked_arithmetic("aten::mul", index, step)
@@ -186,7 +186,7 @@ def _derive_index(args: Sequence[Any]) -> Any:
 
 
 def _copy_into(args: Sequence[Any]) -> Any:
-    """``tensor.copy_(source)``; one number for all elements is a ``fill_``, as where it is written by hand."""
+    """Run ``tensor.copy_(source)``. A source without dimensions is a ``fill_``, as when it is written by hand."""
     tensor, source = args[0], args[1]
     if source.dim() == 0 and tensor.dim() > 0:
         return tensor.fill_(source)
@@ -285,7 +285,7 @@ _OVERLOADS: Final[dict[str, Any]] = {}
 
 
 def overload_of(operator: Operator) -> Any:
-    """Return the dispatcher's operator; None for one of the package's own."""
+    """Return the dispatcher's operator; None for an operator of this package."""
     name = operator.schema.qualified_name
     if name not in _OVERLOADS:
         namespace, _, rest = operator.schema.name.partition("::")
@@ -322,8 +322,7 @@ expect."""
 
 
 def as_written(operator: Operator) -> Any:
-    """Return the overload that a program of ``torch.export`` has for ``operator``; None for one of the package's
-    own."""
+    """Return the overload that ``torch.export`` would record for ``operator``; None for an operator of this package."""
     name, overload = _AS_WRITTEN.get(operator.schema.qualified_name, ("", ""))
     return getattr(getattr(torch.ops.aten, name), overload) if name else overload_of(operator)
 
@@ -393,13 +392,13 @@ def written_containers(operator: Operator, args: Sequence[Any]) -> list[Any]:
 
 
 def new_of_class(node: Node) -> SymbolicObject:
-    """``prim::CreateObject``: an object without slots yet."""
+    """Run ``prim::CreateObject``: return an object without attributes."""
     type = node.output.type
     return SymbolicObject(type, {}, None, None)  # type: ignore[arg-type]
 
 
 def is_of_types(node: Node, value: Any) -> bool:
-    """``prim::isinstance``."""
+    """Run ``prim::isinstance``: return whether ``value`` has one of the types of the node."""
     types = node["types"]
     assert isinstance(types, list)
     if isinstance(value, SymbolicObject):

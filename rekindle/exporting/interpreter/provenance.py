@@ -25,7 +25,7 @@ MARK: Final = "rekindle"
 
 @dataclass(slots=True, frozen=True, eq=False)
 class CallFrame:
-    """A function on the way to a node: its name, where it was called, and the module whose method it is."""
+    """A function on the call stack of a node: its name, the location of its call, and the module whose method it is."""
 
     name: str
     qualified_name: str
@@ -36,7 +36,7 @@ class CallFrame:
 
 @dataclass(slots=True)
 class ProvenanceTable:
-    """Source locations of nodes so far, by index."""
+    """The source locations of the recorded nodes, by index."""
 
     known: list[tuple[tuple[CallFrame, ...], Node]] = field(default_factory=list)
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class ProvenanceTable:
 
 
 def write_provenance(program: torch.export.ExportedProgram, places: ProvenanceTable) -> None:
-    """Attach to every node of ``program`` the metadata of its source location."""
+    """Write the source location of every node of ``program`` into its metadata."""
     for module in _graph_modules(program.graph_module):
         last = _first_mark(module)
         for node in module.graph.nodes:
@@ -128,8 +128,8 @@ def _module_stack(steps: tuple[CallFrame, ...]) -> dict[str, tuple[str, str]]:
 
 
 def _source_functions(steps: tuple[CallFrame, ...], made: torch.fx.Node, node: Node) -> list[tuple[str, Any]]:
-    """Return the functions of torch and the modules of ``torch.nn`` that the program called on the way to a node, the
-    outermost first; the operator itself where there are none."""
+    """Return the functions of torch and modules of ``torch.nn`` on the call stack of a node, the outermost first; the
+    operator itself, if there are none."""
     found: list[tuple[str, Any]] = []
     for step in steps:
         target: Any = None
@@ -147,7 +147,7 @@ def _source_functions(steps: tuple[CallFrame, ...], made: torch.fx.Node, node: N
 
 
 def _named(qualified_name: str) -> Any:
-    """Return the class or function of torch of that name; None where there is none."""
+    """Return the class or function of torch with this name; None if there is none."""
     module_name, _, name = qualified_name.rpartition(".")
     try:
         return getattr(importlib.import_module(module_name), name, None)

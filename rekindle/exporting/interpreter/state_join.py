@@ -36,24 +36,25 @@ from rekindle.exporting.interpreter.values import (
 
 
 class JoinError(Exception):
-    """Two values cannot be joined in one slot, or it is better to duplicate the code after the branch."""
+    """Two values cannot be joined in one slot, so that the paths must be split, or the code after the branch is
+    duplicated by preference."""
 
 
 @dataclass(slots=True)
 class AbstractState:
-    """The state after a path of the program: the values that are used later, the copies of the containers that
-    existed before, and for every surrogate of an earlier leaf the leaf itself."""
+    """The state after a path of the program: the values that are used later, the copies of earlier containers, and
+    ``origins``: the earlier tensor or symbol for each surrogate."""
 
     values: list[Any]
     copier: StateCopier
     origins: dict[LeafKey, Any] = field(default_factory=dict)
 
     def original(self, container: Any) -> Any:
-        """Return the container of before that ``container`` is; None where it is a new one."""
+        """Return the earlier container of which ``container`` is the copy; None if it is new."""
         return self.copier.originals.get(id(container))
 
     def origin(self, value: Any) -> Any:
-        """Return the leaf of before that ``value`` is; None where it is none."""
+        """Return the earlier tensor or symbol that ``value`` represents; None if it is new."""
         key = leaf_key(value)
         return None if key is None else self.origins.get(key)
 
@@ -63,28 +64,28 @@ class AbstractState:
 
 @dataclass(slots=True, frozen=True)
 class Unchanged:
-    """A value that is equal in both states, by its name in the earlier state."""
+    """A value that is the same in both states, by its key in the earlier state."""
 
     value: Any
 
 
 @dataclass(slots=True, frozen=True)
 class Phi:
-    """A leaf that differs: number ``index`` of the template's slots."""
+    """A value that differs between the states, by its slot: an ``index`` into the slots of the template."""
 
     index: int
 
 
 @dataclass(slots=True, frozen=True)
 class ExistingContainer:
-    """A container that existed before. Its new contents are in the template's heap."""
+    """A container that existed before the paths split. Its new contents are in the heap of the template."""
 
     container: Any
 
 
 @dataclass(slots=True)
 class NewContainer:
-    """A container that both paths created: its kind, and the joined value of each of its parts."""
+    """A container that both paths created: its kind, and the joined value of each element."""
 
     like: Any
     parts: list[Any] = field(default_factory=list)
@@ -92,21 +93,21 @@ class NewContainer:
 
 @dataclass(slots=True, frozen=True)
 class BackReference:
-    """A container that occurs elsewhere in the template too."""
+    """A second occurrence of a container in the template."""
 
     made: NewContainer
 
 
 @dataclass(slots=True)
 class PhiInfo:
-    """A slot: a kind of number or "tensor", and the example that each world has for it."""
+    """A slot: the kind of number, or "tensor", and the example of each state."""
 
     kind: str
     examples: tuple[Any, Any]
 
     @property
     def example(self) -> Tensor:
-        """A tensor such as the slot holds."""
+        """A tensor with the properties of the slot's values."""
         found = self.examples[1] if self.examples[0] is UNSET else self.examples[0]
         if isinstance(found, UnbackedScalar):
             return found.tensor
@@ -125,15 +126,15 @@ class AppendedRows:
 
 @dataclass(slots=True)
 class JoinedState:
-    """The join of two abstract states: ``values``, those that are used later; ``heap``, earlier containers with
-    their contents, if these have changed; and the ``slots``."""
+    """The join of two abstract states: ``values``, those that are used later; ``heap``, earlier containers whose
+    contents have changed; and ``slots``, the values that differ."""
 
     values: list[Any] = field(default_factory=list)
     heap: list[tuple[Any, NewContainer]] = field(default_factory=list)
     slots: list[PhiInfo] = field(default_factory=list)
 
     def signature(self) -> object:
-        """Return a key that is equal for templates with the same slots in the same places."""
+        """Return a key that is equal for templates with the same slots at the same positions."""
         return ([_text(v) for v in self.values], [(id(c), _text(m)) for c, m in self.heap])
 
     def leaves_of(self, world: AbstractState) -> list[Any]:
@@ -159,8 +160,8 @@ class JoinedState:
         return found
 
     def built(self, leaves: Sequence[Any], copier: StateCopier | None = None) -> list[Any]:
-        """Return the values, with ``leaves`` in the slots. Earlier containers are updated to their new contents: those
-        of the earlier state, or the copies that ``copier`` has made of them."""
+        """Build the values with ``leaves`` in the slots. Earlier containers are updated to their new contents; with
+        ``copier``, its copies of them are."""
         made_before: dict[int, Any] = {}
         inside: Callable[[Any], Any] = (lambda value: value) if copier is None else copier.copy
 
@@ -195,8 +196,8 @@ def _text(node: Any) -> object:
 
 
 def _filled(like: Any, nodes: list[Any], build: Callable[[Any], Any], note: Callable[[Any], None]) -> Any:
-    """Return a new container like ``like``; ``note`` learns of it before its parts are built, where it may hold
-    itself."""
+    """Return a new container like ``like``, with ``build(node)`` for each of ``nodes``. ``note`` is called with it
+    before its elements are built, since a list, dict or object may contain itself."""
     if isinstance(like, (list, dict, SymbolicObject)):
         new: Any = (
             SymbolicObject(like.type, {}, like.path, like.python_class)
@@ -240,7 +241,8 @@ def join_states(
     capacity: Any = None,
 ) -> JoinedState:
     """Join two abstract states that started as copies of one. ``surviving`` are the earlier containers that are used
-    later. For a loop of at most ``capacity`` iterations a list may have one more element in the second state.
+    later. For a loop of at most ``capacity`` iterations, a list may have one more element in the second state. Raise
+    :class:`JoinError` if that is impossible.
 
     With ``is_strict`` numbers that are known but differ have no slot, except those of the values that ``may_be_late``
     marks: splitting the paths keeps them known.
@@ -380,7 +382,8 @@ class _StateJoiner:
         return BackReference(known) if known is not None else self.made(a, b)
 
     def grown(self, a: list[Any], b: list[Any]) -> NewContainer:
-        """Return a list that gets one more tensor in each iteration: those become the rows of one tensor."""
+        """Join a list with itself after an iteration that appended one tensor: the appended tensors become the rows of
+        one tensor."""
         known = a[:-1] if a and is_rows(a[-1]) else a
         made = NewContainer(a)
         self.pairs[id(a), id(b)] = made
@@ -441,7 +444,7 @@ def describe(value: Any) -> str:
 
 
 def tensor_for(info: PhiInfo, value: Any) -> Tensor:
-    """Return the tensor for a slot: a tensor itself, a number as a tensor; zeros for UNSET."""
+    """Return the tensor of a slot for ``value``: a tensor itself, a number as a tensor, zeros for UNSET."""
     if value is UNSET:
         example = info.example
         dtype = example.dtype if info.kind == "tensor" else DTYPE_OF_KIND[info.kind]
@@ -451,5 +454,5 @@ def tensor_for(info: PhiInfo, value: Any) -> Tensor:
 
 
 def value_of(kind: str, tensor: Tensor) -> Any:
-    """Return the value that a slot's tensor represents."""
+    """Return the value of this kind that the tensor of a slot represents."""
     return tensor if kind == "tensor" else UnbackedScalar(kind, tensor)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 
 
 class ProgramRaises(Exception):
-    """The program raises, whatever happens: the way that the machine is on ends here."""
+    """The program always raises on the current path, which ends here."""
 
     def __init__(self, message: str, frame: Frame, node: Node) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ ExecutionPoint: TypeAlias = "tuple[CallPath, int]"
 
 @dataclass(slots=True)
 class Activation:
-    """A function that runs: what its values are, and how it was called."""
+    """A function in execution: the values of its variables, and how it was called."""
 
     env: dict[Value, Any]
     steps: tuple[CallFrame, ...]
@@ -71,7 +71,7 @@ class Frame:
 
 
 def execution_point(frame: Frame, node: Node) -> ExecutionPoint | None:
-    """Return the execution point of ``node``; None within an iteration that represents all."""
+    """Return the execution point of ``node``; None within an iteration that represents all iterations of a loop."""
     return None if frame.path is None else (frame.path, id(node))
 
 
@@ -91,7 +91,7 @@ class Example:
 
 @dataclass(slots=True)
 class ExportSession:
-    """State shared by all machines of one export."""
+    """State shared by all interpreters of one export."""
 
     places: ProvenanceTable
     budget: int = 256
@@ -138,7 +138,7 @@ class ExportSession:
             self.subgraph_depth -= 1
 
     def note(self, problem: ExportProblem) -> None:
-        """Keep a problem, once; there is a draft if there is one wherever it arises."""
+        """Record a problem, unless it is known. It keeps its replacement in a draft only if each occurrence has one."""
         for index, known in enumerate(self.problems):
             if known.key == problem.key:
                 if problem.in_draft is None:
@@ -148,7 +148,8 @@ class ExportSession:
 
 
 class SymbolicInterpreter:
-    """A symbolic execution of a program, or of a part of it, at the execution point ``frames``."""
+    """A symbolic execution of a program, or of a part of it. ``frames`` is the call stack, and the point at which it
+    continues."""
 
     def __init__(
         self, session: ExportSession, frames: list[Frame], constants: dict[int, Tensor], kept: list[Any]
@@ -170,7 +171,7 @@ class SymbolicInterpreter:
         steps: tuple[CallFrame, ...],
         constants: dict[int, Tensor],
     ) -> SymbolicInterpreter:
-        """Return one that is to run ``graph`` from its start."""
+        """Return an interpreter that runs ``graph`` from its start."""
         env = dict(zip(graph.inputs, arguments, strict=True))
         frame = Frame(Activation(env, steps), graph.block, graph.return_node.next, None)
         return cls(session, [frame], constants, list(arguments))
@@ -178,7 +179,7 @@ class SymbolicInterpreter:
     # -------------------------------------------------------------------------------------------------------- running
 
     def run(self) -> list[Any]:
-        """Run to the end of the outermost block; returns its outputs."""
+        """Run to the end of the outermost block; return its outputs."""
         while self.result is None:
             frame = self.frames[-1]
             node = frame.node
@@ -232,7 +233,7 @@ class SymbolicInterpreter:
     def enter_block(
         self, frame: Frame, block: Block, owner: Node | None, arguments: Iterable[Any] = (), iteration: int = 0
     ) -> None:
-        """Continue in ``block``, which is in the function that ``frame`` runs."""
+        """Push a frame for ``block`` of the function that ``frame`` runs."""
         frame.activation.env.update(zip(block.inputs, arguments, strict=True))
         path = frame.path
         if path is not None and owner is not None and owner.kind == "prim::Loop":
@@ -240,7 +241,7 @@ class SymbolicInterpreter:
         self.frames.append(Frame(frame.activation, block, block.return_node.next, owner, None, iteration, path))
 
     def call(self, frame: Frame, node: Node, graph: Graph, arguments: Sequence[Any], step: CallFrame | None) -> None:
-        """Continue in a function that ``node`` calls."""
+        """Push a frame for a function that ``node`` calls."""
         steps = frame.activation.steps if step is None else (*frame.activation.steps, step)
         env = dict(zip(graph.inputs, arguments, strict=True))
         path = None if frame.path is None else (*frame.path, id(node))
@@ -256,11 +257,11 @@ class SymbolicInterpreter:
     # -------------------------------------------------------------------------------------------------------- copying
 
     def live(self, frames: Sequence[Frame]) -> list[list[Value]]:
-        """Return for each of ``frames`` the values of its function that it still needs."""
+        """Return for each of ``frames`` the live values of its function."""
         return [[value for value in _needed(frame) if value in frame.activation.env] for frame in frames]
 
     def copied(self, frames: Sequence[Frame], copier: StateCopier) -> list[Frame]:
-        """Return copies of ``frames``, with copies of the values that they still need."""
+        """Return copies of ``frames``, with copies of their live values."""
         activations: dict[int, Activation] = {}
         for frame in frames:
             for each in (frame.activation, frame.caller):
@@ -311,13 +312,13 @@ class SymbolicInterpreter:
     # --------------------------------------------------------------------------------------------------------- places
 
     def problem(self, frame: Frame, node: Node, message: str, hint: str) -> ExportProblem:
-        """Return a reason why the program cannot be exported, with the place of ``node`` and what to write instead."""
+        """Return a reason why the program cannot be exported, with the source location of ``node`` and a hint."""
         range: SourceRange = node.range
         return ExportProblem(message, range, hint=hint, callers=callers_of(frame))
 
 
 def callers_of(frame: Frame) -> list[tuple[str, SourceRange]]:
-    """Return the functions that led to a frame, and where each was called."""
+    """Return the functions on the call stack of a frame, with the location of each call."""
     return [(step.name, step.called_from) for step in frame.activation.steps if step.called_from]
 
 
@@ -340,7 +341,7 @@ def _used_by(node: Node) -> frozenset[Value]:
 
 
 def _needed(frame: Frame) -> list[Value]:
-    """Return the values that the rest of a frame's block uses, and the whole block if it runs again."""
+    """Return the values that the rest of a frame's block uses; those of the whole block, if it runs again."""
     found: set[Value] = set(frame.block.outputs)
     owner = frame.owner
     node = frame.node
@@ -354,7 +355,7 @@ def _needed(frame: Frame) -> list[Value]:
 
 
 def _collect(value: Any, found: dict[int, Any]) -> None:
-    """Add the containers in ``value`` that a program can change."""
+    """Add the mutable containers in ``value`` to ``found``."""
     if isinstance(value, (list, dict, SymbolicObject)):
         if id(value) in found:
             return
@@ -365,5 +366,5 @@ def _collect(value: Any, found: dict[int, Any]) -> None:
 
 
 def forget_uses() -> None:
-    """Clear the cached facts about nodes: programs change between exports."""
+    """Clear the caches of which values nodes use: programs may change between exports."""
     _USED.clear()

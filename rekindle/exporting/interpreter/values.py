@@ -30,11 +30,9 @@ DTYPE_OF_KIND: Final[dict[str, torch.dtype]] = {"int": torch.int64, "float": tor
 
 @dataclass(slots=True, eq=False)
 class UnbackedScalar:
-    """A number that is known only when the exported program runs: the element of a tensor without dimensions.
-
-    It becomes a SymInt, SymFloat or SymBool where an operator needs a number; conditions and carried values stay
-    tensors.
-    """
+    """A number that is known only when the exported program runs: the element of a tensor without dimensions. It is
+    converted to a SymInt, SymFloat or SymBool if an operator needs a number; conditions and carried values remain
+    tensors."""
 
     kind: NumberKind
     tensor: Tensor
@@ -50,7 +48,8 @@ class UnbackedScalar:
 
     @property
     def number(self) -> Any:
-        """The number as a symbol: the exported program reads it off the tensor, or computes it from those it reads."""
+        """The number as a symbol. The exported program reads it from the tensor, or computes it from other such
+        numbers."""
         if self._number is None:
             self._number = number = self._read() if self.symbol is None else self.symbol()
             if self.limit is not None:
@@ -68,7 +67,8 @@ class UnbackedScalar:
 
 @dataclass(slots=True, eq=False)
 class SymbolicObject:
-    """A module, or an object of a script class: its slots by name. ``path`` is that of the module, None for others."""
+    """A module, or an object of a script class, with its attributes by name. ``path`` is the path of the module; None
+    for other objects."""
 
     type: ClassType
     slots: dict[str, Any] = field(default_factory=dict)
@@ -77,13 +77,13 @@ class SymbolicObject:
 
     @property
     def script_type(self) -> ClassType:
-        """The type that type tests of objects compare with."""
+        """The type with which type tests of the object compare."""
         return self.type
 
 
 @dataclass(slots=True, frozen=True)
 class CompletedFuture:
-    """A future, whose value is there: exported programs do one thing after the other."""
+    """A future whose value is known, because exported programs run sequentially."""
 
     value: Any
 
@@ -103,7 +103,7 @@ LeafKey: TypeAlias = "tuple[str, Any]"
 
 
 def leaf_key(value: Any) -> LeafKey | None:
-    """Return the identity of a leaf of the state, a tensor or a symbol; None for other values."""
+    """Return the identity of a leaf (a tensor or a symbol) as a key; None for other values."""
     if isinstance(value, Tensor):
         return ("tensor", id(value))
     if isinstance(value, SYMBOLS):
@@ -119,7 +119,7 @@ def key_of(leaf: Any) -> LeafKey:
 
 
 def kind_of(value: Any) -> NumberKind | None:
-    """Return which kind of number ``value`` is, known or not; None for anything else."""
+    """Return the kind of a number, known or not; None for other values."""
     if isinstance(value, UnbackedScalar):
         return value.kind
     if isinstance(value, (bool, SymBool)):
@@ -132,7 +132,7 @@ def kind_of(value: Any) -> NumberKind | None:
 
 
 def is_rows(value: Any) -> bool:
-    """Return whether an element of a list represents any number of elements."""
+    """Return whether ``value`` stands for a data-dependent number of elements of a list."""
     return isinstance(value, UnbackedScalar) and value.kind == "rows"
 
 
@@ -142,7 +142,7 @@ def has_rows(value: Any) -> bool:
 
 
 def is_known(value: Any) -> bool:
-    """Return whether a number is known now."""
+    """Return whether the value of a number is known during the export."""
     return not isinstance(value, (UnbackedScalar, *SYMBOLS))
 
 
@@ -156,15 +156,15 @@ def number_as_tensor(value: Any) -> Tensor:
 
 
 def full(value: Any, dtype: torch.dtype | None = None) -> Tensor:
-    """Return a tensor without dimensions. The tracer knows what ``torch.tensor`` makes, and would compute with it; and
-    graphs within graphs cannot hold it."""
+    """Return a tensor without dimensions that holds ``value``. ``torch.tensor`` is not used: the tracer would treat its
+    result as a constant, which nested graphs cannot hold."""
     made: Tensor = torch.ops.aten.full.default([], value, dtype=dtype, device=torch.device("cpu"))
     return made
 
 
 def with_symbols(value: Any) -> Any:
-    """Return ``value`` with every late number as a symbol, as operators take it. Lists that hold none stay
-    themselves."""
+    """Return ``value`` with every unbacked scalar as a symbol, which operators accept. Lists without any are returned
+    unchanged."""
     if isinstance(value, UnbackedScalar):
         return value.number
     if isinstance(value, list) and any(isinstance(item, UnbackedScalar) for item in value):
@@ -175,10 +175,8 @@ def with_symbols(value: Any) -> Any:
 
 
 class StateCopier:
-    """Copies values with everything that the program could change, and puts others in place of leaves.
-
-    What is one container stays one: ``copies`` has the copy of each by the id of the original, beside the original.
-    """
+    """Copies values with all mutable containers in them, and replaces leaves. A container that occurs several times is
+    copied once: ``copies`` has the original and its copy by the id of the original."""
 
     def __init__(self, replacements: Mapping[LeafKey, Any]) -> None:
         self.replacements = replacements
@@ -224,7 +222,7 @@ class StateCopier:
 
 
 def with_items(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
-    """Return a tuple like ``value``, of its class where that is a NamedTuple, with other items."""
+    """Return a tuple like ``value`` with other items, of the same class if it is a NamedTuple."""
     if type(value) is tuple:
         return tuple(items)
     make: Callable[..., tuple[Any, ...]] = type(value)
@@ -234,7 +232,7 @@ def with_items(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
 
 
 def parts(value: Any) -> list[Any]:
-    """Return the contents of a container, in order; nothing for a leaf."""
+    """Return the elements of a container, in order; empty for a leaf."""
     if isinstance(value, (list, tuple)):
         return list(value)
     if isinstance(value, dict):
@@ -249,7 +247,8 @@ def parts(value: Any) -> list[Any]:
 
 
 def leaves(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """Yield all tensors and symbols in ``value``, those of late numbers included; containers are walked once."""
+    """Yield all tensors and symbols in ``value``, including those of unbacked scalars. Each container is visited
+    once."""
     seen = set() if seen is None else seen
     if leaf_key(value) is not None:
         yield value

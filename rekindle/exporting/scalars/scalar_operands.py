@@ -19,8 +19,8 @@ _EXAMPLES: Final[dict[str, Any]] = {"int": 1, "float": 1.0, "bool": True}
 
 
 def as_tensor(value: Any, other: Tensor | None) -> Tensor:
-    """Return a number as a tensor that makes of ``other``, in an operator of both, what the number would: a tensor
-    without dimensions, whose dtype counts less than that of ``other`` unless ``other`` has none either."""
+    """Return a number as a tensor without dimensions, for an operator with ``other``. Its dtype is such that PyTorch
+    promotes it with ``other`` as it promotes the number."""
     tensor = number_as_tensor(value)
     kind = kind_of(value)
     assert kind is not None
@@ -31,8 +31,8 @@ def as_tensor(value: Any, other: Tensor | None) -> Tensor:
 
 
 def with_tensors(overload: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """Return an operator and its arguments, with tensors for late numbers where there is an overload that takes
-    tensors."""
+    """Return an operator and its arguments, with tensors in place of unbacked scalars if there is an overload that
+    takes tensors."""
     args = _unscaled(overload, args)
     late = [index for index, value in enumerate(args) if isinstance(value, UnbackedScalar)]
     formals = overload._schema.arguments
@@ -53,8 +53,8 @@ _SIBLINGS: Final[dict[tuple[Any, tuple[int, ...]], Any]] = {}
 
 
 def _sibling(overload: Any, late: tuple[int, ...]) -> Any:
-    """Return the overload that takes tensors for the numbers at ``late``, and maybe for other numbers, and is otherwise
-    the same; None where there is none."""
+    """Return the overload that takes tensors for the numbers at the indices ``late``, and is otherwise equal; None if
+    there is none."""
     key = (overload, late)
     if key not in _SIBLINGS:
         packet = overload.overloadpacket
@@ -85,7 +85,8 @@ _SCALED: Final = frozenset({"aten::add", "aten::add_", "aten::sub", "aten::sub_"
 
 
 def _unscaled(overload: Any, args: Sequence[Any]) -> Sequence[Any]:
-    """``add(x, y, alpha=n)`` adds the product of ``y`` and ``n``."""
+    """Return the arguments of ``add(x, y, alpha=n)`` without a data-dependent ``alpha``: ``y`` is multiplied by it
+    first."""
     if overload._schema.name not in _SCALED or not isinstance(args[2], UnbackedScalar):
         return args
     x, y, alpha = args
@@ -93,7 +94,8 @@ def _unscaled(overload: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def filled(overload: Any, args: Sequence[Any]) -> tuple[Sequence[Any], Tensor] | None:
-    """Return arguments of ``zeros``, and a tensor that holds ``n``, for ``full(size, n)``. None for other calls."""
+    """Return the arguments of ``zeros``, and a tensor that holds ``n``, for ``full(size, n)`` with an unbacked ``n``;
+    None for other calls."""
     if overload._schema.name not in _FILLS or not isinstance(args[1], UnbackedScalar):
         return None
     value = args[1]

@@ -15,7 +15,7 @@ from rekindle.exporting.scalars.unbacked_arithmetic import unbacked_arithmetic
 
 
 def settled(condition: Any) -> Any:
-    """Return a condition as a bool, if it is known after all; else unchanged."""
+    """Return a condition as a bool if its value is known; else unchanged."""
     if isinstance(condition, SymBool):
         if statically_known_true(condition):
             return True
@@ -25,7 +25,7 @@ def settled(condition: Any) -> Any:
 
 
 def negated(condition: Any) -> Any:
-    """``not condition``."""
+    """Return ``not condition``."""
     if isinstance(condition, UnbackedScalar):
         return UnbackedScalar("bool", torch.ops.aten.logical_not.default(condition.tensor))
     if isinstance(condition, SymBool):
@@ -34,12 +34,12 @@ def negated(condition: Any) -> Any:
 
 
 def both(a: Any, b: Any) -> Any:
-    """``a and b``."""
+    """Return ``a and b``."""
     return _joined(a, b, absorbing=False, of_tensors=torch.ops.aten.logical_and.default, of_symbols=operator.and_)
 
 
 def either(a: Any, b: Any) -> Any:
-    """``a or b``."""
+    """Return ``a or b``."""
     return _joined(a, b, absorbing=True, of_tensors=torch.ops.aten.logical_or.default, of_symbols=operator.or_)
 
 
@@ -62,7 +62,7 @@ def condition_tensor(condition: Any) -> Tensor:
 
 
 def truth_of(value: Any) -> Any:
-    """``bool(value)`` of a number or of a tensor with one element."""
+    """Return ``bool(value)`` of a number, or of a tensor with one element."""
     if isinstance(value, Tensor):
         single = value if value.dim() == 0 else torch.ops.aten.reshape.default(value, [])
         return UnbackedScalar("bool", single if single.dtype == torch.bool else torch.ops.aten.ne.Scalar(single, 0))
@@ -77,7 +77,7 @@ def truth_of(value: Any) -> Any:
 
 
 def number_of_tensor(tensor: Tensor, kind: str) -> Any:
-    """``int(tensor)`` or ``float(tensor)``: late."""
+    """Return ``int(tensor)`` or ``float(tensor)`` as an unbacked scalar; ``kind`` is ``int`` or ``float``."""
     single = tensor if tensor.dim() == 0 else torch.ops.aten.reshape.default(tensor, [])
     dtype = torch.int64 if kind == "int" else torch.float64
     if single.dtype != dtype:
@@ -86,7 +86,7 @@ def number_of_tensor(tensor: Tensor, kind: str) -> Any:
 
 
 def element_of(tensor: Tensor) -> Any:
-    """``tensor.item()``: late, unless it is complex."""
+    """Return ``tensor.item()`` as an unbacked scalar. A complex number is that of the example."""
     if tensor.dtype == torch.bool:
         return truth_of(tensor)
     if tensor.is_complex():
@@ -95,7 +95,8 @@ def element_of(tensor: Tensor) -> Any:
 
 
 def absolute(value: Any) -> Any:
-    """``abs(value)``. Files of exported programs have no ``abs`` of symbols."""
+    """Return ``abs(value)``. A symbol is computed by ``sym_max``, since files of exported programs have no ``abs`` of
+    symbols."""
     if isinstance(value, UnbackedScalar):
         return UnbackedScalar(value.kind, torch.ops.aten.abs.default(value.tensor))
     if is_known(value):
@@ -104,7 +105,7 @@ def absolute(value: Any) -> Any:
 
 
 def as_int(value: Any) -> Any:
-    """``int(value)``."""
+    """Return ``int(value)``."""
     if kind_of(value) == "int":
         return value
     if isinstance(value, UnbackedScalar):
@@ -117,7 +118,7 @@ def as_int(value: Any) -> Any:
 
 
 def as_float(value: Any) -> Any:
-    """``float(value)``."""
+    """Return ``float(value)``."""
     if kind_of(value) == "float":
         return value
     if isinstance(value, UnbackedScalar):
@@ -130,8 +131,8 @@ def as_float(value: Any) -> Any:
 
 
 def as_size(count: Any) -> Any:
-    """``max(count, 0)`` as the size of a tensor. Of an int that may be 0 or 1 PyTorch would make a program for other
-    ints alone: so that is read off a tensor, and nothing is known of it."""
+    """Return ``max(count, 0)`` as the size of a tensor. If a symbol may be 0 or 1, PyTorch would exclude these sizes;
+    so the size is read from a tensor, and PyTorch knows nothing of it."""
     if not isinstance(count, SymInt) or settled(count >= 2) is True:
         return count
     size = full(torch.sym_max(count, 0), torch.int64).item()
@@ -165,12 +166,12 @@ def equal(a: Any, b: Any) -> Any:
 
 
 def smallest(items: list[Any]) -> Any:
-    """``min`` of ints."""
+    """Return ``min`` of ints."""
     return _chosen("prim::min", items, torch.sym_min, min)
 
 
 def largest(items: list[Any]) -> Any:
-    """``max`` of ints."""
+    """Return ``max`` of ints."""
     return _chosen("prim::max", items, torch.sym_max, max)
 
 

@@ -34,9 +34,9 @@ _ZERO: Final = "ZeroDivisionError: division by zero"
 
 @dataclass(frozen=True, slots=True)
 class _BinaryOp:
-    """An operator on two numbers: of tensors, of a tensor and a number, of a number and a tensor where there is such a
-    form; and of symbols of ints, where it has one. ``made`` is the kind of the result, None where it is that of the
-    operands. ``divides`` where Python raises for a second operand of zero."""
+    """The implementations of an operator on two numbers: for two tensors, for a tensor and a number, for a number and a
+    tensor, and for symbols of ints, as far as there are such. ``made`` is the kind of the result, None for the kind of
+    the operands. ``divides``: Python raises if the second operand is zero."""
 
     of_tensors: Callable[[Tensor, Tensor], Tensor]
     with_number: Callable[[Tensor, Any], Tensor]
@@ -74,7 +74,8 @@ _FORMS: Final[dict[str, _BinaryOp]] = {
 
 
 def unbacked_arithmetic(kind: str, a: Any, b: Any) -> Any:
-    """``a <kind> b``, late where one of both is and it can be computed of tensors; else None."""
+    """Return ``a <kind> b`` as an unbacked scalar, if an operand is one and operators on tensors can compute it; else
+    None."""
     form = _FORMS.get(kind)
     kinds = (kind_of(a), kind_of(b))
     if (
@@ -130,7 +131,7 @@ def _symbol(of_symbols: Callable[[Any, Any], Any], a: Any, b: Any) -> Callable[[
 
 
 def negative(value: Any) -> Any:
-    """``-value``."""
+    """Return ``-value``."""
     if not isinstance(value, UnbackedScalar):
         return -value
     symbol = (lambda: -value.number) if value.kind == "int" else None

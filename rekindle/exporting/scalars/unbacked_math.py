@@ -38,8 +38,8 @@ def _converted(value: Any, kind: NumberKind) -> Tensor:
 def _on_tensors(
     form: Callable[..., Tensor], given: NumberKind, made: NumberKind, *, may_raise: bool = False
 ) -> Callable[[Sequence[Any]], Any]:
-    """Return a function that computes ``form`` of numbers as the kind ``given``. With ``may_raise``, it asserts that
-    the result of finite numbers is finite, where Python raises."""
+    """Return a function that computes ``form`` on numbers converted to the kind ``given``. With ``may_raise``, it
+    asserts in the exported program that the result for finite numbers is finite, where Python raises."""
 
     def run(args: Sequence[Any]) -> Any:
         tensors = [_converted(value, given) for value in args]
@@ -79,7 +79,7 @@ for _kind in ("int", "float", "int_float", "float_int"):
 
 
 def form_of(name: str, args: Sequence[Any]) -> Callable[[Sequence[Any]], Any] | None:
-    """Return the implementation of the operator of that qualified name, if one of ``args`` is unbacked and it is
-    computed by tensors; else None."""
+    """Return the implementation on tensors of a math operator, by its qualified name; None if no argument is unbacked,
+    or there is none."""
     found = _FORMS.get(name)
     return None if found is None or all(map(is_known, args)) else found

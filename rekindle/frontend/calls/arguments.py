@@ -41,7 +41,8 @@ def emit_arguments(emitter: Emitter, inputs: Sequence[Expr], *, joins: bool = Fa
 
 
 def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
-    """Return one list of the arguments, where lists of ints whose lengths are known only at run time are among them."""
+    """Return one list of all arguments, if lists of ints whose lengths are known only at run time are among them; None
+    otherwise."""
     expanded = [item for item in inputs if item.tree.kind == Starred.KIND]
     if not expanded:
         return None
@@ -57,7 +58,8 @@ def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
 
 
 def emit_sugared_args(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
-    """Return the positional arguments of a call and those by name, whatever they are."""
+    """Emit the arguments of a call; return the positional ones, and those by name. They need not be values of the
+    graph."""
     args: list[SugaredValue] = []
     named: dict[str, SugaredValue] = {}
     for item in call.inputs:
@@ -78,7 +80,7 @@ def emit_sugared_args(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue]
 
 
 def _expanded(emitter: Emitter, expr: Expr) -> Keywords:
-    """``**expr`` of a call."""
+    """Return the keyword arguments that ``**expr`` of a call passes."""
     if expr.tree.kind == DictLiteral.KIND:
         literal = DictLiteral(expr.tree)
         if all(key.tree.kind == StringLiteral.KIND for key in literal.keys):

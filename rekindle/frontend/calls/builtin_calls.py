@@ -33,7 +33,8 @@ def insert_builtin_call(
     self_value: NamedValue | None = None,
     preferred: Sequence[Operator | GraphFunction] = (),
 ) -> Value:
-    """Insert the call of the builtin ``kind`` that fits the arguments; several results come as a tuple.
+    """Insert a call of the builtin ``kind`` with the overload that fits the arguments; return its result, a tuple if
+    there are several.
 
     What is ``preferred`` is tried before the operators of the kind.
 

@@ -140,7 +140,7 @@ class GenericFunction:
 
 
 def inherits(type: Type, base: Type) -> bool:
-    """Return whether objects of one class are of another, from which their own is derived."""
+    """Return whether the class ``type`` is ``base``, or derives from it."""
     if not isinstance(type, ClassType) or not isinstance(base, ClassType) or type == base:
         return False
     own, wanted = type.python_class, base.python_class
@@ -163,8 +163,8 @@ def bind_arguments(
     kwargs: Keywords,
     defaults: Mapping[str, SugaredValue],
 ) -> dict[str, SugaredValue]:
-    """Return the sugared value of each parameter of the function ``name`` in a call, or that in ``defaults`` without an
-    argument.
+    """Return the sugared value of each parameter of the function ``name`` in a call; that in ``defaults``, if there is
+    no argument.
 
     Raises:
         TypeMismatchError: Python would refuse the call.

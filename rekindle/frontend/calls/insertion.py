@@ -34,7 +34,7 @@ def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: 
 
 
 def insert_function_constant(range: SourceRange, graph: Graph, function: GraphFunction) -> Value:
-    """``prim::Constant[name="f"]() : Function``"""
+    """Insert ``prim::Constant[name="f"]() : Function``, and return its output."""
     node = graph.create(
         "prim::Constant", types=[FunctionType(function)], attributes={"name": function.basename}, range=range
     )
@@ -44,7 +44,7 @@ def insert_function_constant(range: SourceRange, graph: Graph, function: GraphFu
 def insert_method_call(
     range: SourceRange, graph: Graph, name: str, inputs: Sequence[Value], types: Sequence[Type]
 ) -> Value:
-    """``prim::CallMethod[name=…](%self, …)``"""
+    """Insert ``prim::CallMethod[name=…](%self, …)``, and return its output."""
     node = graph.create("prim::CallMethod", inputs, types=types, attributes={"name": name}, range=range)
     return graph.insert_node(node).output
 
@@ -83,7 +83,8 @@ def constant_int(value: Value) -> int | None:
 
 
 def insert_empty(graph: Graph, type: Type, range: SourceRange) -> Value | None:
-    """Return the result of ``int()``, ``list()`` and the like, of the type; None if the type has no such value."""
+    """Insert the result of ``int()``, ``list()`` and the like for a type, and return it; None if the type has no such
+    value."""
     if type.kind in _ZEROS:
         return graph.insert_constant(_ZEROS[type.kind], range=range)
     if isinstance(type, (ListType, DictType)):

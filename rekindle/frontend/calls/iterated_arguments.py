@@ -21,7 +21,8 @@ _NUMBERS: Final = frozenset({INT, FLOAT, BOOL, COMPLEX, NUMBER})
 
 
 def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
-    """Return the positional arguments of a call of Python's builtin ``kind``, a text over which it iterates as a list.
+    """Return the positional arguments of a call of Python's builtin ``kind``. A string that it iterates over becomes a
+    list of characters.
 
     Raises:
         TypeMismatchError: it iterates over a number, or takes the length of one.
@@ -37,7 +38,8 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Na
 
 
 def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
-    """Return the positional arguments of a call that iterates over the first, a text as a list.
+    """Return the positional arguments of a call that iterates over the first one. A string becomes a list of
+    characters.
 
     Raises:
         TypeMismatchError: the first is a number.
@@ -51,7 +53,7 @@ def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> 
 
 
 def items_of(graph: Graph, value: Value, range: SourceRange) -> Value:
-    """``value``, and the list of its characters in place of a text."""
+    """Return ``value``; instead of a string, the list of its characters."""
     if value.type != STRING or not graph.follows_python:
         return value
     return graph.insert("aten::list", [value], range=range)

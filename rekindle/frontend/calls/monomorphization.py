@@ -31,7 +31,8 @@ free_name: Final = LayerHook[Callable[[str], str]]("rekindle.program.sources.def
 
 @dataclass(slots=True)
 class _Parameter:
-    """Binding of a name within the function: the result of ``rebuild`` on parameters of these types."""
+    """The sugared value of a name within the specialized function: ``rebuild`` constructs it from parameters of these
+    types."""
 
     name: str
     types: list[Type]

@@ -62,8 +62,8 @@ def call_as_python_does(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> Value | None:
-    """Return the result of a call that fits no overload of ``kind`` unchanged; None if Python
-    rejects it too, as far as is known."""
+    """Emit a call that fits no overload of ``kind``, with arguments converted as Python's functions accept them; return
+    the result. Return None if Python rejects the call too, as far as is known."""
     is_python = graph.follows_python and not kwargs
     if kind in ("aten::get", "aten::pop") and is_python and self_value is not None and len(args) == 2:
         found = _or_default(range, graph, kind, self_value, *args)
@@ -108,8 +108,8 @@ def call_as_python_does(
 def takes_other_default(
     range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue], self_value: NamedValue | None
 ) -> Value | None:
-    """Return the result of ``d.get(key, default)`` or ``pop`` with a default that is a number of another type than the
-    values, which the operator would convert it to; None for other calls."""
+    """Emit ``d.get(key, default)``, or ``pop``, with a default of another number type than the values, to which the
+    operator would convert it; return None for other calls."""
     if kind.partition("::")[2] not in ("get", "pop") or self_value is None or len(args) != 2:
         return None
     owner, default = self_value.type, args[1].type
@@ -126,8 +126,8 @@ def _or_default(
     key: NamedValue,
     default: NamedValue,
 ) -> Value | None:
-    """Return the value under a key of a dict, or else the default, unchanged; None if the key does not have the dict's
-    key type."""
+    """Emit a lookup in a dict that returns the default unchanged if the key is missing; return None if the key does not
+    have the dict's key type."""
     if not isinstance(owner.type, DictType) or owner.type.is_set or not key.type.is_subtype_of(owner.type.key):
         return None
     library = "python" if is_python_key(owner.type.key) else "aten"
@@ -150,8 +150,8 @@ def _into(
     self_value: NamedValue | None,
     out: NamedValue,
 ) -> Value | None:
-    """Return the call of an operator that writes its results to the tensors of a tuple, by the overload with as many
-    ``out`` arguments."""
+    """Emit a call of an operator with ``out=`` as a tuple of tensors, by the overload with as many ``out`` arguments;
+    return None for other calls."""
     parts = unpack_tuple(graph, out.materialize(graph), range)
     for operator in REGISTRY.overloads(kind):
         names = [item.name for item in operator.schema.arguments if item.is_out]
@@ -175,7 +175,7 @@ def _fitted(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> Iterator[_Given]:
-    """Yield the arguments unchanged, then as each overload expects them."""
+    """Yield the arguments of a call: first unchanged, then converted for each overload."""
     yield self_value, list(args), list(kwargs)
     for operator in REGISTRY.overloads(kind):
         declared = list(operator.schema.arguments)
@@ -189,7 +189,7 @@ def _fitted(
 def fitted_to(
     graph: Graph, declared: Sequence[Argument], args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> tuple[list[NamedValue], list[NamedValue]]:
-    """Return the arguments of a call, converted where Python's functions accept a type that ``declared`` does not."""
+    """Return the arguments of a call, converted for ``declared`` where Python's functions accept more types."""
     places = [item for item in declared if not item.kwarg_only]
     by_name = {item.name: item for item in declared}
     positional = [_fit(graph, item, place) for item, place in zip(args, places, strict=False)]

@@ -145,7 +145,7 @@ def _zip(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _check_lengths(emitter: Emitter, range: SourceRange, children: list[SugaredValue]) -> None:
-    """``zip(…, strict=True)``: a ValueError if the lengths differ."""
+    """Insert the check of ``zip(…, strict=True)``, which raises a ValueError if the lengths differ."""
     first, *others = [child.length(range, emitter.graph) for child in children]
     for other in others:
         node = emitter.insert_node("prim::If", range, [emitter.insert("aten::eq", range, first, other)], [])
@@ -236,17 +236,18 @@ def emit_dict_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredV
 
 
 def _fork(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``fork(function, arguments…)``"""
+    """Emit ``fork(function, arguments…)``."""
     return _deferred(emitter, call, "fork", FutureType)
 
 
 def _awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``awaitable(function, arguments…)``"""
+    """Emit ``awaitable(function, arguments…)``."""
     return _deferred(emitter, call, "awaitable", AwaitType)
 
 
 def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``torch.jit._awaitable(function, arguments…)``, which forgets keyword arguments where Python calls it."""
+    """Emit ``torch.jit._awaitable(function, arguments…)``. Keyword arguments are an error, because in Python this
+    function drops them."""
     if call.attributes:
         name = call.attributes[0].name.name
         raise UnsupportedError(
@@ -258,7 +259,8 @@ def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> Sugar
 
 
 def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
-    """Emit the call in a block, which becomes a graph of its own later."""
+    """Emit a call in a block of a node (``form`` is ``fork`` or ``awaitable``). The block later becomes a graph of its
+    own."""
     if not call.inputs:
         raise TypeMismatchError(f"{form} takes a function and its arguments", call.range)
     function, *arguments = call.inputs
@@ -290,7 +292,7 @@ def _getattr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _attribute_or(emitter: Emitter, call: Apply, has_it: Value, base: SugaredValue, name: str, default: Expr) -> Value:
-    """Emit ``getattr(base, name, default)`` where the existence of the attribute is known at run time only."""
+    """Emit ``getattr(base, name, default)`` for an attribute whose existence is known only at run time."""
     range = call.range
     node, true, false = emitter.branch(
         range,
@@ -303,7 +305,7 @@ def _attribute_or(emitter: Emitter, call: Apply, has_it: Value, base: SugaredVal
 
 
 def _setattr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``setattr(base, "name", value)``"""
+    """Emit ``setattr(base, "name", value)``."""
     inputs = expect_arguments(emitter, call, 3, 3)
     name = _literal_name(emitter, inputs[1], "setattr")
     base = emitter.emit_sugared(inputs[0])

@@ -181,7 +181,7 @@ def _texts() -> list[str]:
 
 
 class _Torch(SugaredValue):
-    """``torch`` within the texts above: every attribute is an operator."""
+    """``torch`` within the sources in this file: every attribute is an operator."""
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         return BuiltinFunction(f"aten::{name}")
@@ -197,7 +197,7 @@ _DEFINITION = re.compile(r"^def (\w+).*\n(?:[ \t].*\n|\n)*", re.MULTILINE)
 
 @lru_cache(maxsize=1)
 def _definitions() -> dict[str, list[Source]]:
-    """Return the texts of the functions by kind, in order."""
+    """Return the sources of the functions by operator kind, in order."""
     found: dict[str, list[Source]] = {}
     for text in _texts():
         namespace = "prim" if text is _EXTREMES else "aten"
@@ -213,8 +213,8 @@ def _functions(kind: str) -> list[GraphFunction]:
 
 
 def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, GraphFunction]]:
-    """Return the functions of a text, each with the kind that it extends, in order; ``torch.x`` means the operator
-    ``x``.
+    """Parse functions in TorchScript; yield each with the kind of the operator that it extends, in order. ``torch.x``
+    refers to the operator ``x``.
 
     They are compiled when they are first looked at.
     """

@@ -31,7 +31,7 @@ _OPERATORS: Final = {
 
 
 def _element(type: Type) -> Type:
-    """Return the type of the counted elements of a dict or a list."""
+    """Return the type of the elements that are counted: the keys of a dict, or the elements of a list."""
     assert isinstance(type, (DictType, ListType))
     return type.key if isinstance(type, DictType) else type.element
 
@@ -41,7 +41,7 @@ def is_counter(value: Value) -> bool:
 
 
 class CounterMethod(SugaredFunction):
-    """``c.update``, ``c.most_common`` and the other methods that dicts do not have."""
+    """A method of a Counter that dicts do not have, such as ``c.update`` or ``c.most_common``."""
 
     def __init__(self, emitter: Emitter, counter: Value, name: str, expr: Expr) -> None:
         self.emitter = emitter
@@ -83,7 +83,7 @@ def _counter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _counted(emitter: Emitter, source: SugaredValue, range: SourceRange) -> SimpleValue:
-    """Return the source of a count: a dict, or a list."""
+    """Return the argument of a Counter as a dict or a list."""
     if isinstance(source, SimpleValue) and isinstance(source.value.type, (DictType, ListType)):
         return source
     return SimpleValue(list_of(emitter, range, source, None))
@@ -97,7 +97,8 @@ def count(
     down: bool = False,
     expr: Expr | None = None,
 ) -> SugaredValue:
-    """Count the elements of an iterable, or add the counts of a dict."""
+    """Emit the update of a Counter: count the elements of an iterable, or add the counts of a dict. With ``down``, they
+    are subtracted."""
     found = _counted(emitter, source, range).value
     what = "pairs" if isinstance(found.type, DictType) else "all"
     origin = None if expr is None else emitter.environment.origin_of(expr)

@@ -14,7 +14,7 @@ _NUMBERS: Final[dict[object, int]] = {}
 
 
 def number_of_factory(factory: SugaredValue) -> int:
-    """Return the number of a factory, the same for the same function."""
+    """Return the number that identifies a factory; equal for the same function."""
     identity = (type(factory), factory.identity) if isinstance(factory, StaticValue) else factory
     if identity not in _NUMBERS:
         _NUMBERS[identity] = len(_FACTORIES)

@@ -34,7 +34,8 @@ NUMBER_KINDS: Final = frozenset(f"aten::{name}" for name in (*_OF_LISTS, *_OF_DI
 def as_containers_of_numbers(
     kind: str, itself: NamedValue | None, args: Sequence[NamedValue], graph: Graph, range: SourceRange
 ) -> tuple[str, NamedValue | None, Sequence[NamedValue]]:
-    """Return the operator to call, its self and its arguments; unchanged where no number of unknown type is met."""
+    """Return the operator to call, its self and its arguments, with containers of numbers converted to one number type;
+    unchanged if no number of unknown type is involved."""
     name = kind.partition("::")[2]
     given = [*(() if itself is None else (itself,)), *args]
     if not given or given[0].value is None:
@@ -72,8 +73,8 @@ def _may_differ(type: Type, others: Sequence[Type]) -> bool:
 
 
 def _as(item: NamedValue, number: Type, graph: Graph, range: SourceRange) -> NamedValue:
-    """Return the list, or the dict with such keys, as one of other numbers, for an operator that puts nothing into it;
-    a number itself."""
+    """Return a list, or a dict with such keys, reinterpreted as one of ``number``, for an operator that adds nothing to
+    it. A number is returned unchanged."""
     if item.value is None or not isinstance(item.type, (ListType, DictType)):
         return item
     others = item.type.contained[1:]
@@ -86,7 +87,7 @@ def _as(item: NamedValue, number: Type, graph: Graph, range: SourceRange) -> Nam
 
 
 def made_as(value: Value, type: Type | None, graph: Graph, range: SourceRange) -> Value:
-    """Return a new or read-only list or dict as one of ``type``, if that holds more kinds of numbers; otherwise
+    """Return a new or read-only list or dict as one of ``type``, if that type admits more kinds of numbers; otherwise
     unchanged."""
     if type is None or value.type == type or join_contents(value.type, type) != type:
         return value
@@ -94,5 +95,5 @@ def made_as(value: Value, type: Type | None, graph: Graph, range: SourceRange) -
 
 
 def join_known(known: Type | None, type: Type) -> Type | None:
-    """Return the type of a list with elements of both types; that of the first if they have none in common."""
+    """Return the type of a list with elements of both types; ``known``, if they have no common type."""
     return type if known is None else join_contents(known, type) or known

@@ -45,7 +45,7 @@ _MADE: Final[dict[str, Type]] = {
 
 
 def most_elements(type: Type) -> int | None:
-    """Return how many elements a deque of the type holds at most; None where there is no limit."""
+    """Return the maximal length of a deque type; None if there is no limit."""
     most = type.python.partition(":")[2] if isinstance(type, ListType) else ""
     return int(most) if most else None
 
@@ -84,7 +84,7 @@ class BoundedDequeOperator(BuiltinFunction):
 
 
 class CopyOf(SugaredValue):
-    """``copy`` of a deque, a Counter and the like, which is of the same class."""
+    """The method ``copy`` of a deque, a Counter or a similar object. The result has the same class."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -100,7 +100,8 @@ class CopyOf(SugaredValue):
 
 
 class LocalFactory(StaticValue):
-    """A local function that captures nothing: a read of the dict calls it."""
+    """A local function without captured variables that is the factory of a defaultdict. A read of a missing key calls
+    it."""
 
     def __init__(self, function: LocalFunction) -> None:
         self.function = function
@@ -120,7 +121,7 @@ class LocalFactory(StaticValue):
 
 
 def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``defaultdict(int)``, ``defaultdict(list, {…})``"""
+    """Emit ``defaultdict(int)`` or ``defaultdict(list, {…})``."""
     if not call.inputs:
         raise UnsupportedError("defaultdict needs what makes its values here", call.range, hint="use a dict")
     factory, *given = call.inputs
@@ -191,7 +192,7 @@ def _ordered_dict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVa
 
 
 def _deque(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``deque()``, ``deque(xs, maxlen=3)``. How many elements it holds at most is part of its type."""
+    """Emit ``deque()`` or ``deque(xs, maxlen=3)``. The maximal length is part of the type."""
     given = dict(zip(("iterable", "maxlen"), call.inputs, strict=False))
     given |= {item.name.name: item.value for item in call.attributes}
     name = _limited(emitter, given.pop("maxlen", None))
@@ -212,7 +213,7 @@ def _deque(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _limited(emitter: Emitter, expr: Expr | None) -> str:
-    """``deque:3`` for ``maxlen=3``."""
+    """Return the name of the type of a deque with a maximal length: ``deque:3`` for ``maxlen=3``."""
     if expr is None or expr.tree.kind == "none":
         return "deque"
     most = constant_int(emitter.emit_expression(expr))

@@ -37,7 +37,7 @@ SET_AWARE_KINDS: Final = ITERATES | _FORMATS | {"aten::len"}
 
 
 class UnboundSetMethod(SugaredValue):
-    """``s.add`` and the like: the emitter knows how they are called."""
+    """A method of a set, such as ``s.add``, that the emitter will bind when it is called."""
 
     def __init__(self, value: Value, name: str) -> None:
         self.value = value
@@ -49,7 +49,7 @@ class UnboundSetMethod(SugaredValue):
 
 
 def set_attribute(range: SourceRange, value: Value, type: DictType, name: str) -> SugaredValue:
-    """``s.name``
+    """Return the method ``name`` of a set, bound to it.
 
     Raises:
         UndefinedNameError: sets have no such method.
@@ -67,7 +67,7 @@ def set_attribute(range: SourceRange, value: Value, type: DictType, name: str) -
 
 
 def refuse_order(range: SourceRange) -> UnsupportedError:
-    """Return the error of going over a set."""
+    """Return the error for an iteration over a set, whose order only Python knows."""
     return UnsupportedError(
         "the order of a set's elements is known only to Python; a program cannot go over them",
         range,
@@ -102,7 +102,8 @@ def check_attribute(owner: str, name: str, type: Type, range: SourceRange) -> No
 
 
 def _of_collections(type: Type) -> str | None:
-    """Return the class of ``collections`` that values of the type are in Python, or hold; None where there is none."""
+    """Return the name of the class of ``collections`` that values of the type have in Python, or contain; None if there
+    is none."""
     if isinstance(type, IntType) and type.python_name:
         return type.python_name
     if isinstance(type, ListType) and type.is_tuple:
@@ -113,7 +114,7 @@ def _of_collections(type: Type) -> str | None:
 
 
 def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
-    """Reject texts of sets.
+    """Reject the conversion of sets to strings.
 
     Raises:
         UnsupportedError: ``kind`` makes a text of what it is given, and a set is among it.
@@ -143,7 +144,7 @@ def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
 
 
 def is_shown_otherwise(type: Type) -> bool:
-    """Return whether Python's text of values of ``type`` differs from the text of their representation in the IR."""
+    """Return whether ``str`` of values of ``type`` in Python differs from ``str`` of their representation in the IR."""
     if isinstance(type, OptionalType):
         return isinstance(type.element, (ListType, IntType)) and is_shown_otherwise(type.element)
     if isinstance(type, ListType):
@@ -161,7 +162,8 @@ It closes a recursion: the text is that of a function of the prelude, which is c
 
 
 def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange) -> Sequence[NamedValue]:
-    """Return the arguments of an operator that makes a text of them; of those that Python shows otherwise the texts.
+    """Return the arguments of an operator that converts them to strings. Those whose ``str`` in Python is different are
+    converted before.
 
     Raises:
         UnsupportedError: one has no text in a program.

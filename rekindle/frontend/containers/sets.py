@@ -87,7 +87,7 @@ def new_set(range: SourceRange, graph: Graph, element: Type, python: str = "set"
 
 
 class SetMethod(SugaredFunction):
-    """``s.add``, ``s.union`` …"""
+    """A method of a set, such as ``s.add`` or ``s.union``, bound to the set."""
 
     def __init__(self, emitter: Emitter, value: Value, name: str, origin: FirstAssignment | None) -> None:
         self.emitter = emitter
@@ -135,7 +135,7 @@ def emit_set(emitter: Emitter, literal: Expr, hint: Type | None) -> Value:
 
 
 def _set(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``set(…)``, ``frozenset(…)``"""
+    """Emit ``set(…)`` or ``frozenset(…)``."""
     (*given,) = expect_arguments(emitter, call, 0, 1)
     python = "frozenset" if call.callee.range.text == "frozenset" else "set"
     if given:
@@ -174,7 +174,7 @@ def attribute_of_set(emitter: Emitter, base: SugaredValue, expr: Select, name: s
 
 
 def change_by_one(emitter: Emitter, range: SourceRange, method: SetMethod, item: Value) -> SugaredValue:
-    """``s.add(x)``, ``s.discard(x)``, ``s.remove(x)``"""
+    """Emit ``s.add(x)``, ``s.discard(x)`` or ``s.remove(x)``."""
     found = method.value
     if method.origin is not None and method.origin.kind == SET:
         emitter.evidence.record(method.origin, key=item.type)
@@ -231,7 +231,7 @@ def _copied(emitter: Emitter, range: SourceRange, found: Value) -> Value:
 
 
 def _combine(emitter: Emitter, range: SourceRange, operator: str, found: Value, xs: Value) -> None:
-    """Change a set by a list of elements."""
+    """Emit the in-place update of a set with the elements of a list, by the ``operator``."""
     if operator == "^":
         xs = emitter.insert("aten::keys", range, _set_of(emitter, range, xs))  # each of them once
     _change(emitter, range, _OPERATORS[operator], found, xs)
@@ -255,7 +255,7 @@ def operator_of_sets(emitter: Emitter, operator: str, lhs: Value, rhs: Value, ex
 def augment_set(
     emitter: Emitter, range: SourceRange, operator: str, found: Value, other: Value, origin: FirstAssignment | None
 ) -> Value:
-    """``s |= t`` and the like, which change a set in place."""
+    """Emit ``s |= t`` and the other augmented assignments of sets, which change a set in place; return the set."""
     if operator not in _OPERATORS or not is_set(other):
         raise TypeMismatchError(f"'{operator}=' of a set takes a set, got {other.type.annotation}", range)
     if origin is not None and origin.kind == SET:

@@ -25,7 +25,7 @@ from rekindle.syntax.views import Apply, BinOp, Expr, TupleLiteral
 
 
 def _tuple_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``tuple(xs)``: of known length where that of ``xs`` is known."""
+    """Emit ``tuple(xs)``. The tuple has a length known at compile time if ``xs`` has one."""
     inputs = expect_arguments(emitter, call, 0, 1)
     if not inputs:
         return emit_tuple_call(emitter, call, hint)
@@ -48,7 +48,7 @@ def _tuple_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _size_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``torch.Size(xs)``"""
+    """Emit ``torch.Size(xs)``."""
     inputs = expect_arguments(emitter, call, 0, 1)
     if not inputs:
         return SimpleValue(emitter.insert_node("prim::ListConstruct", call.range, [], [ListType(INT, "Size")]).output)
@@ -102,7 +102,8 @@ def _of_tuples(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: Bi
 
 
 def _beside(emitter: Emitter, value: Value, other: ListType, range: SourceRange) -> Value | None:
-    """Return one side of an operator as a list beside a tuple of the type ``other``; None where it is not a tuple."""
+    """Return a tuple as a list of the type ``other``, for an operator on both; None if it is not a tuple whose elements
+    fit."""
     if is_open_tuple(value.type):
         return value
     if not isinstance(value.type, TupleType) or value.type.fields is not None:
@@ -117,7 +118,7 @@ def _beside(emitter: Emitter, value: Value, other: ListType, range: SourceRange)
 
 
 def text_of_value(emitter: Emitter, value: Value, range: SourceRange) -> Value:
-    """``str(value)``"""
+    """Emit ``str(value)``."""
     if emitter.graph.follows_python and is_shown_otherwise(value.type):
         return text_of(emitter.graph, value, range)
     if emitter.graph.follows_python:
@@ -132,12 +133,12 @@ FORMS: Final[dict[str, FormHandler]] = {
 
 
 def is_open_tuple(type: Type) -> bool:
-    """Return whether Python has a tuple in place of the list that values of the type are."""
+    """Return whether values of the list type are tuples of variable length in Python."""
     return isinstance(type, ListType) and type.is_tuple
 
 
 def as_tuple_type(made: Value, python: str = "tuple") -> Value:
-    """Return a fresh list, whose type now records that it is a tuple in Python."""
+    """Mark the type of a new list as a tuple of variable length in Python; return the list."""
     assert isinstance(made.type, ListType)
     return made.set_type(ListType(made.type.element, python))
 

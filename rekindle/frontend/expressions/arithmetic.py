@@ -114,12 +114,13 @@ _SCALES: Final = ("+", "-", "*", "/")
 
 
 def is_scaled(operator: str, lhs: Value, rhs: Expr) -> bool:
-    """Return whether ``rhs`` is a power that becomes a float at once: ``0.5 * 2 ** n``."""
+    """Return whether ``rhs`` is a power that the operator converts to a float at once: ``0.5 * 2 ** n``."""
     return rhs.tree.kind == "**" and operator in _SCALES and lhs.type == FLOAT
 
 
 def float_beside(expr: BinOp) -> Type | None:
-    """Return ``FLOAT`` where the left side of ``expr`` becomes one at once: ``2 ** n * 0.5``."""
+    """Return ``FLOAT`` if the operator converts the left side of ``expr`` to a float at once: ``2 ** n * 0.5``; else
+    None."""
     rhs = expr.rhs.tree
     is_float = rhs.kind == Const.KIND and isinstance(Const(rhs).value, float)
     return FLOAT if is_float and expr.operator in _SCALES else None

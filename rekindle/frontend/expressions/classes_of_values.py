@@ -42,7 +42,7 @@ _CONTAINERS: Final[dict[str, type]] = {
 
 
 def python_class_of(type: Type) -> builtins.type | None:
-    """Return the Python class of the values of ``type``; None where the type does not determine it."""
+    """Return the Python class of the values of ``type``; None if the type does not determine it."""
     if isinstance(type, (ListType, DictType)):
         plain = list if isinstance(type, ListType) else dict
         return _CONTAINERS[type.python.partition(":")[0]] if type.python else plain

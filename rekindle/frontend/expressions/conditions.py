@@ -68,7 +68,8 @@ from rekindle.syntax.views import (
 
 
 def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
-    """Return ``expr`` as a bool, with the type refinements that it implies and its value if known at compile time."""
+    """Emit ``expr`` as a bool. Return its value with the type refinements that it implies, and its constant value if
+    known at compile time."""
     kind = expr.tree.kind
     if kind in ("and", "or"):
         return _short_circuit(emitter, BinOp(expr.tree))
@@ -97,7 +98,7 @@ def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
 
 
 def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
-    """Return the truth of ``value``, which is the value of ``expr``."""
+    """Return ``bool(value)`` as a condition; ``value`` is the value of ``expr``."""
     decided = None if expr.tree.kind not in _COMPARISONS else _compared(emitter, BinOp(expr.tree), value)
     if decided is not None:
         return static_condition(emitter, expr.range, decided)
@@ -109,7 +110,7 @@ def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
 
 
 def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
-    """Return the result of a comparison whose sides the compiler both knows, one of them not as a literal; else
+    """Return the result of a comparison if both sides are known at compile time, and one of them is not a literal; else
     None."""
     compare = _DECIDED.get(found.node.kind)
     if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
@@ -138,7 +139,7 @@ def static_condition(
 
 
 def _among_keywords(emitter: Emitter, expr: BinOp) -> CondValue | None:
-    """``"name" in kwargs``, which the compiler knows; None for other questions."""
+    """Emit ``"name" in kwargs``, whose result is known at compile time; return None for other comparisons."""
     if expr.rhs.tree.kind not in (Var.KIND, Select.KIND):
         return None
     if expr.rhs.tree.kind == Var.KIND and _is_variable(emitter, Var(expr.rhs.tree).name.name):
@@ -186,7 +187,8 @@ def _comparison_chain(emitter: Emitter, expr: BinOp) -> CondValue:
 
 
 def of_chain(emitter: Emitter, expr: BinOp, compare: Callable[[list[BinOp]], Value]) -> Value:
-    """``a < b < c``, which the parsers turn into ``a < b and b < c`` with one tree for both b: it runs once."""
+    """Emit ``a < b < c``. The parsers turn it into ``a < b and b < c`` with one tree for both b, which is evaluated
+    once."""
     comparisons = [BinOp(expr.rhs.tree)]
     before = expr.lhs.tree
     while before.kind == "and":
@@ -219,7 +221,7 @@ def _compare_all(emitter: Emitter, comparisons: list[BinOp]) -> Value:
 
 
 def _either_side(emitter: Emitter, expr: BinOp, lhs: CondValue) -> CondValue:
-    """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
+    """Emit ``lhs and expr.rhs`` or ``lhs or expr.rhs``. The right side runs only if the left one does not decide."""
     is_or = expr.operator == "or"
     if lhs.static is is_or:
         return lhs  # the right side is never asked, and need not even compile
@@ -305,7 +307,7 @@ def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
 
 
 def _type_question(emitter: Emitter, call: Apply) -> CondValue | None:
-    """``isinstance(x, T)`` or ``hasattr(x, "name")``; None for other calls."""
+    """Emit ``isinstance(x, T)`` or ``hasattr(x, "name")``; return None for other calls."""
     if call.callee.tree.kind not in ("variable", "."):
         return None
     name = dotted_name(call.callee)
@@ -366,8 +368,8 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
 
 
 def _types_tested(emitter: Emitter, tested: Type, classes: Expr) -> list[Type]:
-    """Return the types that the second argument of isinstance names, for a value of type ``tested``: of a class that is
-    not a type, those types that the value may have and that are of the class.
+    """Return the types in the second argument of isinstance, for a value of type ``tested``. A Python class that is not
+    a type stands for the types of the value that are instances of it.
 
     Raises:
         UnsupportedError: the value may be of any type, and no check at run time knows the class.
@@ -425,7 +427,7 @@ def _is_function(emitter: Emitter, classes: Expr) -> bool:
 
 
 def is_exception(emitter: Emitter, error: Value, classes: Expr) -> Value:
-    """Return whether an exception is of one of the classes that ``classes`` names."""
+    """Emit a test whether an exception is an instance of one of the classes that ``classes`` names."""
     names = exception_classes(emitter, emitter.emit_sugared(classes), classes.range)
     known = emitter.graph.insert_constant(names, ListType(STRING), range=classes.range)
     return emitter.insert("prim::is_exception", classes.range, error, known)
@@ -484,7 +486,7 @@ def _classes_named(emitter: Emitter, expr: Expr) -> list[Type]:
 
 
 def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
-    """Return whether ``expr`` names a class of Python of which no value of a program is an object."""
+    """Return whether ``expr`` names a Python class of which values of programs are never instances."""
     if expr.tree.kind not in (Var.KIND, Select.KIND):
         return False
     try:
@@ -494,8 +496,8 @@ def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
 
 
 def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] | None:
-    """Return the type that ``name`` refers to, or the types in the tuple of classes that it refers to; None if it
-    refers to neither."""
+    """Return the type that ``name`` refers to, or the types in a tuple of classes; None if it refers to something
+    else."""
     found = emitter.resolver.resolve_value(name, range, emitter.graph)
     if found is None or isinstance(found, SimpleValue):
         return None
@@ -511,7 +513,7 @@ def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] 
 
 
 def asks(expr: Expr) -> bool:
-    """Return whether ``expr`` is a question by its form: a comparison, ``not``, ``isinstance`` …"""
+    """Return whether ``expr`` has the form of a condition: a comparison, ``not``, ``isinstance`` …"""
     if expr.tree.kind == Apply.KIND:
         name = dotted_name(Apply(expr.tree).callee)
         return name is not None and name.rpartition(".")[2] in ("isinstance", "hasattr")
@@ -571,7 +573,8 @@ def _is_open_tuple(type: Type) -> bool:
 
 
 def _is_tuple_of(part: Type, wanted: Type) -> bool:
-    """Return whether values of ``part``, of which Python makes a tuple, are of the class that ``wanted`` names."""
+    """Return whether values of ``part``, which are tuples in Python, are instances of the class that ``wanted``
+    names."""
     if not isinstance(part, ListType):
         return False
     if isinstance(wanted, ListType):
@@ -580,7 +583,7 @@ def _is_tuple_of(part: Type, wanted: Type) -> bool:
 
 
 def _inherits(part: Type, wanted: Type) -> bool:
-    """Return whether objects of ``part`` are of a Python class that inherits from the one of ``wanted``."""
+    """Return whether the Python class of objects of ``part`` derives from that of ``wanted``."""
     if not isinstance(part, ClassType) or not isinstance(wanted, ClassType):
         return False
     own, base = part.python_class, wanted.python_class

@@ -40,7 +40,7 @@ from rekindle.syntax.views import (
 
 
 def loop_over_generator(loop: For, generator: GeneratorExpr) -> Stmt:
-    """Return the loops that a loop over a generator expression is."""
+    """Return the nested loops that are equivalent to a loop over a generator expression."""
     range = loop.range
     element, generators = _with_own_names(generator)
     body: list[Stmt] = [Assign.create(loop.target.range, [loop.target], element), *loop.body]
@@ -85,7 +85,7 @@ def flattened(
 
 
 def names_read_late(expr: GeneratorExpr) -> set[str]:
-    """Return the captured variables that a generator reads when its elements are computed."""
+    """Return the captured variables that a generator reads when its elements are computed, not when it is created."""
     own = {name for generator in expr.generators for name in target_names(generator.target)}
     late = [expr.element, *(each.iterable for each in expr.generators[1:])]
     late += [condition for each in expr.generators for condition in each.conditions]
@@ -106,7 +106,7 @@ def _with_own_names(expr: GeneratorExpr) -> tuple[Expr, list[Comprehension]]:
 
 
 def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """Return ``expr`` with other names for variables."""
+    """Return ``expr`` with variables renamed by the mapping ``names``."""
     return Expr(_renamed(expr.tree, names))
 
 
@@ -133,8 +133,8 @@ _NAMED: Final = frozenset({Var.KIND, Select.KIND, Lambda.KIND})
 def as_generator(
     expr: Expr, functions: Collection[str], is_builtin: Callable[[str, SourceRange], bool]
 ) -> GeneratorExpr | None:
-    """Return the generator expression that ``expr`` is: one, or a call of one of the ``functions`` over one iterable,
-    ``map`` or ``filter``; None of others."""
+    """Return a generator expression, or the one that is equivalent to a call of one of the ``functions`` (``map`` or
+    ``filter``) over one iterable; None for other expressions."""
     if expr.tree.kind == GeneratorExpr.KIND:
         return GeneratorExpr(expr.tree)
     if expr.tree.kind != Apply.KIND:

@@ -71,7 +71,8 @@ def emit_list(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> 
 
 
 def joined_list(emitter: Emitter, expr: Expr, items: Sequence[Expr], hint: Type | None) -> Value | None:
-    """``[*xs, 0, *ys]`` with lists whose lengths are known only at run time; None where all lengths are known."""
+    """Emit ``[*xs, 0, *ys]`` with lists whose lengths are known only at run time; return None if all lengths are
+    known."""
     wanted = _member_of_kind(hint, ListType)
     for item in items:  # each in its turn, as Python evaluates them
         if id(item.tree) not in emitter.starred:
@@ -92,7 +93,7 @@ def joined_list(emitter: Emitter, expr: Expr, items: Sequence[Expr], hint: Type 
 
 
 def emit_item(emitter: Emitter, item: Expr, hint: Type | None) -> None:
-    """Emit an item of a literal with stars, before the literal itself is emitted."""
+    """Emit an item of a literal with starred items, before the literal itself is emitted."""
     if item.tree.kind == Starred.KIND:
         emitter.starred[id(item.tree)] = emitter.emit_sugared(Starred(item.tree).value)
     else:
@@ -100,7 +101,7 @@ def emit_item(emitter: Emitter, item: Expr, hint: Type | None) -> None:
 
 
 def is_open_ended(emitter: Emitter, item: Expr) -> bool:
-    """Return whether an item of a literal represents a data-dependent number of elements."""
+    """Return whether an item of a literal, such as ``*xs``, stands for a data-dependent number of elements."""
     found = emitter.starred.get(id(item.tree))
     if found is None or item.tree.kind != Starred.KIND:
         return False
@@ -180,8 +181,8 @@ def _dict_of_values(emitter: Emitter, expr: Expr, hint: Type | None) -> Value:
 
 
 def _emit_merged_dict(emitter: Emitter, expr: Expr, first: int, hint: Type | None) -> Value:
-    """``{k: v, **d, …}``, of which the expansion at ``first`` is the first: a copy of the part before it, to which
-    the others are added in their order."""
+    """Emit ``{k: v, **d, …}`` as a dict of the items before the first ``**``, to which the others are added in their
+    order. ``first`` is the index of that ``**``."""
     literal = DictLiteral(expr.tree)
     keys, values = literal.keys, literal.values
     if first == 0:
@@ -219,7 +220,7 @@ def _check_elements(values: Sequence[Value], items: Sequence[Expr], wanted: Type
 
 
 def _joined_elements(values: Sequence[Value], range: SourceRange) -> Type | None:
-    """Return the type of the elements of a list or a dict that is made of ``values``; None where there are none.
+    """Return the common type of ``values``, the elements of a list or dict; None if there are none.
 
     Raises:
         UnsupportedError: some are dtypes, layouts or memory formats, and others are not.
@@ -240,8 +241,8 @@ def _joined_elements(values: Sequence[Value], range: SourceRange) -> Type | None
 
 
 def _member_of_kind(hint: Type | None, kind: type[Type]) -> Type | None:
-    """Return the part of a wanted type that a literal of this kind can have: of ``Optional[List[int]]`` the
-    ``List[int]``."""
+    """Return the member of an expected type that a literal of this kind can have: for ``Optional[List[int]]`` and a
+    list, ``List[int]``; None if there is none."""
     if hint is None:
         return None
     hint = without_none(hint)

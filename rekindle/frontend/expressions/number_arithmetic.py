@@ -50,7 +50,8 @@ def is_real(type: Type) -> bool:
 
 
 def emit_open_arithmetic(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
-    """Emit ``lhs operator rhs`` of two reals of which at least one is an open number; None for anything else."""
+    """Emit ``lhs operator rhs`` of two reals, one of which is an int or a float depending on the run; return None for
+    other operands."""
     types = (lhs.type, rhs.type)
     if operator not in _ARITHMETIC or not any(map(is_open_number, types)) or not all(map(is_real, types)):
         return None
@@ -64,7 +65,7 @@ def emit_open_arithmetic(emitter: Emitter, operator: str, lhs: Value, rhs: Value
 
 
 def as_float(emitter: Emitter, value: Value, range: SourceRange) -> Value:
-    """Return a real as a float."""
+    """Emit the conversion of a bool, an int or a float to a float."""
     if value.type == FLOAT:
         return value
     if value.type == INT or value.type == BOOL:
@@ -93,8 +94,8 @@ def _constant(value: Value) -> Callable[[], Value]:
 
 
 def is_mixed(types: Sequence[Type]) -> bool:
-    """Return whether the types are of numbers, or of Tensors and numbers, of which it depends on the values which one a
-    choice among them has."""
+    """Return whether ``max`` of values of these types has a type that depends on the values: numbers of several types,
+    or Tensors and numbers."""
     if any(number_beside_tensor(type) is not None for type in types):
         return True
     numbers = [type for type in types if number_members(type) is not None]

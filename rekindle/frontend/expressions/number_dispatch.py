@@ -72,7 +72,7 @@ class Arguments:
 
 
 class _NumberAs(NamedValue):
-    """A number whose type is known only at run time, taken for one of its possible types."""
+    """A number whose type is known only at run time, treated as one of its possible types."""
 
     __slots__ = ("assumed", "is_checked", "keeps_bool")
 
@@ -87,7 +87,7 @@ class _NumberAs(NamedValue):
         return self.assumed
 
     def materialize(self, graph: Graph) -> Value:
-        """Emit the number as one of the assumed type, separately in each branch that uses it."""
+        """Emit the number converted to the assumed type, separately in each branch that uses it."""
         value = self.value
         assert value is not None
         if value.type == self.assumed:
@@ -109,10 +109,11 @@ Emit = Callable[[Arguments], Value]
 def dispatch_on_number(
     schemas: Sequence[FunctionSchema], range: SourceRange, graph: Graph, arguments: Arguments, emit: Emit
 ) -> Value | None:
-    """Emit the call for each type that a number among the arguments may have.
+    """Emit a call with one branch for each type that a number among the arguments may have, and return its result.
+    ``emit`` emits the call in a branch, in which the number has one of these types.
 
-    Returns None where the call is emitted as it is: no argument is such a number, an overload takes a Scalar, or the
-    program is not one from Python. ``emit`` emits the call with the number taken for one of its types.
+    Return None, without emitting anything, if no argument is such a number, an overload takes a Scalar, or the program
+    is not one from Python.
     """
     if graph.none_checks is None:
         return None
@@ -200,14 +201,16 @@ def _dispatch_on_tensor(
 def emit_for_tensor_and_number(
     either: NamedValue, range: SourceRange, graph: Graph, emit: Callable[[NamedValue], Value]
 ) -> Value:
-    """Emit what takes an argument that is a Tensor or a number, once for each."""
+    """Emit an operation on an argument that is a Tensor or a number: an ``if`` on its type, with ``emit`` called for
+    each."""
     number = number_beside_tensor(either.type)
     assert number is not None
     return _emit_branches((TENSOR, number), either, True, range, graph, emit)
 
 
 def _checked(either: NamedValue, is_number_wanted: bool, range: SourceRange, graph: Graph) -> NamedValue:
-    """Return an argument that is a Tensor or a number as the one that goes with the other arguments."""
+    """Emit a check that an argument, a Tensor or a number, is the one that fits the other arguments, and return it as
+    that."""
     assert graph.none_checks is not None
     assert either.value is not None
     message = f"expected {'a number' if is_number_wanted else 'a Tensor'} beside the other arguments, got NoneType"
@@ -228,14 +231,16 @@ def _holds_open_numbers(item: NamedValue) -> bool:
 
 
 def _possible_types(type: Type) -> list[Type]:
-    """Return the types that a number may have, in the order in which they are tested: True is an int, too."""
+    """Return the types that a number may have, in the order in which they are tested. A bool is tested before int,
+    since True is an int too."""
     members = number_members(type)
     assert members is not None
     return [INT, FLOAT, COMPLEX] if NUMBER in members else [part for part in (BOOL, INT, FLOAT) if part in members]
 
 
 def _resolve(schemas: Sequence[FunctionSchema], arguments: Arguments, rounds: Sequence[bool]) -> int | None:
-    """Return the index of the overload that takes the arguments, in ``rounds`` without or with conversions."""
+    """Return the index of the overload that accepts the arguments; None if there is none. ``rounds`` says whether
+    conversions are allowed in each attempt."""
     for conversions in rounds:
         for index, schema in enumerate(schemas):
             with contextlib.suppress(SchemaMismatch):
@@ -254,7 +259,7 @@ def _emit_branches(
     graph: Graph,
     emit: Callable[[NamedValue], Value],
 ) -> Value:
-    """Emit the call for the first of ``types`` if the number is of it, else for the others."""
+    """Emit the call as an ``if``: for the first of ``types`` if the number has it, else for the remaining types."""
     first, *others = types
     if not others:
         taken = _NumberAs(number, first, True)

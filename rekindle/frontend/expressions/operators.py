@@ -85,8 +85,8 @@ def _among_members(emitter: Emitter, item: Value, container: Value, range: Sourc
 
 
 def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:
-    """Return the operands of a concatenation, which creates a new list, or of a comparison, as lists of the join of
-    both element types."""
+    """Convert both operands of a concatenation, which creates a new list, or of a comparison to lists of their common
+    element type."""
     if not isinstance(lhs.type, ListType) or not isinstance(rhs.type, ListType) or lhs.type == rhs.type:
         return lhs, rhs
     element = join_values(lhs.type.element, rhs.type.element)
@@ -118,7 +118,8 @@ def present_operands(
 
 
 def _complex(emitter: Emitter, value: Value, range: SourceRange) -> Value:
-    """Return an int or a float as a complex number: a quotient with one would be said to be a float."""
+    """Emit the conversion of an int or a float to a complex number, because a quotient with one would get the type
+    float."""
     if value.type.kind in ("IntType", "FloatType"):
         return emitter.insert("aten::Complex", range, value, 0)
     return value
@@ -128,13 +129,13 @@ _NEW: Final = frozenset({"prim::EmptyListLiteral", "prim::DictConstruct"})
 
 
 def are_never_equal(one: Value, other: Value) -> bool:
-    """Return whether the values are of kinds of which Python finds no two equal."""
+    """Return whether no two values of these kinds are equal in Python."""
     kinds = _kinds(one), _kinds(other)
     return bool(kinds[0]) and bool(kinds[1]) and not kinds[0] & kinds[1]
 
 
 def _kinds(value: Value) -> frozenset[str]:
-    """Return the kinds of object that Python may have for the value; none if too little is known."""
+    """Return the kinds of object that Python may have for the value; empty if too little is known."""
     type = value.type
     if number_members(type) is not None:
         return frozenset({"number"})
@@ -156,7 +157,7 @@ def _kinds(value: Value) -> frozenset[str]:
 
 
 def give_empty_literals_types(one: Value, other: Value) -> None:
-    """Type ``[]`` and ``{}`` as the type of the list or dict that they are compared with."""
+    """Give ``[]`` and ``{}`` the type of the list or dict with which they are compared."""
     for literal, beside in ((one, other), (other, one)):
         is_empty = literal.node.kind in _NEW and not literal.node.inputs and not literal.has_uses
         if is_empty and literal.type.kind == beside.type.kind:

@@ -49,8 +49,8 @@ def emit_walrus(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -
 
 
 def local_function(emitter: Emitter, definition: Def) -> LocalFunction:
-    """Return the sugared value of a function defined here: its defaults are evaluated now, captured variables when it
-    is called."""
+    """Return the sugared value of a nested function. Its defaults are evaluated now, captured variables when it is
+    called."""
     defaults = {
         param.name.name: emitter.emit_sugared(param.default) for param in definition.params if param.default is not None
     }
@@ -70,8 +70,8 @@ def values_of(emitter: Emitter, found: Sequence[tuple[Expr, SugaredValue]]) -> l
 def emit_sugared_values_of(
     emitter: Emitter, items: Sequence[Expr], hints: Sequence[Type | None]
 ) -> list[tuple[Expr, SugaredValue]]:
-    """Return the sugared values of the items, each with its location. Items that have to be values are converted at
-    once."""
+    """Emit the items; return their sugared values, each with its location. Items that must be values of the graph are
+    converted at once."""
     found: list[tuple[Expr, SugaredValue]] = []
     for index, (item, hint) in enumerate(zip(items, hints, strict=True)):
         try:
@@ -114,7 +114,7 @@ def emit_select(emitter: Emitter, select: Expr, targets: int, hint: Type | None)
 
 
 def attribute_of(emitter: Emitter, base: SugaredValue, expr: Select, name: str) -> SugaredValue:
-    """Return ``base.name``, where ``expr`` is written."""
+    """Emit ``base.name``, at the location of ``expr``."""
     for find in emitter.language.attributes:
         found = find(emitter, base, expr, name)
         if found is not None:
@@ -123,7 +123,7 @@ def attribute_of(emitter: Emitter, base: SugaredValue, expr: Select, name: str) 
 
 
 def call_builtin(emitter: Emitter, kind: str, range: SourceRange, *values: Value) -> Value:
-    """Call the builtin ``kind``, whether an operator or a function written in TorchScript."""
+    """Emit a call of the builtin ``kind``: an operator, or a function written in TorchScript."""
     return insert_builtin_call(range, emitter.graph, kind, [emitter.argument(value, range) for value in values], [])
 
 
@@ -145,6 +145,6 @@ def _holds_ints(type: Type) -> bool:
 
 
 def from_library(emitter: Emitter, name: str, range: SourceRange, *values: Value) -> Value:
-    """Return the result of a prelude function for these values."""
+    """Emit a call of a function of the prelude; return its result."""
     arguments = [SimpleValue(value) for value in values]
     return library_function(name).call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)

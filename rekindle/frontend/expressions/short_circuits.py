@@ -36,8 +36,8 @@ from rekindle.syntax.views import BinOp, Expr
 
 @dataclass(slots=True)
 class _Operand:
-    """An operand: its value, the refinements of its truth, and whether the compiler knows that (``static``). ``truth``
-    is None until it is needed: for the last operand it never is."""
+    """An operand of ``and`` or ``or``: its value, the type refinements of its truth, and that truth if known at compile
+    time (``static``). ``truth`` is None until it is needed, which it never is for the last operand."""
 
     value: Value
     truth: Value | None = None
@@ -83,7 +83,8 @@ def _truth_of_operand(emitter: Emitter, expr: Expr, operand: _Operand) -> CondVa
 
 
 def _one_of(emitter: Emitter, expr: BinOp, operand: _Operand, hint: Type | None) -> _Operand:
-    """``operand and expr.rhs``, of which the right side runs only where it decides."""
+    """Emit ``operand and expr.rhs`` or ``operand or expr.rhs`` as a value. The right side runs only if the left one
+    does not decide."""
     is_or = expr.operator == "or"
     lhs = _truth_of_operand(emitter, expr.lhs, operand)
     value = operand.value

@@ -90,7 +90,8 @@ def _may_be_mixed(emitter: Emitter, indices: Sequence[Expr]) -> bool:
 
 
 def for_each_index(emitter: Emitter, target: Subscript, emit: Callable[[], None]) -> None:
-    """Emit what writes to a subscript; where an index is a Tensor or a number, once for each."""
+    """Emit a write to a subscript. If an index is a Tensor or a number, ``emit`` is called once for each type, in an
+    ``if``."""
     if not _may_be_mixed(emitter, target.indices):
         emit()
         return
@@ -104,7 +105,8 @@ def for_each_index(emitter: Emitter, target: Subscript, emit: Callable[[], None]
 
 
 def _with_each_index(emitter: Emitter, trees: Sequence[Tree], range: SourceRange, emit: Callable[[], Value]) -> Value:
-    """Emit what takes the indices, once for each that is a Tensor or a number as the one, and once as the other."""
+    """Emit an operation on indices. For each index that is a Tensor or a number, there is an ``if`` with ``emit`` in
+    both branches."""
     for tree in trees:
         value = emitter.shared[id(tree)]
         if value is not None and number_beside_tensor(value.type) is not None:
@@ -122,7 +124,8 @@ def _with_each_index(emitter: Emitter, trees: Sequence[Tree], range: SourceRange
 
 @contextmanager
 def _evaluated(emitter: Emitter, indices: Sequence[Expr], *, is_complete: bool = False) -> Iterator[list[Tree]]:
-    """Mark the indices as evaluated within the ``with`` block, before the indexed value is known to exist."""
+    """Evaluate the indices before the indexed value is checked for None; within the ``with`` block they are read from
+    there."""
     parts: list[Expr | None] = []
     for index in indices:
         if index.tree.kind == SliceExpr.KIND:
@@ -178,7 +181,7 @@ def _item_of(
 
 
 def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
-    """Return the index of a container, or the key of a dict of ints. A bool is the int 0 or 1, as in Python."""
+    """Return the index of a container, or the key of a dict of ints, as an int: a bool is 0 or 1, as in Python."""
     if index.type != BOOL or (isinstance(base, DictType) and base.key != INT) or isinstance(base, ClassType):
         return index
     known = constant_bool(index)
@@ -188,8 +191,8 @@ def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
 
 
 def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None) -> list[Expr]:
-    """Return the indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first. Those of
-    a dict are one key, which is a tuple."""
+    """Return the indices of a subscript, with ``slice(start, stop)``, which torch.fx generates, written as
+    ``start:stop``. For a dict they are one key, possibly a tuple."""
     indices = subscript.indices
     if base is not None and isinstance(without_none(base.type), DictType) and len(indices) > 1:
         return [TupleLiteral.create(subscript.range, indices)]
@@ -199,7 +202,8 @@ def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None
 
 
 def _unstarred(emitter: Emitter, index: Expr) -> list[Expr]:
-    """``*t`` within a subscript: the elements of the tuple, one by one."""
+    """Return the indices that ``*t`` within a subscript stands for: the elements of the tuple. Another index is
+    returned as it is."""
     if index.tree.kind != Starred.KIND:
         return [index]
     elements = Starred(index.tree).value
@@ -290,7 +294,7 @@ def _slice(
 
 
 def _bounds(emitter: Emitter, slice: SliceExpr) -> list[object]:
-    """Emit start, stop and step of a slice as operators take them."""
+    """Emit start, stop and step of a slice, in the form for operators."""
     bounds: list[object] = [
         None if part is None else emitter.emit_expression(part) for part in (slice.start, slice.stop)
     ]
@@ -320,7 +324,7 @@ def _index_tensor(emitter: Emitter, range: SourceRange, value: Value, indices: S
 
 
 def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices: Sequence[Expr]) -> IndexedTensor:
-    """Apply ints, slices and None, which make views. Return the view and the Tensors that index it."""
+    """Emit the indices that create views: ints, slices and None. Return the view, and the Tensors that index it."""
     found = IndexedTensor(value, is_alone=len(indices) == 1)
     for index in _dimensions(emitter, indices):
         dim = emitter.graph.insert_constant(index.dim, range=range) if _needs_dim(index) else None
@@ -344,7 +348,7 @@ def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices
 
 
 def _chosen_row(emitter: Emitter, keep: Value, value: Value, range: SourceRange) -> Value:
-    """Return the indices that ``x[keep]`` takes of a new dimension of size 1: that of its row, or none."""
+    """Emit the index for a bool ``keep`` in ``x[keep]``: it selects the row of a new dimension of size 1, or none."""
     count = emitter.insert_node(
         "prim::ListConstruct", range, [as_position(emitter, keep, None)], [ListType(INT)]
     ).output
@@ -406,7 +410,7 @@ def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
 
 
 def assign_subscript(emitter: Emitter, range: SourceRange, target: Subscript, value: Value) -> None:
-    """``target.value[target.indices] = value``"""
+    """Emit ``target.value[target.indices] = value``."""
     base = emitter.emit_expression(target.value)
     base = emitter.present(base, target.range, "'NoneType' object does not support item assignment")
     for_each_index(emitter, target, lambda: _assign_to(emitter, range, target, base, value))
@@ -469,7 +473,7 @@ def _assign_tensor(emitter: Emitter, range: SourceRange, target: Subscript, base
 
 
 def _scalar_like(emitter: Emitter, value: Value, tensor: Value, range: SourceRange) -> Value:
-    """Return a number as a tensor of the dtype and device of ``tensor``."""
+    """Emit the conversion of a number to a tensor of the dtype and device of ``tensor``."""
     dtype = emitter.insert("prim::dtype", range, tensor)
     device = emitter.insert("prim::device", range, tensor)
     if is_open_number(value.type):
@@ -489,7 +493,8 @@ _DOTS_HINT = "take the elements of one dimension with x.index_select(dim, index)
 
 
 def check_items_can_change(base: Value, range: SourceRange) -> None:
-    """Reject a write to an item of a tuple: in the IR it is a list, and the write would change a copy."""
+    """Reject a write to an item of a tuple. In the IR a tuple of variable length is a list, but the write would be an
+    error in Python."""
     if isinstance(base.type, TupleType):
         raise TypeMismatchError(
             f"the items of a {base.type.annotation} cannot be assigned", range, hint="make a new tuple, or use a list"
@@ -497,14 +502,14 @@ def check_items_can_change(base: Value, range: SourceRange) -> None:
 
 
 def _needs_dim(index: _Index) -> bool:
-    """Return whether an operator is called with the dimension as an argument."""
+    """Return whether the operator for an index takes the dimension as an argument."""
     return index.value is None or isinstance(index.value.type, NoneType) or index.value.type in (INT, BOOL)
 
 
 def assign_slice(
     emitter: Emitter, range: SourceRange, target: Subscript, base: Value, items: Value, deleted: bool = False
 ) -> None:
-    """``xs[a:b:c] = items``; with no items it is ``del xs[a:b]``."""
+    """Emit ``xs[a:b:c] = items`` of a list. With ``deleted``, ``items`` are empty, and it is ``del xs[a:b:c]``."""
     assert isinstance(base.type, ListType)
     slice = SliceExpr(target.indices[0].tree)
     bounds = [

@@ -29,7 +29,7 @@ _INDICES: Final = ListType(optional(TENSOR))
 
 @dataclass(slots=True)
 class IndexedTensor:
-    """A view of a Tensor, and the Tensors that index its dimensions; None represents a whole dimension."""
+    """A view of a Tensor, and the Tensors that index its dimensions; None stands for a whole dimension."""
 
     view: Value
     is_alone: bool
@@ -89,7 +89,7 @@ def write_indexed(emitter: Emitter, indexed: IndexedTensor, value: Value, range:
 
 
 def _indices(emitter: Emitter, indexed: IndexedTensor, range: SourceRange) -> Value:
-    """Return the indices as ``aten::index`` takes them."""
+    """Emit the list of index Tensors that ``aten::index`` takes."""
     front = _list_of(emitter, indexed.front, range)
     if not any(index is not None for index in indexed.back):
         return front
@@ -104,7 +104,7 @@ def _list_of(emitter: Emitter, indices: Sequence[Value | None], range: SourceRan
 
 
 def _has_numbers(emitter: Emitter, indexed: IndexedTensor, range: SourceRange) -> Value | None:
-    """Emit the question whether an index has no dimensions; None if it is known that all have some."""
+    """Emit a test whether one of the index Tensors has no dimensions; return None if all are known to have some."""
     if not emitter.graph.follows_python:
         return None
     found: Value | None = None
@@ -121,7 +121,7 @@ _OF_DIMENSIONS: Final = frozenset({"aten::arange", "aten::nonzero", "aten::randp
 
 
 def _has_dimensions(index: Value) -> bool:
-    """Return whether it is known that a Tensor has at least one dimension."""
+    """Return whether a Tensor is known to have at least one dimension."""
     if isinstance(index.type, TensorType) and index.type.rank is not None:
         return index.type.rank > 0
     node = index.node

@@ -17,7 +17,7 @@ COMPREHENSIONS: Final = {view.KIND: view for view in (GeneratorExpr, ListComp, S
 
 
 def elements_in_any_order(emitter: Emitter, expr: Expr) -> Value:
-    """Return the elements of ``expr``, as a list in arbitrary order."""
+    """Emit the elements of ``expr`` as a list. Their order is arbitrary, because the caller does not depend on it."""
     if expr.tree.kind in COMPREHENSIONS:
         emitter.order_free.update(iterables_of(expr))
     return elements_of_value(emitter, emitter.emit_sugared(expr), expr.range)
@@ -34,7 +34,7 @@ def elements_of_value(emitter: Emitter, found: SugaredValue, range: SourceRange)
 
 
 def iterables_of(expr: Expr) -> set[int]:
-    """Return the iterables of a comprehension, by the identity of the trees."""
+    """Return the ids of the trees of the iterables in a comprehension."""
     view = COMPREHENSIONS[expr.tree.kind](expr.tree)
     return {id(item.iterable.tree) for item in view.generators}
 
@@ -44,7 +44,7 @@ def has_key(call: Apply) -> bool:
 
 
 def list_from(emitter: Emitter, value: SugaredValue, range: SourceRange) -> Value:
-    """Return an iterable as a list."""
+    """Emit the conversion of an iterable to a list."""
     if isinstance(value, SimpleValue) and isinstance(value.value.type, ListType):
         return value.value
     return list_of(emitter, range, value, None)

@@ -32,7 +32,7 @@ _COMPUTED: Final[dict[str, Callable[..., Any]]] = {
 
 
 def evaluate_on_current_attributes(value: Value) -> object:
-    """Return the value as long as nothing assigns to module attributes; MISSING if it is not known.
+    """Evaluate ``value`` with the current values of module attributes; return MISSING if that is impossible.
 
     ``self.kind == "a"`` is True if the attribute of the compiled module is "a".
     """

@@ -51,7 +51,8 @@ def recover(
     tree: Tree | None = None,
     retry: Callable[[], object] | None = None,
 ) -> None:
-    """Record ``error`` and continue at ``place``. ``retry`` emits the failed ``tree`` again."""
+    """Record ``error`` and continue at ``place``. ``retry`` emits the failed ``tree`` again, to find the cause of the
+    error."""
     if isinstance(error, CompileError):
         emitter.restore(place)
         if tree is not None and retry is not None:
@@ -64,7 +65,7 @@ def recover(
 
 
 def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = None) -> T | None:
-    """Return the result of ``emit``; None if it fails, which is recorded. It emits ``tree`` and nothing else, if
+    """Return the result of ``emit``; if it fails, record the error and return None. ``tree`` is what it emits, if
     given."""
     place = emitter.place
     try:
@@ -75,7 +76,8 @@ def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = Non
 
 
 def emit_for_errors(emitter: Emitter, rest: Sequence[Expr], error: CompileError, failed: Expr) -> NoReturn:
-    """Find errors in the ``rest`` of an expression, whose part ``failed`` did not compile because of ``error``.
+    """Emit the ``rest`` of an expression to find further errors, and raise ``error``, with which the part ``failed``
+    did not compile.
 
     Raises:
         CompileError: ``error`` itself, if there is no rest, or it is not reported.
@@ -96,7 +98,7 @@ def _emit_part(emitter: Emitter, expr: Expr) -> object:
 
 
 def explain(emitter: Emitter, error: CompileError, tree: Tree, retry: Callable[[], object]) -> None:
-    """Add the cause of ``error`` to it, if one is found. ``retry`` emits ``tree``, which failed, again."""
+    """Find the cause of ``error``, and add it to the error. ``retry`` emits ``tree``, which failed, again."""
     if not _may_be_explained(error) or assigns_attribute(tree) or _asks_for_types(tree):
         return
     names = sorted(names_in(Expr(tree)))
@@ -121,7 +123,7 @@ def _is_assumed(emitter: Emitter, name: str) -> bool:
 
 
 def _works(emitter: Emitter, types: dict[str, Type], retry: Callable[[], object]) -> bool:
-    """Return whether what failed compiles if the variables are of these types."""
+    """Return whether the failed code compiles if the variables have these types."""
     with _trying(emitter):
         for name, type in types.items():
             frame = emitter.environment.frame.find(name)
@@ -136,7 +138,7 @@ def _works(emitter: Emitter, types: dict[str, Type], retry: Callable[[], object]
 
 @contextmanager
 def _trying(emitter: Emitter) -> Iterator[None]:
-    """Discard the state of the emitter that changes within the ``with`` block. Its nodes remain, in a graph that is
+    """Restore the state of the emitter after the ``with`` block. Nodes that it inserted remain in a graph that is
     discarded."""
     saved, emitter.diagnostics = emitter.diagnostics, Diagnostics()
     try:
@@ -148,7 +150,7 @@ def _trying(emitter: Emitter) -> Iterator[None]:
 
 @contextmanager
 def keeping_if(emitter: Emitter, is_good: Callable[[], bool]) -> Iterator[None]:
-    """Keep the changes of the emitter's state within the ``with`` block if it ``is_good`` at the end."""
+    """Keep the changes of the emitter's state in the ``with`` block if ``is_good()`` at its end; else undo them."""
     place, returns = emitter.place, emitter.returns
     frames: list[EnvironmentFrame] = []
     frame: EnvironmentFrame | None = place.frame
@@ -183,12 +185,12 @@ def _blame_assumption(emitter: Emitter, error: CompileError, names: list[str], t
 
 
 def _asks_for_types(tree: Tree) -> bool:
-    """Return whether a compile-time condition depends on types, so that an error may be hidden."""
+    """Return whether ``tree`` contains a compile-time condition on types, which may hide errors."""
     return asks_compiler(Expr(tree)) or any(each.kind in ("is", "is_not") for each in tree.walk())
 
 
 def _may_be_explained(error: CompileError) -> bool:
-    """Return whether ``error`` is in the function that is being compiled, and of a kind that types may cause."""
+    """Return whether ``error`` is in the function that is being compiled, and is one that a wrong type may cause."""
     return (
         error.cause in _EXPLAINED
         and error.errors == (error,)

@@ -55,7 +55,7 @@ _CONTAINERS: Final = (ListType, TupleType, DictType, StringType)
 
 
 class NoneCheckInserter:
-    """How an emitter of programs from Python takes values out of Optionals."""
+    """Inserts the checks with which programs from Python unwrap Optionals."""
 
     def __init__(self, graph: Graph, environment: Environment) -> None:
         self.graph = graph
@@ -104,7 +104,7 @@ class NoneCheckInserter:
         return self._narrowed(value, others[0], range)
 
     def _narrowed(self, value: Value, type: Type, range: SourceRange) -> Value:
-        """Return the value as one of ``type``; the variable that it was read from has this type from here on."""
+        """Cast the value to ``type``. The variable that it was read from has this type from here on."""
         cast = self.graph.create("prim::unchecked_cast", [value], types=[type], range=range)
         found = self.graph.insert_node(cast).output
         variable = self._variable_that_holds(value)
@@ -145,7 +145,7 @@ class NoneCheckInserter:
         return convert.call_with(range, graph, [SimpleValue(value)], {}).as_value(range, graph)
 
     def _variable_that_holds(self, value: Value) -> str | None:
-        """Return the variable that the value was read from, if it holds it still."""
+        """Return the variable from which the value was read, if it still holds the value; else None."""
         load = value.node
         if load.kind != "prim::Load" or load.owning_block is not self.graph.insert_point.owning_block:
             return None

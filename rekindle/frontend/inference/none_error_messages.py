@@ -76,7 +76,7 @@ def takes_none(schema: FunctionSchema, formal: Argument) -> bool:
 
 
 def none_argument(name: str, schema: FunctionSchema, formal: Argument, *, is_method: bool) -> str:
-    """Return the text of the TypeError of a call of ``name`` that is given None for the parameter ``formal``."""
+    """Return the message of the TypeError of a call of ``name`` with None for the parameter ``formal``."""
     kind, basename = schema.name, name.rpartition("::")[2]
     wanted = without_none(formal.type)
     if kind in _OF_BUILTINS:
@@ -102,7 +102,7 @@ def none_argument(name: str, schema: FunctionSchema, formal: Argument, *, is_met
 
 
 def none_operand(operator: str, lhs: Type, rhs: Type, *, lhs_is_none: bool) -> str:
-    """Return the text of the TypeError of ``lhs operator rhs`` of which one side is None."""
+    """Return the message of the TypeError of ``lhs operator rhs`` with None as one operand."""
     left = "NoneType" if lhs_is_none else class_name(lhs)
     right = class_name(rhs) if lhs_is_none else "NoneType"
     if operator.rstrip("=") in ("<", ">"):
@@ -135,7 +135,7 @@ _CLASS_NAMES: Final = {
 
 
 def class_name(type: Type) -> str:
-    """Return the name of the Python class of values of ``type``, None left aside."""
+    """Return the name of the Python class of values of ``type``, other than None."""
     type = without_none(type)
     if isinstance(type, ClassType):
         return type.basename

@@ -93,7 +93,8 @@ class FirstAssignment:
     """How other branches begin the same variable: what its uses show holds of those, too."""
 
     def joined(self, other: FirstAssignment) -> FirstAssignment:
-        """Return the origin of a variable that one branch begins as this one, and another branch as ``other``."""
+        """Return the first assignment of a variable that begins with this one in one branch, and with ``other`` in
+        another."""
         known = {id(origin) for origin in self.all}
         return replace(self, others=(*self.others, *(origin for origin in other.all if id(origin) not in known)))
 
@@ -104,8 +105,8 @@ class FirstAssignment:
 
 @dataclass(slots=True)
 class TypeEvidence:
-    """Evidence from uses, by the statement that assigns the variable first: for a list the ``element``, for a dict the
-    ``key`` and the ``value``, for others the ``value``."""
+    """The types that uses show for variables, by the statement that assigns the variable first: for a list the
+    ``element``, for a dict the ``key`` and the ``value``, for others the ``value``."""
 
     shown: dict[tuple[int, str], Type] = field(default_factory=dict)
     result: Type | None = None
@@ -133,24 +134,26 @@ class TypeEvidence:
         return self.rewritten[key][1]
 
     def watch(self, name: str, tries: Iterable[int]) -> None:
-        """Record the read of a variable that the bodies of the ``try`` statements may have assigned."""
+        """Record the read of a variable that the bodies of the ``try`` statements ``tries`` may have assigned; restart
+        the emission if that is new."""
         wanted = {(statement, name) for statement in tries}
         if not wanted <= self.observed:
             self.observed |= wanted
             raise RestartEmission
 
     def learn_carried(self, loop: Tree, name: str, type: Type) -> NoReturn:
-        """Learn from an iteration that reads a ``type`` that earlier ones may have assigned to a variable."""
+        """Record that an iteration reads a value of ``type``, which an earlier one may have assigned to a variable, and
+        restart the emission."""
         self.carried[id(loop), name] = type
         raise RestartEmission
 
     def learn_result(self, type: Type) -> NoReturn:
-        """Learn that the function returns values of ``type``."""
+        """Record that the function returns values of ``type``, and restart the emission."""
         self.result = unshaped(type)
         raise RestartEmission
 
     def learn_widened(self, loop: tuple[int, int], variable: str, type: Type) -> None:
-        """Record that a variable is of ``type`` at the entry of a loop body.
+        """Record that a variable has ``type`` at the entry of a loop body.
 
         Raises:
             RestartEmission: this was not known.
@@ -161,7 +164,7 @@ class TypeEvidence:
             raise RestartEmission
 
     def type_of(self, origin: FirstAssignment) -> Type | None:
-        """Return the type that the variable is to have; None where nothing has shown one."""
+        """Return the type inferred for the variable with the first assignment ``origin``; None if no use shows it."""
         type = self._type_of(origin)
         return optional(type) if type is not None and origin.is_optional else type
 
@@ -198,7 +201,7 @@ class TypeEvidence:
             raise RestartEmission
 
     def _shows_contents(self, origin: FirstAssignment, container: Type, wanted: Type) -> bool:
-        """Return whether its elements are to have a wider type."""
+        """Return whether the elements of the container need a wider type than they have."""
         if origin.holds_empty and (id(origin.statement), "value") not in self.shown:
             joined: Type | None = wanted  # the lists were taken for lists of Tensors
         else:
@@ -219,7 +222,7 @@ class TypeEvidence:
         return True
 
     def record(self, origin: FirstAssignment, **parts: Type) -> None:
-        """Record evidence from a use.
+        """Record the types that a use of a variable shows.
 
         Raises:
             RestartEmission: the variable is to have another type than it has.
@@ -229,7 +232,8 @@ class TypeEvidence:
             raise RestartEmission
 
     def _shows(self, origin: FirstAssignment, parts: Mapping[str, Type]) -> bool:
-        """Return whether the variable is to have another type than it has."""
+        """Record the types ``parts`` that a use shows for the variable; return whether its type differs from the one
+        assumed so far."""
         before = self.type_of(origin)
         for part, type in parts.items():
             key = (id(origin.statement), part)
@@ -264,7 +268,8 @@ _EMPTY: Final = frozenset({(LIST, ListType.kind), (DICT, DictType.kind)})
 
 
 def kind_of_origin(value: Expr) -> str | None:
-    """Return the kind of assignment that gives a variable this value; None for one that determines the type."""
+    """Return the kind of a first assignment whose ``value`` does not determine the type of the variable, such as
+    ``[]``; None for other values."""
     kind = value.tree.kind
     if kind == ListLiteral.KIND and not ListLiteral(value.tree).items:
         return LIST
@@ -299,12 +304,12 @@ def _is_number(value: Expr) -> bool:
 
 
 def sides_of(choice: TernaryIf) -> tuple[Expr, Expr]:
-    """Return the two alternatives of ``choice``."""
+    """Return the two alternatives of a conditional expression, ``a if c else b``."""
     return choice.true_expr, choice.false_expr
 
 
 def literal_of_dict(call: Apply) -> DictLiteral:
-    """Return the literal that makes the same dict as the call: ``{"loss": 0.0, **d}`` of ``dict(loss=0.0, **d)``."""
+    """Return the dict literal equivalent to a call of ``dict``: ``{"loss": 0.0, **d}`` for ``dict(loss=0.0, **d)``."""
     keys: list[Expr] = [
         bare(Expansion, item.range) if item.is_expansion else StringLiteral.create(item.name.range, item.name.name)
         for item in call.attributes
@@ -320,7 +325,7 @@ def _as_literal(value: Expr) -> Expr:
 
 
 def makes_container(value: Expr) -> bool:
-    """Return whether ``value`` makes a list or a dict that is not empty: ``[0, n]``, ``[0] * n``, ``{"sum": 0}``."""
+    """Return whether ``value`` creates a list or a dict that is not empty: ``[0, n]``, ``[0] * n``, ``{"sum": 0}``."""
     value = _as_literal(value)
     kind = value.tree.kind
     if kind in (ListComp.KIND, DictComp.KIND):
@@ -338,8 +343,8 @@ def makes_container(value: Expr) -> bool:
 
 
 def holds_empty(value: Expr) -> bool:
-    """Return whether ``value`` makes a list or dict of nothing but empty lists: ``{"a": [], "b": []}``,
-    ``[[] for _ in range(n)]``."""
+    """Return whether ``value`` creates a list or dict of empty lists only: ``{"a": [], "b": []}``, ``[[] for _ in
+    range(n)]``."""
     value = _as_literal(value)
     kind = value.tree.kind
     if kind == ListComp.KIND:
@@ -354,8 +359,8 @@ def holds_empty(value: Expr) -> bool:
 
 
 def is_literal_of(value: Expr, type: Type) -> bool:
-    """Return whether ``value`` makes a list or dict of literal numbers, or of tuples, lists and dicts of such, as a
-    ``type`` is one: ``[0, 0]`` and ``[0] * n`` as a list of any numbers."""
+    """Return whether ``value`` creates a list or dict of literal numbers, possibly nested, that can have ``type``:
+    ``[0, 0]`` and ``[0] * n`` as a list of any numbers."""
     value = _as_literal(value)
     kind = value.tree.kind
     if _is_number(value):
@@ -383,8 +388,8 @@ def is_literal_of(value: Expr, type: Type) -> bool:
 
 
 def _maker_of(value: Expr) -> tuple[str, Type] | None:
-    """Return Python's class of the dict of numbers that ``value`` makes, and the type of the numbers that it adds
-    itself."""
+    """Return the Python class of the dict of numbers that ``value`` creates (``Counter``, ``defaultdict``), and the
+    type of the numbers that it adds itself."""
     call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
     if call is not None and call.callee_name == "Counter":
         return "Counter", INT
@@ -412,9 +417,8 @@ def origin_of_value(statement: Tree, value: Expr) -> FirstAssignment | None:
 
 
 def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expected: Type, actual: Type) -> None:
-    """Learn from the assignment of an ``actual`` type, in a branch or a loop, to a variable with the first
-    assignment ``origin`` that is ``expected`` to have another.
-    """
+    """Infer a type from the assignment of an ``actual`` type, in a branch or a loop, to a variable of the ``expected``
+    type with the first assignment ``origin``."""
     if origin.kind == TUPLE:
         elements = actual.elements if isinstance(actual, TupleType) else actual.contained
         common = unify_all(map(unshaped, elements))
@@ -443,9 +447,7 @@ def _merged(known: Type, shown: Type) -> Type | None:
 def learn_from_branches(
     evidence: TypeEvidence, origins: Sequence[FirstAssignment | None], types: Sequence[Type]
 ) -> None:
-    """Learn from a variable that both branches begin, with the first assignments ``origins``, and with different
-    types.
-    """
+    """Infer the type of a variable that both branches assign first, by ``origins``, with different types."""
     for side, origin in enumerate(origins):
         other = origins[1 - side]
         is_empty = other is not None and other.kind in _ASSUMED and evidence.type_of(other) is None
@@ -454,7 +456,8 @@ def learn_from_branches(
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[TypeEvidence], T]) -> T:
-    """Return the result of ``emit``, which is restarted as long as uses of variables provide evidence."""
+    """Return the result of ``emit``, which is restarted each time a use of a variable shows that its assumed type is
+    wrong."""
     evidence = TypeEvidence()
     reported = list(diagnostics.problems)
     while True:

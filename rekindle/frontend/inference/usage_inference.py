@@ -26,8 +26,8 @@ def infer_element(emitter: Emitter, expr: Expr, added: Value) -> None:
 
 
 def learn_numbers(emitter: Emitter, expr: Expr, given: Type) -> None:
-    """Learn from an element of the type ``given`` that is added to the list or dict ``expr``: a variable, an
-    attribute, or an item of one: ``m[i]``."""
+    """Infer a number type from an element of the type ``given`` that is added to the list or dict ``expr``: a variable,
+    an attribute, or an item of one, such as ``m[i]``."""
     if not emitter.graph.follows_python:
         return
     depth, base = 1, expr
@@ -47,7 +47,7 @@ def learn_numbers(emitter: Emitter, expr: Expr, given: Type) -> None:
 
 
 def _learn_attribute(emitter: Emitter, select: Select, depth: int, given: Type) -> None:
-    """Learn from an element that is added to the list or dict in an attribute, or to one within it."""
+    """Infer the element type of an attribute from an element that is added to it, ``depth`` lists or dicts deep."""
     value, name = getattr(emitter.emit_sugared(select.value), "value", None), select.selector.name
     if not isinstance(value, Value) or not isinstance(value.type, ClassType):
         return
@@ -61,7 +61,7 @@ def _learn_attribute(emitter: Emitter, select: Select, depth: int, given: Type) 
 
 
 def _learn_assumed(emitter: Emitter, select: Select, given: Type) -> None:
-    """Learn the type of an attribute that was left empty."""
+    """Infer the type of an attribute that was initialized as an empty list or dict."""
     owner = _owner_of_assumed(emitter, select)
     if owner is not None and owner.attributes[select.selector.name].type.kind == given.kind:
         rely_on(owner, select.selector.name)
@@ -69,7 +69,7 @@ def _learn_assumed(emitter: Emitter, select: Select, given: Type) -> None:
 
 
 def is_assumed(emitter: Emitter, select: Select) -> bool:
-    """Return whether an attribute was left empty, and nothing has shown its elements so far."""
+    """Return whether an attribute was initialized as an empty container, and its element type is not known yet."""
     return _owner_of_assumed(emitter, select) is not None
 
 
@@ -151,7 +151,7 @@ def learn_from_parameters(emitter: Emitter, call: Apply, callee: SugaredValue, a
 
 
 def learn_type(emitter: Emitter, expr: Expr, type: Type) -> None:
-    """Learn the type of the list or dict ``expr``."""
+    """Infer that the list or dict ``expr`` has this type."""
     origin = emitter.environment.origin_of(expr)
     if origin is None:
         return
@@ -164,8 +164,8 @@ def learn_type(emitter: Emitter, expr: Expr, type: Type) -> None:
 
 
 def _with_element(container: Type, depth: int, given: Type) -> Type | None:
-    """Return ``container`` with ``given`` as the type of elements, ``depth`` lists or dicts deep; None where it is not
-    so deep."""
+    """Return the container type with ``given`` as the type of elements, ``depth`` lists or dicts deep; None if it is
+    not so deep."""
     if depth == 0:
         return given
     if not isinstance(container, (ListType, DictType)):

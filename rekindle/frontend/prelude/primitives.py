@@ -12,19 +12,19 @@ number = float
 
 
 def put(items: Any, key: Any, value: Any) -> None:
-    """``items[key] = value``."""
+    """Run ``items[key] = value``."""
 
 
 def put_at(items: list[Any], index: int, value: Any) -> None:
-    """``items.insert(index, value)``."""
+    """Run ``items.insert(index, value)``."""
 
 
 def drop(items: Any, key: Any) -> None:
-    """``del items[key]``."""
+    """Run ``del items[key]``."""
 
 
 def removed(items: Any, key: Any) -> Any:
-    """``items.pop(key)``."""
+    """Return ``items.pop(key)``."""
 
 
 def members(items: Any) -> list[Any]:
@@ -32,11 +32,11 @@ def members(items: Any) -> list[Any]:
 
 
 def indexed(x: Tensor, indices: list[Tensor | None]) -> Tensor:
-    """``x[indices]``."""
+    """Return ``x[indices]``."""
 
 
 def put_indexed(x: Tensor, indices: list[Tensor | None], values: Tensor) -> Tensor:
-    """``x[indices] = values``."""
+    """Run ``x[indices] = values``; return ``x``."""
 
 
 def int_of_tensor(x: Tensor) -> int:
@@ -44,32 +44,32 @@ def int_of_tensor(x: Tensor) -> int:
 
 
 def unchecked_cast(type: Any, value: Any) -> Any:
-    """``value``, which is known to be of ``type``."""
+    """Return ``value``, which is known to be of ``type``."""
 
 
 def isinf(x: float) -> bool:
-    """``math.isinf``."""
+    """Return ``math.isinf(x)``."""
 
 
 def isnan(x: float) -> bool:
-    """``math.isnan``."""
+    """Return ``math.isnan(x)``."""
 
 
 def norm(xs: list[float]) -> float:
-    """``math.hypot`` of a list."""
+    """Return ``math.hypot(*xs)``."""
 
 
 def nextafter(x: float, towards: float) -> float:
-    """``math.nextafter`` by one step."""
+    """Return ``math.nextafter(x, towards)``."""
 
 
 def exact_sum(xs: list[float]) -> float:
-    """``math.fsum``."""
+    """Return ``math.fsum(xs)``."""
 
 
 def float_power(base: float, exponent: float) -> float:
-    """``base ** exponent`` as a float."""
+    """Return ``base ** exponent`` as a float."""
 
 
 def phase(x: complex) -> float:
-    """``cmath.phase``."""
+    """Return ``cmath.phase(x)``."""

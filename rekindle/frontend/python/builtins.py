@@ -59,7 +59,7 @@ from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, ListComp, S
 
 
 def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Return a call of one of Python's builtins; None for other calls."""
+    """Emit a call of one of Python's builtins; return None for other calls."""
     name = call.callee_name
     if name is not None:
         emit = _BUILTINS.get(name)
@@ -75,7 +75,7 @@ def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _round(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``round(x)`` of a float is an int, ``round(x, 2)`` the float that is written so."""
+    """Emit ``round(x)``, an int for a float, or ``round(x, 2)``, a float; return None for other calls."""
     given = call.inputs
     if call.attributes:
         if len(call.attributes) != 1 or call.attributes[0].name.name != "ndigits" or len(given) != 1:
@@ -122,7 +122,7 @@ def _round(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _rounded(emitter: Emitter, call: Apply, written: Expr, number: Value, hint: Type | None) -> Value:
-    """``round(number)``, which has been evaluated."""
+    """Emit ``round(number)`` of an argument that was evaluated before."""
     emitter.shared[id(written.tree)] = number
     try:
         found = _round(emitter, call, hint)
@@ -133,7 +133,7 @@ def _rounded(emitter: Emitter, call: Apply, written: Expr, number: Value, hint: 
 
 
 def _of_emitted(emitter: Emitter, call: Apply, first: Value) -> SugaredValue:
-    """Return the call of the builtin, whose first argument has been emitted."""
+    """Emit a call of the builtin whose first argument, ``first``, has been emitted."""
     callee = emitter.emit_sugared(call.callee)
     written, *others = call.inputs
     arguments = [NamedValue(first, range=written.range), *emit_arguments(emitter, others)]
@@ -149,7 +149,8 @@ def _greatest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue 
 
 
 def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
-    """``min(xs)`` of strings, tuples and lists, for which there is no operator."""
+    """Emit ``min`` or ``max`` (the ``name``) of strings, tuples and lists, for which there is no operator; return None
+    for other calls."""
     kinds = [item.tree.kind for item in call.inputs]
     is_made = kinds in ([ListComp.KIND], [GeneratorExpr.KIND])
     if call.attributes or not kinds or (not is_made and not _NO_VALUES.isdisjoint(kinds)):
@@ -172,12 +173,12 @@ def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
 
 
 def _may_be_tensor(emitter: Emitter, type: Type) -> bool:
-    """Return whether values of a type are Tensors, or Tensors and numbers, in a program of Python's."""
+    """Return whether values of a type may be Tensors, alone or besides numbers, in a program from Python."""
     return emitter.graph.follows_python and (isinstance(type, TensorType) or bool(number_beside_tensor(type)))
 
 
 def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -> SugaredValue:
-    """Emit ``min(a, b)``: for numbers of several types a selection of one, for others the operator."""
+    """Emit ``min(a, b, …)`` or ``max``: for numbers of several types a selection of one, for others the operator."""
     operator = ">" if name == "max" else "<"
     for index in range(1, len(values)):
         values[index], values[0] = present_operands(emitter, operator, values[index], values[0], call.range)
@@ -191,7 +192,7 @@ def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -
 
 
 def _sorted_rows(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``sorted(x)`` of a Tensor; None of other things."""
+    """Reject ``sorted(x)`` of a Tensor, with a hint; return None for other calls."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -214,7 +215,7 @@ def _all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 
 
 def _of_rows(emitter: Emitter, call: Apply, function: str) -> SugaredValue | None:
-    """Emit ``any(x)`` of a Tensor, a bool, from its rows; None for other values."""
+    """Emit ``any(x)`` or ``all(x)`` of a Tensor, as Python does by its rows; return None for other values."""
     item = call.only_argument
     if item is None:
         return None
@@ -233,7 +234,7 @@ def _of_rows(emitter: Emitter, call: Apply, function: str) -> SugaredValue | Non
 
 
 def _of_generator(emitter: Emitter, call: Apply, expr: GeneratorExpr, function: str) -> Value:
-    """``any(x > 0 for x in xs)``, which ends with the first element that decides."""
+    """Emit ``any(x > 0 for x in xs)``, or ``all``. The loop ends with the first element that decides."""
     is_any = function == "any_of_rows"
 
     def decides() -> Value:
@@ -245,7 +246,7 @@ def _of_generator(emitter: Emitter, call: Apply, expr: GeneratorExpr, function: 
 
 
 def _int(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``int("ff", 16)``; other calls are none of this."""
+    """Emit ``int("ff", 16)``; return None for calls without a base."""
     named = [item.value for item in call.attributes if item.name.name == "base"]
     given = [*call.inputs, *named]
     if len(given) != 2 or len(named) != len(call.attributes):
@@ -255,7 +256,7 @@ def _int(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 
 
 def _sum(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``sum(xs, start)``"""
+    """Emit ``sum(xs)`` or ``sum(xs, start)``; return None for other calls."""
     named = [item.value for item in call.attributes if item.name.name == "start"]
     given = [*call.inputs, *named]
     if len(given) == 1 and not call.attributes:
@@ -274,7 +275,7 @@ def _sum(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 def _sum_if_any(
     emitter: Emitter, call: Apply, items: Value, start: Value, total: Callable[[], Value], hint: Type | None
 ) -> Value:
-    """``total()``, a float, a complex or a Tensor, if there are items to add, else the int ``start``."""
+    """Emit ``total()``, a float, a complex or a Tensor, if there are items to add; else the int ``start``."""
     if hint == FLOAT or not emitter.graph.follows_python or (is_literal(items) and items.node.inputs):
         return total()
     is_empty = emitter.insert("aten::eq", call.range, emitter.insert("aten::len", call.range, items), 0)
@@ -285,7 +286,7 @@ def _sum_if_any(
 
 
 def _sum_of_all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``sum(xs)`` of Tensors, or over the rows of one; None where an operator does."""
+    """Emit ``sum(xs)`` of Tensors, or over the rows of one; return None if there is an operator for it."""
     (item,) = call.inputs
     if item.tree.kind in ("starred", "set_comp"):
         return None
@@ -318,7 +319,7 @@ def _sum_of_all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _pow(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``pow(a, b, m)``, and of two arguments what ``a ** b`` is."""
+    """Emit ``pow(a, b, m)``, or ``pow(a, b)`` as ``a ** b``; return None for other calls."""
     if call.attributes or not 2 <= len(call.inputs) <= 3:
         return None
     numbers = [emitter.emit_expression(item) for item in call.inputs]
@@ -343,7 +344,7 @@ def _power(emitter: Emitter, call: Apply, numbers: Sequence[Value], hint: Type |
 
 
 def _divmod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``divmod(a, b)`` of numbers that may be None."""
+    """Emit ``divmod(a, b)`` of numbers that may be None; return None for other calls."""
     if call.attributes or len(call.inputs) != 2:
         return None
     one, other = map(emitter.emit_expression, call.inputs)
@@ -355,7 +356,7 @@ def _divmod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | 
 
 
 def _of_operands(emitter: Emitter, call: Apply, *operands: Value) -> SugaredValue:
-    """Return the call of the builtin, whose arguments have been emitted."""
+    """Emit a call of the builtin whose arguments have been emitted."""
     callee = emitter.emit_sugared(call.callee)
     pairs = zip(operands, call.inputs, strict=True)
     return callee.call(
@@ -364,7 +365,7 @@ def _of_operands(emitter: Emitter, call: Apply, *operands: Value) -> SugaredValu
 
 
 def _format_of(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """``format(x, ".2f")``"""
+    """Emit ``format(x, ".2f")``."""
     given = expect_arguments(emitter, call, 1, 2)
     values = [emitter.emit_expression(item) for item in given]
     template = emitter.graph.insert_constant("{:{}}" if len(values) == 2 else "{:}", range=call.range)
@@ -377,7 +378,7 @@ def _formatted(emitter: Emitter, range: SourceRange, *given: Value) -> Value:
 
 
 def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``bool(x)`` of a value that may be None, which is false, or have one of several types."""
+    """Emit ``bool(x)`` of a value that may be None, or have one of several types; return None for other calls."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -388,7 +389,7 @@ def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``len(x)`` of a value that may be None or have one of several types."""
+    """Emit ``len(x)`` of a value that may be None, or have one of several types; return None for other calls."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -413,7 +414,8 @@ def _repr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | No
 
 
 def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``print(…, sep=…)``, which prints one string; the operator adds the line end."""
+    """Emit ``print`` with keyword arguments, ``sep`` and ``end``: print one string. Return None for a call without
+    any."""
     if not call.attributes:
         return None
     options: dict[str, Expr] = {item.name.name: item.value for item in call.attributes}
@@ -435,7 +437,7 @@ def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredValue:
-    """``"{name}".format(name=…)``: the fields are numbered where the template is known."""
+    """Emit ``"{name}".format(name=…)``. The fields are numbered at compile time, so the template must be a constant."""
     node = callee.template.node
     template = node.attributes.get("value") if node.kind == "prim::Constant" else None
     if not isinstance(template, str):
@@ -452,7 +454,7 @@ def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredVal
 
 
 def _numbered(template: str, positional: int, names: Sequence[str], range: SourceRange) -> str:
-    """Return the template with numbers for names."""
+    """Return the template of ``format`` with numbers in place of field names."""
     parts: list[str] = []
     count = 0
     for text, field, spec, conversion in Formatter().parse(template):

@@ -6,8 +6,8 @@ _NAME = re.compile(r"(product|combinations|combinations_with_replacement|permuta
 
 
 def made_of_several(name: str) -> str | None:
-    """Return the source of ``product2(xs0, xs1)``, ``combinations3(xs)`` and the like: lists of tuples of that length;
-    None for other names."""
+    """Return the source of a function such as ``product2(xs0, xs1)`` or ``combinations3(xs)``, which returns a list of
+    tuples of that length; None for other names."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None

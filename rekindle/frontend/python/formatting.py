@@ -14,7 +14,8 @@ from rekindle.ir.types import IntType, ListType, OptionalType, Type
 
 
 def text_of(graph: Graph, value: Value, range: SourceRange) -> Value:
-    """Return the text of such a value; the compiler formats its parts if it knows them."""
+    """Emit ``str`` of a value that is shown otherwise in Python than in the IR. The compiler formats its parts if it
+    knows them."""
     function = _function_of(value.type)
     if function is not None:
         given = graph.insert("aten::list", [value], range=range) if isinstance(value.type, ListType) else value

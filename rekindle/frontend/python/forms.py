@@ -90,7 +90,7 @@ def _name_of(emitter: Emitter, value: Value, members: list[Type], range: SourceR
 
 
 def type_question(emitter: Emitter, expr: BinOp) -> CondValue | None:
-    """``type(x) is int``, ``type(x) != type(y)``, ``x in (y for …)``; None for other comparisons."""
+    """Emit ``type(x) is int``, ``type(x) != type(y)`` or ``x in (y for …)``; return None for other comparisons."""
     if expr.operator == "in":
         generator = generator_of(emitter, expr.rhs, LAZY)
         if generator is not None:
@@ -109,7 +109,7 @@ def type_question(emitter: Emitter, expr: BinOp) -> CondValue | None:
 
 
 def _argument_of_type(emitter: Emitter, expr: Expr) -> Expr | None:
-    """Return the x of ``type(x)``; None for any other expression."""
+    """Return the argument of ``type(x)``; None for other expressions."""
     if expr.tree.kind != Apply.KIND:
         return None
     call = Apply(expr.tree)
@@ -165,7 +165,8 @@ def _is_exactly(emitter: Emitter, operand: Expr, classes: Expr, range: SourceRan
 
 
 def _next(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return the first of ``next(iter(xs))``, ``next(self.parameters())``, ``next((x for x in xs if …), None)``."""
+    """Emit the first element of an iterable: ``next(iter(xs))``, ``next(self.parameters())`` or ``next((x for x in xs
+    if …), None)``."""
     items = expect_arguments(emitter, call, 1, 2)
     taken = _iterated(emitter, items[0])
     if len(items) == 2:
@@ -200,7 +201,7 @@ def _next(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _iterated(emitter: Emitter, expr: Expr) -> Expr:
-    """Return the xs of ``iter(xs)``; the expression itself where it is no such call."""
+    """Return the argument of ``iter(xs)``; other expressions unchanged."""
     if expr.tree.kind == Apply.KIND:
         call = Apply(expr.tree)
         is_iter = call.callee_name == "iter" and emitter.environment.is_builtin("iter", expr.range)
@@ -233,18 +234,18 @@ def _named(type: Type) -> str:
 
 
 def _plain(type: Type) -> Type:
-    """Return the type that represents it at run time."""
+    """Return the type that represents a type at run time."""
     return ListType(type.element) if isinstance(type, ListType) else type
 
 
 def _may_be(part: Type, wanted: Type) -> bool:
-    """Return whether it depends on the value, of type ``part``, whether it is a ``wanted``: a Scalar may hold a bool,
-    too."""
+    """Return whether a value of type ``part`` may or may not be a ``wanted``, depending on the run. A Scalar may hold a
+    bool, too."""
     return part in (ANY, NUMBER) and (part.accepts(wanted) or wanted == BOOL)
 
 
 def _is_of(part: Type, wanted: Type) -> bool:
-    """Return whether values of ``part`` are of the class ``wanted`` itself, not of one that derives from it."""
+    """Return whether values of ``part`` are of the class ``wanted`` exactly, not of a derived class."""
     if wanted == ANY_LIST:
         return isinstance(part, ListType) and not part.python
     if wanted == ANY_TUPLE:

@@ -14,7 +14,8 @@ from rekindle.ir.types import TupleType
 
 
 class Getter(SugaredFunction, StaticValue):
-    """A function of one argument that takes items or attributes of it."""
+    """``operator.itemgetter`` or ``attrgetter`` with its arguments: a function that reads items or attributes of its
+    argument."""
 
     def __init__(self, name: str, keys: Sequence[object]) -> None:
         self.name = name
@@ -73,7 +74,7 @@ class MethodCaller(Getter):
 
 
 class ComparedBy(StaticValue):
-    """``functools.cmp_to_key(f)``: a key for sorting alone."""
+    """``functools.cmp_to_key(f)``. It can only be the ``key`` of a sort."""
 
     description = "functools.cmp_to_key(…)"
 

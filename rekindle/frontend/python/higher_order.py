@@ -84,7 +84,8 @@ class PartialValue(SugaredFunction):
 
 
 def emit_with_functions(emitter: Emitter, call: Apply) -> SugaredValue | None:
-    """Return a call that is given functions by name, or ``len``; None for other calls."""
+    """Emit a call with functions as arguments, such as ``map`` or ``sorted(key=…)``, or a call of ``len``; return None
+    for other calls."""
     name = call.callee_name
     if name == "len":
         counted = length_known(emitter, call)
@@ -105,7 +106,8 @@ def emit_with_functions(emitter: Emitter, call: Apply) -> SugaredValue | None:
 
 
 def length_known(emitter: Emitter, call: Apply) -> SugaredValue | None:
-    """Emit ``len(range(n))``, ``len(args)``, ``len(kwargs)``, whose arguments are not values; None for other calls."""
+    """Emit ``len(range(n))``, ``len(args)`` or ``len(kwargs)``, whose arguments are not values of the graph; return
+    None for other calls."""
     item = call.only_argument
     if item is None or emitter.environment.find_local("len") is not None:
         return None
@@ -135,7 +137,7 @@ def _map(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return a list, made at the call."""
+    """Emit ``filter(function, xs)`` as a list, which is built at the call."""
     function, source = expect_arguments(emitter, call, 2, 2)
     predicate = None if function.tree.kind == "none" else emitter.emit_sugared(function)
     iterator = emitter.emit_sugared(source).iterator(source.range, emitter.graph)
@@ -165,7 +167,7 @@ def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 def keys_and_options(
     emitter: Emitter, call: Apply, options: Sequence[str]
 ) -> tuple[SugaredValue | None, dict[str, Value]]:
-    """Return the function given as ``key``, and the other keyword arguments."""
+    """Return the function given as ``key``, if any, and the values of the other keyword arguments ``options``."""
     key: SugaredValue | None = None
     found: dict[str, Value] = {}
     for item in call.attributes:
@@ -180,7 +182,7 @@ def keys_and_options(
 
 
 def keys_of(emitter: Emitter, xs: Value, key: SugaredValue | None, range: SourceRange) -> Value:
-    """Return the list of the results of ``key`` for the elements of a list."""
+    """Emit the list of the results of ``key`` for the elements of a list."""
     if key is None:
         return xs
     return MappedValue(emitter, key, SimpleValue(xs), spread=False).as_value(range, emitter.graph)
@@ -208,7 +210,7 @@ def _sorted(emitter: Emitter, call: Apply) -> SugaredValue:
 
 
 def _sort_in_place(emitter: Emitter, call: Apply) -> SugaredValue | None:
-    """``xs.sort(key=…)``; None for other calls."""
+    """Emit ``xs.sort(key=…)`` of a list; return None for other calls."""
     names = {item.name.name for item in call.attributes}
     if "key" not in names or not names <= {"key", "reverse"} or call.inputs:
         return None
@@ -233,7 +235,7 @@ def _largest(emitter: Emitter, call: Apply) -> SugaredValue:
 
 
 def _first_by(emitter: Emitter, call: Apply, name: str) -> SugaredValue:
-    """Return ``min`` or ``max`` of the elements of one iterable, or of several arguments, by a key."""
+    """Emit ``min`` or ``max`` with a ``key``, of the elements of one iterable, or of several arguments."""
     range = call.range
     sources = call.inputs
     for item in call.attributes:
@@ -257,7 +259,7 @@ def _first_by(emitter: Emitter, call: Apply, name: str) -> SugaredValue:
 
 
 def first_by(emitter: Emitter, range: SourceRange, xs: Value, keys: Value, name: str) -> Value:
-    """Return the first element of a list with the smallest key, or with the largest, depending on ``name``."""
+    """Emit a search for the first element of a list with the smallest or largest key, depending on ``name``."""
     what = emitter.graph.insert_constant(_said_of_nothing(name), range=range)
     largest = emitter.graph.insert_constant(name == "max", range=range)
     arguments = [SimpleValue(item) for item in (xs, keys, largest, what)]
@@ -285,7 +287,8 @@ def _reduce(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return whether a value is a sequence of the given length, or at least that: the test of a pattern."""
+    """Emit the length test of a sequence pattern: whether a value is a sequence of the given length, or at least that
+    long."""
     subject, count, exact = call.inputs
     value = emitter.emit_expression(subject)
     wanted, is_exact = int(count.tree.string(0)), exact.tree.kind == "true"
@@ -312,7 +315,7 @@ def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _without(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return the items of a dict but for those with some keys: ``**rest`` of a pattern."""
+    """Emit the items of a dict without those of some keys: ``**rest`` of a mapping pattern."""
     subject, *keys = [emitter.emit_expression(item) for item in call.inputs]
     copied = call_builtin(emitter, "aten::copy", call.range, subject)
     for key in keys:
@@ -332,7 +335,7 @@ FORMS: Final[dict[str, FormHandler]] = {
 
 
 def _said_of_nothing(name: str) -> str:
-    """Return this Python's error message for ``min([])`` or ``max([])``."""
+    """Return the error message of ``min([])`` or ``max([])`` in this version of Python."""
     try:
         max([]) if name == "max" else min([])
     except ValueError as error:

@@ -50,7 +50,7 @@ _OPERATORS: Final = {
 
 @lru_cache(maxsize=1)
 def _sources() -> dict[str, str]:
-    """Return the source of each function, read when first needed."""
+    """Return the source of each prelude function by name, read when first needed."""
     found: dict[str, str] = {}
     for file in _FILES:
         text = PRELUDE.joinpath(f"{file}.py").read_text(encoding="utf-8")
@@ -105,7 +105,7 @@ class LibraryFunction(SugaredFunction, StaticValue):
 
 
 class _LibraryResolver(EmptyResolver):
-    """The functions of the texts know each other."""
+    """The resolver of names in the sources of the prelude, which may use each other."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         if name in _OPERATORS:

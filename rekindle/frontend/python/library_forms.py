@@ -59,7 +59,7 @@ def _as_list(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Simple
 
 
 def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue]:
-    """Return the arguments of a call of Python's function with these parameters, by name."""
+    """Return the arguments of a call, by name, for a Python function with the parameters ``names``."""
     args, kwargs = emit_sugared_args(emitter, call)
     if len(args) > len(names):
         raise TypeMismatchError(
@@ -74,7 +74,7 @@ def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue
 
 
 def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str) -> int:
-    """Return the constant that an argument is."""
+    """Return the constant int in an argument; ``what`` names it in the error for other arguments."""
     number = None if value is None else constant_int(value.as_value(call.range, emitter.graph))
     if number is None:
         raise UnsupportedError(
@@ -84,12 +84,12 @@ def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str
 
 
 def _if_iterable(emitter: Emitter, item: SugaredValue, range: SourceRange) -> SugaredValue:
-    """Return a compile-time iterable as a list; anything else unchanged."""
+    """Convert an iterable that is known at compile time to a list; return other values unchanged."""
     return SimpleValue(list_of(emitter, range, item, None)) if isinstance(item, _LAZY) else item
 
 
 def _library(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return a function of the library whose arguments may be any iterables."""
+    """Emit a call of a prelude function whose arguments may be any iterables."""
     name = _form_of(emitter, call)
     args, kwargs = emit_sugared_args(emitter, call)
     lists = [_if_iterable(emitter, item, call.range) for item in args]
@@ -140,7 +140,7 @@ def _product(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _combinations(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``combinations(xs, 2)``, ``permutations(xs, 3)`` and the like"""
+    """Emit ``combinations(xs, 2)``, ``permutations(xs, 3)`` and similar functions of itertools."""
     given = _bound(emitter, call, "iterable", "r")
     if "iterable" not in given:
         raise TypeMismatchError(f"{call.callee.range.text} takes an iterable", call.range)
@@ -222,7 +222,7 @@ def _zip_longest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _groupby(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return a list of keys, each with the list of its elements."""
+    """Emit ``itertools.groupby`` as a list of keys, each with the list of its elements."""
     given = _bound(emitter, call, "iterable", "key")
     xs = list_from(emitter, given["iterable"], call.range)
     key = given.get("key")
@@ -237,7 +237,7 @@ def _tee(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _prod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``math.prod(xs, start=…)``"""
+    """Emit ``math.prod(xs, start=…)``."""
     given = _bound(emitter, call, "iterable", "start")
     xs = _as_list(emitter, given["iterable"], call.range)
     if "start" in given:
@@ -246,7 +246,7 @@ def _prod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _from_keys(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``dict.fromkeys(keys, value)``"""
+    """Emit ``dict.fromkeys(keys, value)``."""
     keys, value = expect_arguments(emitter, call, 2, 2)
     xs = _as_list(emitter, emitter.emit_sugared(keys), keys.range)
     return _call_library(emitter, call, "dict_from_keys", xs, SimpleValue(emitter.emit_expression(value)))
@@ -277,7 +277,7 @@ def _cmp_to_key(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _getter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """``itemgetter(0, 1)``, ``attrgetter("name")``"""
+    """Emit ``itemgetter(0, 1)`` or ``attrgetter("name")``."""
     name = _form_of(emitter, call)
     keys = [
         _constant(emitter, item.as_value(call.range, emitter.graph), call)

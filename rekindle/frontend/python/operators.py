@@ -62,7 +62,7 @@ _NO_VALUES: Final = frozenset({"starred", "generator", "list_comp", "set_comp"})
 
 
 def joined_element(types: Sequence[Type]) -> Type | None:
-    """Return the type of a number or a Tensor that is of one of the types; None where they have none in common."""
+    """Return the common type of numbers or Tensors of these types; None if they have none."""
     found: Type | None = unshaped(types[0])
     for type in types[1:]:
         found = None if found is None else join_values(found, unshaped(type))
@@ -106,7 +106,8 @@ def operator_of_python(emitter: Emitter, operator: str, lhs: Value, rhs: Value, 
 
 
 def _repeated(emitter: Emitter, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
-    """``xs * n`` and ``n * xs`` of a list or a string and a number that has to be an int; None for others."""
+    """Emit ``xs * n`` or ``n * xs`` of a list or a string, and a number that is checked to be an int; return None for
+    other operands."""
     checks = emitter.graph.none_checks
     other, number = (rhs, lhs) if is_open_number(lhs.type) else (lhs, rhs)
     if checks is None or not isinstance(other.type, (ListType, StringType)):
@@ -123,7 +124,7 @@ def power(emitter: Emitter, base: Value, exponent: Value, expr: BinOp, hint: Typ
 
 
 def _number_power(emitter: Emitter, base: Value, exponent: Value, range: SourceRange) -> Value:
-    """``base ** exponent`` of reals: an int of ints, unless the exponent is negative; else a float."""
+    """Emit ``base ** exponent`` of reals: an int for ints, unless the exponent is negative; else a float."""
     result = from_library(emitter, "number_power", range, base, exponent)
     return (
         emitter.environment.cast(result, INT_OR_FLOAT, range)
@@ -133,7 +134,8 @@ def _number_power(emitter: Emitter, base: Value, exponent: Value, range: SourceR
 
 
 def _number_and_tensor(emitter: Emitter, operator: str, number: Value, tensor: Value, expr: BinOp) -> Value | None:
-    """``x.item() - y``: the operators of Tensors take numbers on their right.
+    """Emit ``x.item() - y``, an operation of a number and a Tensor; return None for operators that need no change. The
+    operators of Tensors take numbers on their right.
 
     TorchScript's ``1.5 - y`` is ``neg(y) + 1.5``, which wraps in the dtype of ``y`` before it promotes.
     """
@@ -146,7 +148,8 @@ def _number_and_tensor(emitter: Emitter, operator: str, number: Value, tensor: V
 
 
 def _int_power(emitter: Emitter, base: Value, exponent: Value, written: Expr, range: SourceRange) -> Value | None:
-    """Return the power of two ints as an int; None for other types, and if the exponent has a minus sign."""
+    """Emit the power of two ints as an int; return None for other types, and if the exponent is written with a minus
+    sign."""
     kinds = {part.kind for value in (base, exponent) for part in union_members(value.type)}
     is_open = any(value.type == NUMBER or isinstance(value.type, UnionBase) for value in (base, exponent))
     if is_open and kinds <= REAL_KINDS and emitter.graph.follows_python:
@@ -162,7 +165,7 @@ def _int_power(emitter: Emitter, base: Value, exponent: Value, written: Expr, ra
 
 
 def _among(emitter: Emitter, item: Value, container: Value, expr: BinOp) -> Value | None:
-    """``x in (1, "a", None)``: compared with one after the other, where no operator looks through them all."""
+    """Emit ``x in (1, "a", None)`` as comparisons with each element; return None if there is an operator for it."""
     if isinstance(container.type, TupleType):
         parts = unpack_tuple(emitter.graph, container, expr.range)
     elif isinstance(container.type, ListType) and isinstance(container.type.element, _COMPARED_ONE_BY_ONE):
@@ -197,7 +200,8 @@ def _either_equal(emitter: Emitter, item: Value, part: Value, otherwise: Value, 
 
 
 def _equal_if_present(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
-    """``lhs == rhs`` where one of them may be None, which equals nothing but None."""
+    """Emit ``lhs == rhs`` or ``lhs != rhs`` where an operand may be None, which equals only None; return None if no
+    operand may be."""
     may_be_none = [_is_optional_plain(value.type) for value in (lhs, rhs)]
     if not any(may_be_none) or TENSOR in (lhs.type, rhs.type):
         return None
@@ -252,20 +256,21 @@ def is_literal(items: Value) -> bool:
 
 
 def _never_equal(one: Type, other: Type) -> bool:
-    """Return whether no values of the two types are equal: a string and a number, None and what cannot be None."""
+    """Return whether values of the two types are never equal: a string and a number, or None and a type that excludes
+    None."""
     if isinstance(one, NoneType) or isinstance(other, NoneType):
         return not one.is_optional or not other.is_optional
     return STRING in (one, other) and (one.kind in _NUMBERS or other.kind in _NUMBERS)
 
 
 def _compared_by_items(one: Type, other: Type) -> bool:
-    """Return whether the types are those of lists, and no operator compares these."""
+    """Return whether both types are lists that no operator compares."""
     if not isinstance(one, ListType) or not isinstance(other, ListType):
         return False
     return one.element != other.element or isinstance(one.element, (ListType, TupleType, DictType))
 
 
 def _is_optional_plain(type: Type) -> bool:
-    """Return whether values may be None, and else compare to a bool."""
+    """Return whether values may be None, and otherwise are compared to a bool."""
     inner = without_none(type)
     return isinstance(type, UnionBase) and type.is_optional and not isinstance(inner, (TensorType, UnionBase))

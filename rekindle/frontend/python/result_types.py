@@ -30,8 +30,8 @@ _CLASSES: Final[dict[str, IntType]] = {
 
 
 def as_python_has_it(kind: str, made: Value) -> Value:
-    """Return the new result of an operator, with a type that records that it is a tuple in Python instead of a list,
-    or a dtype or layout instead of an int."""
+    """Return the result of an operator with a type that records its class in Python: a tuple instead of a list, a dtype
+    or layout instead of an int."""
     if (kind not in _TUPLES and kind not in _CLASSES) or not made.node.graph.follows_python:
         return made
     if kind in _CLASSES and made.type == INT:
@@ -42,7 +42,7 @@ def as_python_has_it(kind: str, made: Value) -> Value:
 
 
 def gives_nothing(kind: str, made: Value, itself: NamedValue | None) -> bool:
-    """Return whether Python returns None where the operator returns the changed list, or no result."""
+    """Return whether Python returns None where the operator returns the changed list, or nothing."""
     if itself is None:
         return False
     if made.type == TupleType(()):

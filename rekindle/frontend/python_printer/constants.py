@@ -23,14 +23,14 @@ _LITERAL_FLOATS_END = 1e10
 
 
 class ConstantTable:
-    """The values that a text calls ``CONSTANTS.c0``, ``CONSTANTS.c1`` …; equal tensors have one place."""
+    """The constants that a source refers to as ``CONSTANTS.c0``, ``CONSTANTS.c1`` …. Equal tensors share an index."""
 
     def __init__(self) -> None:
         self.values: list[object] = []
         self._tensors: dict[tuple[object, ...], list[int]] = {}
 
     def index_of(self, value: object) -> int:
-        """Return the place of ``value``, which it is given now if it has none."""
+        """Return the index of ``value`` in the table; it is added if it is new."""
         if isinstance(value, torch.Tensor):
             key = (value.dtype, value.device, value.layout, tuple(value.shape))
             places = self._tensors.setdefault(key, [])
@@ -48,7 +48,7 @@ def _equal_tensors(known: object, value: torch.Tensor) -> bool:
 
 
 def format_constant(value: object, type: Type, spell: Spelling, table: ConstantTable) -> str:
-    """``value``, a constant of type ``type``, as an expression.
+    """Format ``value``, a constant of type ``type``, as an expression of TorchScript source.
 
     Raises:
         UnsupportedError: such a constant cannot be written.
@@ -132,7 +132,7 @@ def _container(value: object, type: Type, spell: Spelling, table: ConstantTable)
 
 
 def _type_of(value: object, type: Type) -> Type:
-    """Return the type of a container whose declared type is less specific: Any, or a Union."""
+    """Return the actual type of a container whose declared type is less specific: Any, or a Union."""
     kind = ListType if isinstance(value, list) else TupleType if isinstance(value, tuple) else DictType
     if isinstance(type, kind):
         return type
@@ -147,6 +147,6 @@ def _type_of(value: object, type: Type) -> Type:
 
 
 def is_inferred_from_members(element: Type) -> bool:
-    """Return whether the members of a literal determine that it is a list (or dict) of ``element``."""
+    """Return whether a reader infers from the members of a literal that it is a list (or dict) of ``element``."""
     wide = ("UnionType", "OptionalType", "NumberType", "AnyType", "InterfaceType")
     return element.kind not in wide

@@ -26,8 +26,8 @@ def is_constant(node: Node) -> bool:
 
 
 def inlined_nodes(block: Block) -> set[Node]:
-    """Return the nodes in ``block`` and in the blocks within it that are part of their user's expression, all constants
-    that are used among them."""
+    """Return the nodes in ``block``, and in inner blocks, that are printed within the expression of their user. All
+    constants that are used are among them."""
     scan = _Scan()
     scan.block(block)
     return scan.inlined
@@ -49,7 +49,7 @@ def _may_be_inlined(value: Value) -> bool:
 
 
 class _Scan:
-    """The walk over one function."""
+    """Search for inlined nodes in one function."""
 
     def __init__(self) -> None:
         self.inlined: set[Node] = set()
@@ -60,7 +60,8 @@ class _Scan:
             self.node(node)
 
     def node(self, node: Node) -> None:
-        """Look for what can move into ``node``: a walk over its operands from right to left, and into each that can."""
+        """Find the operands of ``node`` that can be printed within its expression, from right to left, and likewise
+        their operands."""
         if node in self.inlined:
             return
         for inner in node.blocks:
@@ -79,7 +80,7 @@ class _Scan:
 
 
 def node_before(node: Node) -> Node:
-    """Return the node that runs just before ``node``; constants run nowhere in particular."""
+    """Return the node that runs directly before ``node``, other than a constant."""
     before = node.prev
     while is_constant(before):
         before = before.prev

@@ -51,7 +51,7 @@ def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> N
 
 
 def _differs_from_library(node: Node) -> bool:
-    """Return whether ``torch.name`` of an archive has other semantics than this operator of ``aten``."""
+    """Return whether an archive's ``torch.name`` has other semantics than this ``aten`` operator."""
     return "math" in node.attributes or (node.operator is not None and differs_in_archives(node.operator))
 
 
@@ -61,7 +61,8 @@ _OWN_SPELLINGS: Final = {"aten::backward": "torch.autograd.backward", "aten::gra
 
 
 def operator_name(kind: str) -> str:
-    """Return ``torch.add`` for ``aten::add``; ``ops.prim.abs`` for a kind in another namespace."""
+    """Return the name of an operator in source: ``torch.add`` for ``aten::add``; ``ops.prim.abs`` for one in another
+    namespace."""
     namespace, _, name = kind.partition("::")
     if namespace in ("aten", "archive"):
         return _OWN_SPELLINGS.get(kind) or f"torch.{name}"
@@ -100,7 +101,7 @@ def _write_unknown(out: TaggedText, node: Node, printer: FunctionPrinter) -> Non
 
 
 def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """Return the arguments of an operator of which nothing is known but the call that was read."""
+    """Return the arguments of an unknown operator as the call that was read had them."""
     names = node.attributes.get(KEYWORDS, [])
     assert isinstance(names, list)
     uses = printer.uses(node.inputs)
@@ -111,7 +112,8 @@ def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
 
 
 def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """Return the arguments of the call, without defaults at the end: a later release may have more of them."""
+    """Return the arguments of a call. Default values at the end are omitted, since a later release may have more
+    parameters."""
     arguments = schema.arguments
     count = len(arguments)
     outs = 0
@@ -156,7 +158,7 @@ _Writer = Callable[[TaggedText, Node, "FunctionPrinter"], None]
 
 
 def _call(name: str) -> _Writer:
-    """``name(inputs)``"""
+    """Return a writer of the expression ``name(inputs)``."""
     return lambda out, node, printer: _add(out, name, printer.uses(node.inputs))
 
 
@@ -165,7 +167,7 @@ def _add(out: TaggedText, name: str, inputs: list[str | TaggedText]) -> None:
 
 
 def _typed(name: str) -> _Writer:
-    """``name(Type, input)``"""
+    """Return a writer of the expression ``name(Type, input)``."""
 
     def write(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
         _add(out, name, [printer.type(node.output.type), *printer.uses(node.inputs)])
@@ -174,7 +176,7 @@ def _typed(name: str) -> _Writer:
 
 
 def _member(name: str) -> _Writer:
-    """``(input).name``"""
+    """Return a writer of the expression ``(input).name``."""
 
     def write(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
         out.add("(", printer.use(node.input), f").{name}")
@@ -212,7 +214,7 @@ def _tuple(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _typed_none(value: Value, printer: FunctionPrinter) -> str | None:
-    """Return a None that is of a wider type, where a reader is to know it: the type of a tuple is that of its items."""
+    """Return a None with its wider type, if a reader needs that to infer the type of a tuple; else None."""
     is_none = value.node.kind == "prim::Constant" and "value" not in value.node.attributes
     if not printer.importable or not is_none or value.type == NONE or isinstance(value.type, FunctionType):
         return None
@@ -354,7 +356,8 @@ def _raise(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _tensor(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    """``torch.tensor``; the number of ``x[i] = …`` as what raises where its dtype has no such number."""
+    """Write ``torch.tensor``. The number of ``x[i] = …`` becomes ``torch.scalar_tensor``, which raises if the dtype
+    does not have the number."""
     data, *_ = node.inputs
     if printer.importable and node.attributes.get("assigned") and data.type != BOOL:
         assert node.schema is not None

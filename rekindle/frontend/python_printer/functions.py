@@ -21,10 +21,7 @@ another."""
 
 
 class FunctionPrinter:
-    """Prints the graph of one function to ``out``.
-
-    ``mention`` is called with every type that the text depends on.
-    """
+    """Prints the graph of one function to ``out``. ``mention`` is called with every type in the text."""
 
     def __init__(
         self,
@@ -52,7 +49,7 @@ class FunctionPrinter:
     # ------------------------------------------------------------------------------------------------------- values
 
     def use(self, value: Value) -> str | TaggedText:
-        """Return the text of ``value`` at its use."""
+        """Return the text of ``value`` where it is used: a variable, or an inlined expression."""
         return self._written[value]
 
     def uses(self, values: Sequence[Value]) -> list[str | TaggedText]:
@@ -71,7 +68,7 @@ class FunctionPrinter:
         return spell(type, self.name_of)
 
     def constant(self, node: Node) -> str:
-        """``prim::Constant`` as an expression."""
+        """Return a ``prim::Constant`` as an expression."""
         type = node.output.type
         if isinstance(type, FunctionType):
             return self.type(type)
@@ -81,7 +78,7 @@ class FunctionPrinter:
     # --------------------------------------------------------------------------------------------------- statements
 
     def body(self, block: Block) -> None:
-        """Print a whole function: first the constants that are too long for the lines that use them."""
+        """Print the body of a function: first the constants that are too long for the lines that use them."""
         self.inlined |= inlined_nodes(block)
         self.level += 1
         for constant in _constants(block):
@@ -117,7 +114,7 @@ class FunctionPrinter:
         self.out.add("  " * self.level, *pieces, "\n")
 
     def _comma(self, values: Sequence[Value]) -> list[str | TaggedText]:
-        """``a, b``"""
+        """Return the parts of ``a, b``, a list of variables."""
         return [piece for value in values for piece in (", ", self.use(value))][1:]
 
     def _expression(self, node: Node) -> None:
@@ -137,7 +134,7 @@ class FunctionPrinter:
             self.assign(node.output, text)
 
     def _define(self, node: Node, text: str | TaggedText) -> None:
-        """``a, b = text``"""
+        """Write ``a, b = text``, which defines the outputs of a node."""
         self.name(node.outputs)
         if node.outputs:
             self._line(*self._comma(node.outputs), " = ", text)
@@ -153,8 +150,8 @@ class FunctionPrinter:
         return value.node in self.inlined and not is_constant(value.node)
 
     def _split_long(self, node: Node) -> None:
-        """Make variables of inputs that are long expressions, and of all that is computed before them: they must not
-        change places."""
+        """Assign inputs that are long expressions to variables first, and all that is computed before them, so that the
+        order of evaluation stays."""
         for value in node.inputs:
             if self._is_expression(value) and self._is_long(self.use(value)):
                 found: list[Value] = []
@@ -181,12 +178,12 @@ class FunctionPrinter:
     # -------------------------------------------------------------------------------------------------- control flow
 
     def _assign_all(self, targets: Sequence[Value], values: Sequence[Value]) -> None:
-        """``a, b = c, d``: all at once."""
+        """Write ``a, b = c, d``, one statement that assigns all variables at once."""
         if targets:
             self._line(*self._comma(targets), " = ", *self._comma(values))
 
     def _assign_each(self, targets: Sequence[Value], values: Sequence[Value]) -> None:
-        """``a: Optional[int] = c``, a line each."""
+        """Write ``a: Optional[int] = c``, one statement for each variable."""
         for target, value in zip(targets, values, strict=True):
             type = self.type(target.type) if self._needs_annotation(target, value) else None
             if type is not None and value.type != target.type and is_open_number(target.type):
@@ -254,7 +251,7 @@ class FunctionPrinter:
         self.level -= 1
 
     def _unpack(self, node: Node) -> None:
-        """``a, b, = x``: the comma at the end has it unpacked even to one name."""
+        """Write ``a, b, = x``. The comma at the end makes it an unpacking even with one name."""
         self.name(node.outputs)
         if node.outputs:
             self._line(*self._comma(node.outputs), ", = ", self.use(node.input))
@@ -281,7 +278,8 @@ class FunctionPrinter:
         self._within("__tried_function", "ops.prim.Try", node)
 
     def _within(self, basename: str, what: str, node: Node) -> None:
-        """``node`` runs its graph as ``what`` does a function within this one, which uses the variables around it."""
+        """Write the subgraph of ``node`` as a function within this one, which uses the variables around it, and a call
+        ``what(function)`` that runs it."""
         name = self.names.fresh(basename)
         graph = node.get_graph("Subgraph")
         self._line(f"def {name}():")
@@ -329,16 +327,16 @@ class FunctionPrinter:
 
 
 def _is_cast(target: Value, value: Value) -> bool:
-    """Return whether a branch needs a cast to the type of an assigned value, which no annotation can express: an Any, a
-    Scalar that gets a number of a single type, a tuple of numbers that gets one of narrower types."""
+    """Return whether a branch needs a cast of the assigned value, whose type no annotation can express: an Any, a
+    Scalar that gets a number of one type, or a tuple of numbers that gets one of narrower types."""
     if isinstance(target.type, TupleType):
         return value.type != target.type and any(map(is_open_number, target.type.elements))
     return target.type in (NUMBER, ANY) and value.type != target.type
 
 
 def _say_their_types(outputs: Sequence[Value]) -> bool:
-    """Return whether the types of the variables that an ``if`` assigns have to be written: a reader infers Optional
-    types itself, unless the variable is the only one."""
+    """Return whether the types of the variables that an ``if`` assigns must be printed. A reader infers Optional types
+    itself, unless the variable is the only one."""
     union = UnionBase if len(outputs) == 1 else UnionType
     return any(isinstance(output.type, union) for output in outputs)
 
@@ -358,7 +356,7 @@ def _constants(block: Block) -> dict[Node, None]:
 
 
 def _is_for(node: Node) -> bool:
-    """Return whether a loop counts (``for``) or tests a condition (``while``).
+    """Return whether a loop is printed as ``for`` (it counts), not as ``while``.
 
     Raises:
         UnsupportedError: it does both: no statement does.

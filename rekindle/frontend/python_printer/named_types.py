@@ -46,8 +46,7 @@ def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None
 
 
 def compiled_methods(owner: ClassType) -> list[GraphFunction]:
-    """Compile the methods of a class, and return them. Those that they call by ``super()`` become methods of it only
-    then.
+    """Compile and return the methods of a class. Methods that they call by ``super()`` are added to the class by this.
 
     Methods of objects that do not compile are left out: no program calls them, because it would not compile either.
 
@@ -107,7 +106,7 @@ def _constant(printer: PythonPrinter, name: str, value: object) -> None:
 
 
 def print_named_tuple(printer: PythonPrinter, type: TupleType, basename: str) -> None:
-    """``class Pair(NamedTuple):`` with its fields."""
+    """Write ``class Pair(NamedTuple):`` with its fields."""
     printer.line(f"class {basename}(NamedTuple):")
     with printer.indented():
         for name, element in zip(type.fields or (), type.elements, strict=True):
@@ -125,7 +124,7 @@ def print_interface(printer: PythonPrinter, type: InterfaceType, basename: str) 
 
 
 def print_enum(printer: PythonPrinter, type: EnumType, basename: str) -> None:
-    """``class Color(Enum):`` with its members."""
+    """Write ``class Color(Enum):`` with its members."""
     printer.line(f"class {basename}(Enum):")
     with printer.indented():
         for name, member in type.members.items():

@@ -56,7 +56,7 @@ def as_identifier(name: str) -> str:
 
 
 class Names:
-    """The names that are taken in one function. Numeric suffixes continue from function to function."""
+    """The names in use in one function. Numeric suffixes continue from function to function."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
@@ -67,7 +67,7 @@ class Names:
         self._used.clear()
 
     def fresh(self, candidate: str) -> str:
-        """Return ``candidate``, or the first ``candidateN`` that is free; it is taken then."""
+        """Reserve and return ``candidate``, or the first unused ``candidateN``."""
         name = candidate
         while name in self._used or name in _RESERVED:
             name = f"{candidate}{self._next[candidate]}"
@@ -77,14 +77,14 @@ class Names:
 
 
 def as_named(type: Type) -> NamedType | None:
-    """Return ``type`` if it has a definition of its own."""
+    """Return ``type`` if it has a definition of its own, such as a class; else None."""
     if isinstance(type, (ClassType, InterfaceType, EnumType, FunctionType)):
         return type
     return type if isinstance(type, TupleType) and type.name is not None else None
 
 
 def qualified_name(type: NamedType) -> str:
-    """Return the name that a type has by itself."""
+    """Return the qualified name of a type in this process, before it is renamed for an archive."""
     if isinstance(type, FunctionType):
         return type.function.name
     assert type.name is not None
@@ -92,8 +92,8 @@ def qualified_name(type: NamedType) -> str:
 
 
 def named_types_in(type: Type) -> Iterator[NamedType]:
-    """Yield the named types that ``type`` mentions, itself first. Not the fields of a NamedTuple: they belong to its
-    definition."""
+    """Yield the named types in ``type``, itself first. The types of a NamedTuple's fields are excluded: they belong to
+    its definition."""
     named = as_named(type)
     if named is not None:
         yield named

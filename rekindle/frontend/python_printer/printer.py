@@ -67,8 +67,8 @@ class PythonPrinter:
 
     @property
     def ranges(self) -> list[tuple[int, SourceRange]]:
-        """The offsets (in characters of the text) at which the location in the author's source changes, with the
-        location."""
+        """The source map: each offset in the text (in characters) at which the location in the author's source changes,
+        with that location."""
         return self._out.ranges
 
     @property
@@ -77,12 +77,12 @@ class PythonPrinter:
         return list(self._dependencies)
 
     def mention(self, type: Type) -> None:
-        """Note that the text depends on the named types in ``type``."""
+        """Add the named types in ``type`` to the dependencies of the text."""
         for named in named_types_in(type):
             self._dependencies.setdefault(named)
 
     def spell(self, type: Type) -> str:
-        """Return ``type`` as this text writes it."""
+        """Format ``type`` with the names that this text uses."""
         self.mention(type)
         return spell(type, self._name_of)
 
@@ -158,9 +158,8 @@ class PythonPrinter:
         self._out.range = UNKNOWN_RANGE
 
     def _needed_behind_defaults(self, record: GraphFunction) -> int:
-        """Return the number of parameters before the last required one, if an earlier one is optional: readers do not
-        support keyword-only parameters. Calls in the text pass all; only those of modules are called from outside of
-        it."""
+        """Return the number of parameters before the last required one, if an earlier one is optional. Readers do not
+        support such keyword-only parameters, so these lose their defaults; calls in the text pass all arguments."""
         arguments = record.schema.arguments
         needed = max((index for index, argument in enumerate(arguments) if not argument.has_default), default=0)
         if not any(argument.has_default for argument in arguments[:needed]):
@@ -215,8 +214,8 @@ def without_builtin_calls(graph: Graph) -> Graph:
 
 
 def with_tensor_operands(graph: Graph) -> Graph:
-    """Return ``graph``, or a copy in which constant tensors that a reader would take for numbers are results of
-    ``aten::to``, as in traces of PyTorch's."""
+    """Return ``graph``, or a copy of it in which constant tensors that a reader would mistake for numbers are results
+    of ``aten::to``, as in PyTorch's traces."""
     if all(scalar_operand(node) is None for node in graph.all_nodes()):
         return graph
     copy = graph.copy()

@@ -9,10 +9,8 @@ from rekindle.errors import UNKNOWN_RANGE, SourceRange
 
 @dataclass(slots=True)
 class TaggedText:
-    """A text, and from which offset on (in characters) it stands for which range.
-
-    ``range`` is what is added from now on stands for.
-    """
+    """A text with a source map: ranges of the author's source, each from an offset on (in characters). ``range`` is
+    that of the text that is added next."""
 
     range: SourceRange = UNKNOWN_RANGE
     ranges: list[tuple[int, SourceRange]] = field(default_factory=list)
@@ -20,7 +18,7 @@ class TaggedText:
     _length: int = 0
 
     def add(self, *pieces: str | TaggedText) -> TaggedText:
-        """Append ``pieces``, each of which may bring ranges of its own."""
+        """Append ``pieces``, which may have source maps of their own."""
         for piece in pieces:
             if isinstance(piece, TaggedText):
                 for offset, range in piece.ranges:

@@ -61,7 +61,7 @@ from rekindle.syntax.views import Expr, Stmt, Var
 
 
 class Environment:
-    """The stack of frames of one function, and the resolver for names that none of them knows."""
+    """The scopes of one function: a stack of frames, and the resolver of names that none of them has."""
 
     def __init__(
         self,
@@ -100,7 +100,8 @@ class Environment:
         return self.frame
 
     def push_hiding(self, names: Iterable[str], *, is_function: bool) -> EnvironmentFrame:
-        """Return a frame in which ``names`` are new variables. ``is_function``: Python runs the block as a function."""
+        """Push a frame in which ``names`` are new variables; return it. ``is_function``: Python runs the block as a
+        function."""
         frame = self.push(self.block)
         frame.is_function = is_function
         self._hidden_count += 1
@@ -109,12 +110,12 @@ class Environment:
         return frame
 
     def hidden_variable(self, name: str) -> str:
-        """Return a variable that no name of the program refers to."""
+        """Return a new variable to which no name of the program refers."""
         self._hidden_count += 1
         return f"${self._hidden_count}.{name}"
 
     def pop(self) -> EnvironmentFrame:
-        """Leave the innermost frame; returns it."""
+        """Remove the innermost frame; return it."""
         frame = self.frame
         assert frame.parent is not None
         self.frame = frame.parent
@@ -176,23 +177,24 @@ class Environment:
         return variable in self.private_names()
 
     def is_own(self, name: str) -> bool:
-        """Return whether ``name`` refers to a variable of the function, whatever it refers to around it."""
+        """Return whether ``name`` is a local variable of the function, whatever it refers to outside."""
         return self.graph.follows_python and (self.frame.variable(name) != name or name in self.own_names())
 
     def may_be_unassigned(self, name: str, variable: str) -> bool:
-        """Return whether a variable that nothing has surely assigned is one of the function."""
+        """Return whether ``name`` is a local variable that may not have been assigned at this point."""
         if self.frame.find_partial(variable) is not None:
             return True
         return self.graph.follows_python and (variable != name or name in self.own_names())
 
     def _find_guarded(self, name: str, range: SourceRange) -> SugaredValue | None:
-        """Return the variable ``name``, which may not have been assigned; raises where it has not. None for others."""
+        """Return the value of a variable that may not have been assigned, with a check that raises if it has not; None
+        for other names."""
         variable = self.frame.variable(name)
         partial = self.frame.find_partial(variable)
         return None if partial is None else SimpleValue(self.guard(name, variable, partial, range))
 
     def guard(self, name: str, variable: str, partial: Partial, range: SourceRange) -> Value:
-        """Return the value of a variable that may not have been assigned. What is emitted raises where it has not."""
+        """Emit a check that a variable has been assigned, which raises if not; return its value."""
         self.evidence.watch(variable, partial.tries)
         self._carry_across_tries(name, variable, partial)
         self.guarded.add(variable)
@@ -214,7 +216,7 @@ class Environment:
         return value
 
     def _is_free(self, variable: str) -> bool:
-        """Return whether Python reads the variable from a function within the one that assigns it."""
+        """Return whether the variable is a free one in Python: a function within the one that assigns it reads it."""
         frame: EnvironmentFrame | None = self.frame
         while frame is not None and not (frame.prefix is not None and variable.startswith(frame.prefix)):
             if frame.is_function:
@@ -224,8 +226,8 @@ class Environment:
 
     @contextmanager
     def in_loop(self, statement: Stmt) -> Iterator[None]:
-        """Set the scope for the body and the condition of a loop, which may run again after the loop assigns and
-        deletes variables."""
+        """Mark the ``with`` block as the body and the condition of a loop: names may be assigned or deleted by earlier
+        iterations."""
         if not self.graph.follows_python:
             yield
             return
@@ -301,12 +303,12 @@ class Environment:
                 self.frame.types[name] = type
 
     def set_flag(self, variable: str, assigned: Value, range: SourceRange) -> None:
-        """Set the flag of whether the variable has been assigned, after it was stored."""
+        """Store whether the variable has been assigned in its flag."""
         self._insert_store(FLAG + variable, range, assigned)
         self.has_flags = True
 
     def begin_function(self, names: Iterable[str], range: SourceRange) -> None:
-        """Begin the body of an inlined function: none of its variables has been assigned."""
+        """Begin the body of an inlined function: mark its variables as unassigned."""
         if not self.graph.follows_python:
             return
         false = self.graph.insert_constant(False, range=range)
@@ -315,7 +317,8 @@ class Environment:
             self.has_flags = True
 
     def _want_of_later_iteration(self, name: str, range: SourceRange) -> None:
-        """Request a variable that is unassigned so far, but that an enclosing loop assigns further on."""
+        """Record the read of a variable without a value here, if an enclosing loop assigns it later, and raise: its
+        type is not known yet."""
         variable = self.frame.variable(name)
         for loop in self.loops:
             if name in loop.names and loop.frame.variable(name) == variable:
@@ -326,7 +329,7 @@ class Environment:
         self.frame.set_partial(self.frame.variable(name), partial)
 
     def find_local(self, name: str) -> SugaredValue | None:
-        """Return the sugared value that the program has assigned to ``name``."""
+        """Return the sugared value of the local variable ``name``; None if there is none."""
         return self.find_variable(self.frame.variable(name), name)
 
     def find_variable(self, variable: str, name: str) -> SugaredValue | None:
@@ -341,7 +344,7 @@ class Environment:
         return frame.sugared[variable]
 
     def find_static(self, name: str) -> SugaredValue | None:
-        """Return the sugared value that the program assigned to ``name``, if it is not a value of the graph."""
+        """Return the sugared value of the local variable ``name`` if it is not a value of the graph; else None."""
         variable = self.frame.variable(name)
         frame = self.frame.find(variable)
         return None if frame is None else frame.sugared.get(variable)
@@ -415,8 +418,8 @@ class Environment:
         annotated: Type | None,
         outer: EnvironmentFrame,
     ) -> Value:
-        """Check an assignment within a branch or a loop to a variable from outside: the types must be equal, or have
-        a common supertype."""
+        """Check an assignment within a branch or a loop to a variable from outside: the types must be equal or have a
+        common supertype. Return the value to store."""
         expected = outer.types.get(name)
         spelled = name.rpartition(".")[2]  # of a hidden variable, what the program calls it
         if simple is None or expected is None:
@@ -459,11 +462,12 @@ class Environment:
         return simple
 
     def _may_change_number(self, variable: str, annotated: Type | None) -> bool:
-        """Return whether the variable, which holds a number, may hold one of another type later, as in Python."""
+        """Return whether the variable holds a number, and may later hold one of another type, as in Python."""
         return self.graph.follows_python and annotated is None and not self.frame.is_annotated(variable)
 
     def _widen_number(self, variable: str, joined: Type, number: Value, range: SourceRange) -> Value:
-        """Assign ``number`` to a variable from an enclosing block that holds a number of another type.
+        """Convert ``number`` for an assignment to a variable from an enclosing block that holds another number type;
+        the variable gets the common type.
 
         Where control flow merges, the variable is of the type that both join to. The loops around the assignment
         carry it as such, whatever their bodies have assigned to it before.
@@ -507,7 +511,7 @@ class Environment:
                 self.store(variable, loop, self.cast(self.load(variable, known, variable), type, loop), type)
 
     def cast(self, value: Value, type: Type, range: SourceRange) -> Value:
-        """Insert an unchecked cast: the value is known to be of ``type``."""
+        """Insert a cast of ``value`` to ``type`` without a check."""
         if isinstance(type, TupleType) and isinstance(value.type, TupleType):
             parts = zip(unpack_tuple(self.graph, value, range), type.elements, strict=True)
             items = [item if unshaped(item.type) == part else self.cast(item, part, range) for item, part in parts]
@@ -519,7 +523,7 @@ class Environment:
         ).output
 
     def find_origin(self, variable: str) -> FirstAssignment | None:
-        """Return the first assignment of the variable, if it does not determine the type."""
+        """Return the first assignment of the variable, if it does not determine the type; else None."""
         frame: EnvironmentFrame | None = self.frame
         found: FirstAssignment | None = None
         while frame is not None:
@@ -535,7 +539,8 @@ class Environment:
         return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
 
     def keep_origins(self, frames: Sequence[EnvironmentFrame]) -> None:
-        """Merge the origins of the variables that blocks with these ``frames`` define into the current frame."""
+        """Merge the first assignments of the variables that blocks with these ``frames`` define into the current
+        frame."""
         for name in {name for frame in frames for name in frame.origins}:
             if self.frame.find(name) is not None:
                 continue
@@ -548,7 +553,8 @@ class Environment:
                 self.frame.origins[name] = known
 
     def _is_lenient(self, outer: EnvironmentFrame) -> bool:
-        """Return whether a block with errors encloses this place, within ``outer``."""
+        """Return whether a block between this point and ``outer`` lets variables change their type, as blocks with
+        errors do."""
         frame: EnvironmentFrame | None = self.frame
         while frame is not None and frame is not outer:
             if frame.allows_any_type:
@@ -594,7 +600,7 @@ class Environment:
         return self.frame.knows_none(variable)
 
     def narrow(self, variable: str, range: SourceRange, value: Value) -> None:
-        """Narrow the variable to ``value``, which is its previous value known not to be None."""
+        """Narrow the type of the variable: ``value`` is its value, which is known not to be None."""
         before = self.frame.find_type(variable)
         if before is None:
             return
@@ -605,7 +611,7 @@ class Environment:
         self.narrowed.setdefault(variable, before)
 
     def forget_checks(self, names: Iterable[str], range: SourceRange) -> None:
-        """Undo the narrowing of variables by None checks: a loop may assign None to them."""
+        """Undo the narrowing of variables by None checks, because a loop may assign None to them."""
         for name in sorted(names):
             variable = self.frame.variable(name)
             before = self.narrowed.pop(variable, None)
@@ -621,7 +627,7 @@ class Environment:
         self.assign(name, range, SimpleValue(value))
 
     def give_up(self, name: str) -> None:
-        """Mark ``name`` as unknown: the construct that was to assign it could not be compiled."""
+        """Mark ``name`` as unknown, because the construct that assigns it could not be compiled."""
         name = self.frame.variable(name)
         self.frame.types.pop(name, None)
         self.frame.sugared[name] = ERROR_VALUE
@@ -633,7 +639,7 @@ class Environment:
         self.frame.sugared[name] = value
 
     def forget(self, name: str, range: SourceRange) -> None:
-        """``del name``"""
+        """Remove a variable, for ``del name``."""
         name = self.frame.variable(name)
         type = self.frame.find_type(name)
         if self.graph.follows_python and type is not None:
@@ -659,7 +665,7 @@ def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
 
 
 def _is_value(type: Type) -> bool:
-    """Return whether values of ``type`` may be numbers, or tuples of such: they can have a wider type."""
+    """Return whether values of ``type`` are numbers, or tuples of them, for which there is a wider type."""
     if isinstance(type, TupleType):
         return any(map(_is_value, type.elements))
     return number_members(without_none(type)) is not None or number_beside_tensor(type) is not None
@@ -697,7 +703,7 @@ def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:
 
 
 def _is_assumed_list(expected: Type, actual: Type) -> bool:
-    """Return whether a list was probably made empty, without an annotation, to hold something else."""
+    """Return whether a list was probably initialized empty, without an annotation, for other elements than assumed."""
     return isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType)
 
 

@@ -16,7 +16,7 @@ from rekindle.syntax.tree import Tree
 
 @dataclass(slots=True)
 class LoopScope:
-    """A loop around the place that is being compiled."""
+    """A loop that encloses the code that is being compiled."""
 
     tree: Tree
     names: set[str]
@@ -31,7 +31,7 @@ class LoopScope:
 
 @dataclass(slots=True)
 class EnvironmentFrame:
-    """The names of one block."""
+    """The scope of one block: the names that it binds."""
 
     block: Block
     parent: EnvironmentFrame | None = None
@@ -60,7 +60,7 @@ class EnvironmentFrame:
     """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
     def find(self, name: str) -> EnvironmentFrame | None:
-        """Return the innermost frame that knows ``name``; None where it may not have been assigned."""
+        """Return the innermost frame that binds ``name``; None if it may not have been assigned."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
@@ -71,7 +71,7 @@ class EnvironmentFrame:
         return None
 
     def find_partial(self, name: str) -> Partial | None:
-        """Return the facts about a variable that may be unassigned; None for others."""
+        """Return the description of a variable that may be unassigned; None for other variables."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
@@ -114,7 +114,7 @@ class EnvironmentFrame:
 
     @property
     def is_loop_body(self) -> bool:
-        """Return whether the frame is that of a loop's body: the next iteration reads its assignments."""
+        """Whether the block is the body of a loop, so that the next iteration reads its assignments."""
         owner = self.block.owning_node
         same = self.parent is not None and self.parent.block is self.block
         return owner is not None and owner.kind == "prim::Loop" and not same
@@ -129,7 +129,7 @@ class EnvironmentFrame:
         return False
 
     def find_declared(self, name: str) -> Type | None:
-        """Return the type that the program declares the variable ``name`` with, if it does."""
+        """Return the declared type of the variable ``name``; None if it has none."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.annotated:
@@ -138,7 +138,8 @@ class EnvironmentFrame:
         return None
 
     def variable(self, name: str) -> str:
-        """Return the variable that ``name`` refers to here: itself, unless a comprehension has one of its own."""
+        """Return the variable to which ``name`` refers here. A comprehension may have a variable of its own for the
+        name."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.hidden:

@@ -37,7 +37,7 @@ _TRANSPARENT: Final = frozenset({"if", "while", "expression_statement", "assert"
 
 
 def private_names(definition: Def) -> frozenset[str]:
-    """Return the variables of the function that alone hold the containers that they hold."""
+    """Return the variables of the function that hold the only reference to their container."""
     assigned: set[str] = set()
     shared = {param.name.name for param in definition.params}
     for statement in definition.body:
@@ -88,7 +88,7 @@ def _is_new(value: Expr) -> bool:
 
 
 def _looked_at(tree: Tree) -> list[Tree]:
-    """Return the parts of ``tree`` that it does not pass on."""
+    """Return the parts of ``tree`` that it only reads, and does not pass on."""
     match tree.kind:
         case Select.KIND:
             return [Select(tree).value.tree]

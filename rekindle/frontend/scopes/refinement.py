@@ -14,7 +14,7 @@ KNOWN_NONE: Final[Type] = OptionalType(NONE)
 
 @dataclass(slots=True)
 class RefinementSet:
-    """The types that variables have where a condition holds, and where it does not."""
+    """The refined types of variables if a condition holds, and if it does not."""
 
     if_true: dict[str, Type] = field(default_factory=dict)
     if_false: dict[str, Type] = field(default_factory=dict)
@@ -31,18 +31,16 @@ class RefinementSet:
 
 
 def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
-    """Return the refinements that hold if one of two holds, and it is not known which."""
+    """Return the refinements that hold if one of ``a`` and ``b`` holds, whichever it is."""
     both = [name for name in a if name in b and (a[name] == KNOWN_NONE) == (b[name] == KNOWN_NONE)]
     return {name: unify(a[name], b[name]) or union((a[name], b[name])) for name in both}
 
 
 @dataclass(slots=True)
 class CondValue:
-    """A condition: its bool value, its type refinements, and whether the compiler knows it (``static``).
-
-    Of an ``if`` whose condition is static only the branch that is taken is compiled, which is how programs adapt to
-    their configuration.
-    """
+    """A condition: its bool value, its type refinements, and its constant value if known at compile time (``static``).
+    Of an ``if`` with a static condition, only the branch that is taken is compiled, so that programs can adapt to their
+    configuration."""
 
     value: Value
     refinements: RefinementSet = field(default_factory=RefinementSet)

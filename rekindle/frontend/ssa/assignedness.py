@@ -34,11 +34,8 @@ FLAG: Final = "$assigned."
 
 @dataclass(slots=True, frozen=True)
 class Partial:
-    """A variable that may not have been assigned. ``type`` is what it holds where it has.
-
-    ``tries`` are the ``try`` statements, by the identity of their trees, whose bodies may have assigned it before they
-    raised.
-    """
+    """A variable that may not have been assigned. ``type`` is its type if it has. ``tries`` are the ids of the ``try``
+    statements whose bodies may have assigned it before they raised."""
 
     type: Type
     tries: frozenset[int] = frozenset()
@@ -48,7 +45,7 @@ class Partial:
 
 
 def join(a: Type, b: Type) -> Type:
-    """Return the type of a variable that holds the one or the other."""
+    """Return the type of a variable that holds a value of either type."""
     found = unify(a, b, default_to_union=True)
     if found is None:
         raise InternalError(f"{a} and {b} have no type in common")
@@ -56,8 +53,8 @@ def join(a: Type, b: Type) -> Type:
 
 
 def unassigned_text(name: str, *, is_free: bool) -> tuple[str, str]:
-    """Return the text and the class of the error that Python raises where ``name`` is read and has no value.
-    ``is_free``: a function within the one that assigns it reads it."""
+    """Return the message and the class of Python's error for a read of the unassigned variable ``name``. ``is_free``: a
+    function within the one that assigns it reads it."""
     if is_free:
         text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
         if sys.version_info < (3, 11):
@@ -84,7 +81,8 @@ def stored_types(block: Block) -> dict[str, Type]:
 
 
 def settle_guards(graph: Graph, guarded: set[str]) -> None:
-    """Decide the guards of the variables ``guarded``, in a graph of loads and stores.
+    """Resolve the guards of the variables ``guarded``, in a graph of loads and stores: remove those of variables that
+    are always assigned.
 
     Before: guards read flags that nothing sets, and ``del`` clears flags. After: there is no guard where the variable
     is definitely assigned. The flag of each variable with a remaining guard is false at the start of the graph, and
@@ -109,7 +107,7 @@ def settle_guards(graph: Graph, guarded: set[str]) -> None:
 
 
 def _is_guard(load: Node) -> bool:
-    """Return whether a flag is read to guard a read of the variable, and not to be kept."""
+    """Return whether the flag that ``load`` reads guards a read of the variable, and is not stored itself."""
     uses = load.output.uses
     return len(uses) == 1 and uses[0].user.kind == "prim::If"
 
@@ -156,7 +154,7 @@ class _Loop:
 
 @dataclass(slots=True)
 class _Flow:
-    """A forward analysis: the variables that are certainly assigned at each guard."""
+    """A forward dataflow analysis: which variables are definitely assigned at each guard."""
 
     names: set[str]
     guards: dict[Node, bool]

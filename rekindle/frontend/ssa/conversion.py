@@ -24,11 +24,12 @@ from rekindle.ir.types import Type, join_values, unify
 def convert_to_ssa(
     graph: Graph, result: Type | None = None, *, as_printed: bool = False, partial: Collection[str] = ()
 ) -> None:
-    """Bring a graph that the emitter has just made into SSA form, in place.
+    """Convert a graph of the emitter to SSA form, in place. ``result`` is the return type; a graph that always raises
+    has an output too.
 
-    ``result`` is the type of what the function returns: a graph that always raises has an output too. Source that was
-    printed from a graph (``as_printed``) gives that graph again: what a loop carries and an ``if`` results in comes in
-    the order in which it is assigned, and branches that raise say what they assign.
+    Source that was printed from a graph (``as_printed``) is converted to the same graph again: loop-carried values and
+    results of an ``if`` are in the order in which the source assigns them, and branches that raise have the outputs
+    that they assign.
     """
     if result is not None and not graph.outputs:
         graph.add_output(graph.append_node(graph.create("prim::Uninitialized", types=[result])).output)
@@ -45,11 +46,9 @@ def convert_to_ssa(
 
 @dataclass(slots=True)
 class _Scope:
-    """The types of the variables assigned in a block, within those of the blocks around it.
-
-    ``own`` are those that its own statements and branches assign, the loops in it left aside. ``exits`` says that
-    control never reaches the end of the block, ``leaves`` that it leaves the function or raises.
-    """
+    """The types of the variables assigned in a block, with those of the enclosing blocks. ``own`` are those that its
+    own statements and branches assign, without its loops. ``exits``: control never reaches the end of the block;
+    ``leaves``: it leaves the function or raises."""
 
     block: Block
     parent: _Scope | None = None
@@ -61,7 +60,7 @@ class _Scope:
     leaves: bool = False
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """Return each of ``names`` once, by name as in TorchScript: a graph is to look the same each time."""
+        """Return the distinct ``names``, sorted as in TorchScript, so that graphs are reproducible."""
         found = dict.fromkeys(names)
         return list(found) if self.as_printed else sorted(found)
 
@@ -190,8 +189,8 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
 
 
 def _begin_partial(loop: Node, body: Block, scope: _Scope) -> None:
-    """Define, before the loop, the variables that its body assigns: as uninitialized values if they are not assigned
-    there."""
+    """Define the variables that the body of a loop assigns before the loop, as uninitialized values unless they are
+    assigned there."""
     if not scope.partial:
         return
     for name, type in sorted(stored_types(body).items()):
@@ -231,12 +230,13 @@ def _widen(block: Block, scope: _Scope, found: dict[str, Type]) -> None:
 
 
 def _joined(one: Type, other: Type) -> Type | None:
-    """Return the type of a variable that a loop is entered with as ``one`` and entered again with as ``other``."""
+    """Return the type of a loop-carried variable that is ``one`` at the entry of the loop, and ``other`` after an
+    iteration; None if there is none."""
     return unify(one, other) or join_values(one, other)
 
 
 def is_meaningful_name(name: str) -> bool:
-    """Return whether values are named after the variable: not for the emitter's own (``$x``) nor for ``_`` and
+    """Return whether values get the name of the variable: not for variables of the emitter (``$x``), nor for ``_`` and
     ``_1``."""
     if not name or name.startswith("$"):
         return False
@@ -343,7 +343,7 @@ def _clone_before(block: Block, place: Node) -> Value:
 
 
 def inline_loop_conditions(graph: Graph) -> None:
-    """Move the condition block of every loop to where it runs: before the loop, and at the end of its body.
+    """Copy the condition block of every loop to where it runs: before the loop, and at the end of its body.
 
     .. code-block:: text
 
@@ -373,7 +373,7 @@ def _inline_conditions(block: Block) -> None:
 
 
 def erase_loads_and_stores(graph: Graph) -> None:
-    """Replace every load by the value that was stored last in its scope.
+    """Replace every load by the last stored value in its scope.
 
     .. code-block:: text
 

@@ -31,7 +31,7 @@ from rekindle.ir.types import BOOL, Type, unify
 
 
 def transform_exits(graph: Graph) -> None:
-    """Erase every loop continuation and every return of ``graph``."""
+    """Remove all loop continuations and returns from ``graph``: the nodes after them are guarded by flags."""
     has_with_bodies = any(map(graph.find_nodes, ("prim::Enter", "prim::Exit")))
     if has_with_bodies:
         wrap_with_bodies(graph.block)
@@ -61,7 +61,7 @@ class _Status(Enum):
 
 @dataclass(slots=True)
 class _Exit:
-    """How control leaves: ``flag`` is true at run time if it did, and then ``values`` go to the target block."""
+    """An early exit: ``flag`` is true at run time if control leaves, and ``values`` are passed to the target block."""
 
     status: _Status
     flag: Value
@@ -69,12 +69,12 @@ class _Exit:
 
     @property
     def leaves_nothing(self) -> bool:
-        """Whether no values go to the target from here."""
+        """Whether no values are passed to the target."""
         return self.status in (_Status.WONT, _Status.THROWS)
 
 
 class _ExitTransform:
-    """Erases the exits of one kind."""
+    """Removes the exits of one kind: returns, or loop continuations."""
 
     def __init__(self, graph: Graph, kind: str) -> None:
         self.graph = graph
@@ -151,7 +151,8 @@ class _ExitTransform:
         return self._wont()
 
     def _deliver(self, block: Block, exit: _Exit) -> _Exit:
-        """Pass the exit's values to its target, where the exit ends; exceptions continue outwards."""
+        """Pass the exit's values to its target if ``block`` is the target, where the exit ends. Exceptions continue
+        outwards."""
         if exit.status is _Status.WILL:
             _set_outputs(block, exit.values)
         elif exit.status is _Status.MIGHT:
@@ -190,8 +191,7 @@ class _ExitTransform:
         return self._join(guard, _Exit(_Status.WILL, self.true, exit.values), rest)
 
     def _pass_on_escaping(self, guard: Node) -> None:
-        """Add outputs to ``guard`` for the values that are used outside of it: values of a ``with`` body are visible
-        after it."""
+        """Add outputs to ``guard`` for its values that are used outside of it, as values of a ``with`` body are."""
         stayed = guard.blocks[1]
         for value in list(_visible_values(stayed)):
             outside = [use for use in value.uses if not stayed.contains(use.user)]
@@ -208,7 +208,7 @@ class _ExitTransform:
         return self._join(node, then_exit, self.transform_block(else_block))
 
     def _join(self, node: Node, then_exit: _Exit, else_exit: _Exit) -> _Exit:
-        """Return how control leaves an ``if``, given the exits of its branches; new outputs report it."""
+        """Return the exit of an ``if``, given the exits of its branches. New outputs carry the flag and the values."""
         status = _joined_status(then_exit.status, else_exit.status)
         if status is _Status.THROWS:
             return _Exit(status, self.thrown, [])
@@ -310,7 +310,8 @@ def _set_outputs(block: Block, values: Sequence[Value]) -> None:
 
 
 def merge_consecutive_ifs(block: Block) -> bool:
-    """Move an ``if`` into the one before it, where that one's branch decides it; returns whether anything changed.
+    """Merge an ``if`` into the one before it, if a branch of that one determines its condition. Return whether anything
+    changed.
 
     .. code-block:: text
 

@@ -128,7 +128,8 @@ def emit_assign(emitter: Emitter, statement: Assign) -> None:
 
 
 def _assign_to_each(emitter: Emitter, targets: Sequence[Expr], value: Expr) -> None:
-    """``a = b = None``: each variable may turn out to hold something else."""
+    """Emit ``a = b = None``. Each variable gets a first assignment of its own, because later code may show another type
+    for each."""
     kind = kind_of_origin(value)
     assert kind is not None
     first = emitter.emit_expression(value)
@@ -199,7 +200,7 @@ def _remember(emitter: Emitter, origin: FirstAssignment, target: Expr) -> None:
 
 
 def _remember_alias(emitter: Emitter, target: Expr, value: Expr) -> None:
-    """Record the alias of ``b = a``: an element inserted into the list or dict of one is an element of the other."""
+    """Record that ``b = a`` aliases a list or dict: an element inserted into one is an element of the other."""
     origin = emitter.environment.origin_of(value)
     if value.tree.kind == Select.KIND and Select(value.tree).value.tree.kind == Var.KIND:
         origin = FirstAssignment(value.tree, ATTRIBUTE, attribute=value)
@@ -221,7 +222,7 @@ def _assign_annotated(emitter: Emitter, target: Expr, value: Expr, type: Type) -
 
 
 def _assign_as(emitter: Emitter, target: Expr, found: SugaredValue, type: Type | None, range: SourceRange) -> None:
-    """Assign to a target, as a value of ``type`` if one is given; ``range`` is the location of the value."""
+    """Assign to a target, converted to ``type`` if one is given; ``range`` is the location of the value."""
     if isinstance(type, (DictType, ListType)) and isinstance(found, SimpleValue):
         known = found.value.type
         if known.is_subtype_of(type):
@@ -270,7 +271,8 @@ def _assign_one(emitter: Emitter, statement: Assign, target: Expr, value: Expr) 
 def _assign_new(
     emitter: Emitter, origin: FirstAssignment, target: Expr, made: SugaredValue, range: SourceRange
 ) -> None:
-    """Assign a list or a dict that an operator has made: ``xs = list(range(3))``. It may be given other numbers."""
+    """Assign a list or a dict that an operator has created, such as ``xs = list(range(3))``. Later uses may show
+    another number type for it."""
     value = made.as_value(range, emitter.graph)
     known = emitter.environment.frame.find_type(emitter.environment.frame.variable(Var(target.tree).name.name))
     for type in (emitter.evidence.type_of(origin), known):
@@ -282,7 +284,7 @@ def _assign_new(
 
 
 def _kept(emitter: Emitter, target: Expr, value: Expr) -> SugaredValue | None:
-    """Return the generator, or another iterator, that a variable is to hold; None for other values."""
+    """Return the generator or other iterator that is assigned to a variable; None for other values."""
     if target.tree.kind != Var.KIND or not emitter.graph.follows_python:
         return None
     name = Var(target.tree).name.name
@@ -297,7 +299,8 @@ def _kept(emitter: Emitter, target: Expr, value: Expr) -> SugaredValue | None:
 
 
 def _kept_call(emitter: Emitter, name: str, call: Apply) -> SugaredValue | None:
-    """``pairs = itertools.product(xs, ys)``; None for calls of other functions."""
+    """Emit ``pairs = itertools.product(xs, ys)``, an iterator that a variable holds; return None for calls of other
+    functions."""
     called = dotted_name(call.callee)
     if called is None or ("." in called and called.rpartition(".")[2] not in {*ITERTOOLS, "from_iterable"}):
         return None
@@ -314,7 +317,7 @@ def _kept_call(emitter: Emitter, name: str, call: Apply) -> SugaredValue | None:
 
 
 def _evaluated_now(emitter: Emitter, expr: Expr) -> Expr:
-    """Return an argument of a call that is made later, evaluated now: the variable that holds it."""
+    """Evaluate an argument of a call that is made later; return a reference to the variable that holds it."""
     is_empty = expr.tree.kind == ListLiteral.KIND and not ListLiteral(expr.tree).items
     if is_empty or expr.tree.kind in _SAME_LATER:
         return expr
@@ -448,7 +451,8 @@ def emit_aug_assign(emitter: Emitter, statement: AugAssign) -> None:
 
 
 def _augment(emitter: Emitter, statement: AugAssign, current: Value) -> Value:
-    """Return the new value of the target: a tensor or a list changed in place, else a fresh value."""
+    """Emit an augmented assignment; return the new value of the target: a tensor or list changed in place, else a new
+    value."""
     rhs = emitter.emit_expression(statement.value, _wanted(current))
     return _apply(emitter, statement, current, rhs)
 
@@ -535,7 +539,7 @@ def _augment_subscript(emitter: Emitter, statement: AugAssign, target: Subscript
 
 
 def _augment_slice(emitter: Emitter, statement: AugAssign, slice: SliceExpr, base: Value) -> None:
-    """``xs[a:b] += ys`` of a list"""
+    """Emit ``xs[a:b] += ys`` of a list."""
     range = statement.range
     if slice.step is not None or statement.operator != "+":
         raise UnsupportedError(f"'{statement.operator}=' of such a slice is not supported", range)
@@ -549,7 +553,7 @@ def _augment_slice(emitter: Emitter, statement: AugAssign, slice: SliceExpr, bas
 
 
 def _wanted(current: Value) -> Type | None:
-    """Return the type that a literal is to have where it is added to ``current``."""
+    """Return the expected type of a literal that is added to ``current``; None if it can be any."""
     return current.type if isinstance(current.type, ListType) else None
 
 
@@ -562,8 +566,8 @@ def _is_variable(target: Expr) -> bool:
 
 
 def _is_new_container(found: SugaredValue) -> bool:
-    """Return whether the value is a list or a dict of numbers that the operator has made which returns it, and that
-    nothing holds."""
+    """Return whether the value is a list or dict of numbers that an operator has just created, without other
+    references."""
     value = found.value if isinstance(found, SimpleValue) else None
     if value is None or any(use.user.kind == "prim::Store" for use in value.uses):
         return False
@@ -575,8 +579,8 @@ def _is_new_container(found: SugaredValue) -> bool:
 
 
 def _is_emptied(origin: FirstAssignment, around: Type) -> bool:
-    """Return whether a branch or a loop empties a list or dict that was made ``around`` it, which determines the
-    element type."""
+    """Return whether a branch or a loop assigns an empty list or dict to a variable that was assigned before it
+    (``around``), which determines the element type."""
     known = without_none(around)
     if isinstance(known, ListType):
         return origin.kind == (TUPLE if known.is_tuple else LIST)

@@ -15,8 +15,8 @@ from rekindle.ir.types import BOOL, ListType, Type, unify
 
 @dataclass(slots=True)
 class VariableCell:
-    """A list of one element that holds the value of a variable at whichever point control leaves the body of a
-    ``try``."""
+    """The value of a variable when control leaves the body of a ``try``, at whatever point: a list of one element, to
+    which each assignment writes."""
 
     made: Node
     type: Type
@@ -31,7 +31,7 @@ class VariableCell:
         self.type = joined
 
     def finish(self) -> None:
-        """Settle the type, which every write may have widened."""
+        """Set the final type of the cell, which every write may have widened."""
         self.made.output.type = ListType(self.type)
         self.writes = [each for each in self.writes if not each.is_destroyed]  # those of branches that are left out
         for node, offset in ((self.made, 0), *((write, 2) for write in self.writes)):
@@ -50,7 +50,7 @@ class VariableCell:
 
 @dataclass(slots=True)
 class TryBody:
-    """The body of a ``try`` that is being compiled, or has been."""
+    """The body of a ``try`` statement, and the variables that it assigns."""
 
     node: Node
     outer: EnvironmentFrame
@@ -83,8 +83,8 @@ class TryBody:
         range: SourceRange,
         assigned: Value | None = None,
     ) -> None:
-        """Record the assignment of ``value`` to the variable ``name``, which may be a captured one. ``assigned`` is
-        whether it is assigned at run time; None: it is."""
+        """Record the assignment of ``value`` to the variable ``name``, which may be a captured one. ``assigned`` is a
+        bool value for whether it is assigned at run time; None if it always is."""
         known = self.outer.find_type(name)
         if known is None:
             if name in self.observed:

@@ -49,7 +49,8 @@ def library_of_keys(type: Type) -> str:
 
 
 def underlying_dict(value: Value) -> Value | None:
-    """Return the dict if a loop iterates over the list ``value`` of its keys, values or items; None for other lists."""
+    """Return the dict if ``value`` is the list of its keys, values or items that a loop iterates over; None for other
+    lists."""
     if _name(value.node) not in _VIEWS:
         return None
     container, *_ = value.node.inputs
@@ -57,7 +58,8 @@ def underlying_dict(value: Value) -> Value | None:
 
 
 def read_live(view: Value, loop: Node, range: SourceRange) -> None:
-    """Read the items of a loop over ``d.values()`` or ``d.items()`` from the dict, which its body may write to.
+    """Read the items of a loop over ``d.values()`` or ``d.items()`` from the dict itself, because the body may write to
+    it.
 
     .. code-block:: text
 
@@ -89,7 +91,8 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
 
 
 def error_of(type: Type) -> tuple[str, str]:
-    """Return Python's error message for a container that changes during a loop over it, and the error's class."""
+    """Return the message and the class of Python's error for a container of this type that changes during a loop over
+    it."""
     python = type.python.partition(":")[0] if isinstance(type, (DictType, ListType)) else ""
     said = {
         "deque": "deque mutated during iteration",
@@ -106,8 +109,7 @@ def may_change_length(block: Block, value: Value, is_private: Private) -> bool:
 
 
 def may_delete(block: Block, value: Value, is_private: Private) -> bool:
-    """Return whether running ``block`` may take something out of the container ``value``, if it may change its
-    length."""
+    """Return whether ``block``, which may change the length of the container ``value``, may remove elements from it."""
     nodes = (node for node in block.all_nodes() if _name(node) not in _ONLY_ADDS)
     return any(_changes(node, value, block, is_private) for node in nodes)
 
@@ -138,8 +140,8 @@ def _lengths_changed(node: Node) -> Iterator[Value]:
 
 
 def _callee_changes(node: Node, type: Type, seen: set[int]) -> bool:
-    """Return whether a function that is called may change the length of a container of the type, which it was not
-    given."""
+    """Return whether a called function may change the length of a container of this type that is not among its
+    arguments."""
     record = called_function(node)
     if record is None or not record.is_defined:
         return True
@@ -182,7 +184,7 @@ def _same(a: Value, b: Value) -> bool:
 
 
 def _are_apart(a: Value, b: Value, is_private: Private) -> bool:
-    """Return whether two values that are not the same variable are certainly two containers."""
+    """Return whether two values are known to be different containers."""
     return _is_alone(a, is_private) or _is_alone(b, is_private)
 
 
@@ -192,7 +194,7 @@ def _is_alone(value: Value, is_private: Private) -> bool:
 
 
 def _is_made(node: Node) -> bool:
-    """Return whether ``node`` makes a container that was not there before."""
+    """Return whether ``node`` creates a new container."""
     if node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral", "prim::DictConstruct"):
         return True
     operator = node.operator

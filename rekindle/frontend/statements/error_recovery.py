@@ -50,7 +50,7 @@ def assigned_names(statements: Iterable[Stmt | Expr]) -> set[str]:
 
 
 def names_given_by(trees: Iterable[Tree]) -> set[str]:
-    """Return the names that the trees themselves bind."""
+    """Return the names that ``trees`` bind themselves, without those bound in nested statements."""
     names: set[str] = set()
     for tree in trees:
         if tree.kind in _NAMING:
@@ -67,8 +67,7 @@ def deleted_names(statement: Stmt) -> set[str]:
 
 
 def tries_that_assign(statement: Stmt) -> dict[str, frozenset[int]]:
-    """Return the ``try`` statements within the statement, by the identity of their trees, for each name that they
-    assign."""
+    """Return for each name the ids of the ``try`` statements in the statement that assign it."""
     found: dict[str, frozenset[int]] = {}
     for tree in walk_scope(statement.tree):
         if tree.kind == Try.KIND:
@@ -78,7 +77,7 @@ def tries_that_assign(statement: Stmt) -> dict[str, frozenset[int]]:
 
 
 def walk_scope(tree: Tree) -> Iterator[Tree]:
-    """Yield ``tree`` and all its descendants, parents first; of nested functions only the definition, without the
+    """Yield ``tree`` and its descendants, parents first. Of a nested function, only the definition is included, not the
     body."""
     stack = [tree]
     while stack:
@@ -110,7 +109,7 @@ _ASSIGNING: Final[dict[str, Callable[[Tree], Iterable[Expr]]]] = {
 
 
 def assigns_attribute(tree: Tree) -> bool:
-    """Return whether the statement assigns to an attribute, so that emitting it may leave traces in a class."""
+    """Return whether the statement assigns to an attribute, so that emitting it may change a class."""
     return any(
         target.tree.kind == Select.KIND
         for each in tree.walk()
@@ -120,7 +119,7 @@ def assigns_attribute(tree: Tree) -> bool:
 
 
 def may_leave(statements: Iterable[Stmt]) -> bool:
-    """Return whether the function may end within the statements."""
+    """Return whether the statements contain a ``return`` or a ``raise``."""
     return any(
         tree.kind in (Return.KIND, Raise.KIND) for statement in statements for tree in walk_scope(statement.tree)
     )
@@ -135,8 +134,8 @@ _STATIC: Final = frozenset({"hasattr", "isinstance", "is_scripting", "is_tracing
 
 
 def asks_compiler(expr: Expr) -> bool:
-    """Return whether ``expr`` calls a function that the compiler evaluates, so that a branch may be meant not to be
-    compiled."""
+    """Return whether ``expr`` calls a function that is evaluated at compile time, so that a branch may be excluded from
+    compilation."""
     for tree in expr.tree.walk():
         if tree.kind == Apply.KIND:
             callee = Apply(tree).callee

@@ -44,8 +44,8 @@ class GeneratedValue(DerivedIterable):
 
 
 def begun(emitter: Emitter, expr: Expr, later: Expr) -> Expr:
-    """Evaluate what Python evaluates of an iterable before ``later``: all, or the first iterable of a generator.
-    The iterable that is returned reads that part from a variable."""
+    """Evaluate the parts of an iterable that Python evaluates before ``later``: all of it, or the first iterable of a
+    generator. Return the iterable with variables in place of these parts."""
     if later.tree.kind in _CONSTANT:
         return expr
     generator = generator_of(emitter, expr, LAZY)
@@ -66,7 +66,8 @@ def _kept_source(emitter: Emitter, iterable: Expr) -> Expr:
 
 
 def elements_of(emitter: Emitter, expr: Expr) -> SugaredValue:
-    """Return the iterable ``expr`` for a loop over several. Elements of generators are computed in order, when needed.
+    """Return the iterable ``expr`` for a loop over several iterables. Elements of generators are computed in order,
+    when needed.
 
     Raises:
         UnsupportedError: they have effects, and could only be computed beforehand.
@@ -102,7 +103,8 @@ def element_of(emitter: Emitter, element: Expr, target: Expr, item: SugaredValue
 
 
 def until_true(emitter: Emitter, expr: GeneratorExpr, condition: Callable[[], Value]) -> Value:
-    """Return whether ``condition``, which is emitted for each element, holds for one. The first one ends it."""
+    """Emit a loop over ``expr`` that ends with the first element for which ``condition`` holds; return whether there
+    was one."""
     range = expr.range
     found = emitter.environment.hidden_variable("found")
     emitter.environment.store(found, range, emitter.graph.insert_constant(False, range=range), BOOL)
@@ -116,7 +118,7 @@ def until_true(emitter: Emitter, expr: GeneratorExpr, condition: Callable[[], Va
 
 
 def first_of(emitter: Emitter, expr: GeneratorExpr, other: Value | None) -> Value:
-    """Return the first element. Where there is none, ``other``; it raises where that is None."""
+    """Emit the first element of a generator. If it is empty, the result is ``other``; without ``other`` it raises."""
     range, environment = expr.range, emitter.environment
     found, first = environment.hidden_variable("found"), environment.hidden_variable("first")
     environment.store(found, range, emitter.graph.insert_constant(False, range=range), BOOL)
@@ -148,7 +150,7 @@ def first_of(emitter: Emitter, expr: GeneratorExpr, other: Value | None) -> Valu
 
 
 def among_generated(emitter: Emitter, expr: BinOp, generator: GeneratorExpr) -> Value:
-    """``x in (f(v) for v in xs)``, which ends with the first element that equals x."""
+    """Emit ``x in (f(v) for v in xs)``. The loop ends with the first element that equals x."""
     sought = emitter.environment.hidden_variable("sought")
     value = emitter.emit_expression(expr.lhs)
     emitter.environment.store(sought, expr.range, value, value.type)

@@ -27,7 +27,7 @@ class BranchBody:
 def emit_if_else(
     emitter: Emitter, range: SourceRange, condition: CondValue, if_true: BranchBody, if_false: BranchBody
 ) -> None:
-    """Emit both branches, or only one if the compiler knows which is taken."""
+    """Emit an ``if`` with both branches, or only one branch if the condition is known at compile time."""
     refinements = condition.refinements
     if condition.static is not None:
         emitter.refine(refinements.if_true if condition.static else refinements.if_false, range)
@@ -142,7 +142,7 @@ def _merge_partial(emitter: Emitter, name: str, frames: Sequence[EnvironmentFram
 
 
 def _merge_with_exit(emitter: Emitter, name: str, frame: EnvironmentFrame) -> None:
-    """Merge a name after an ``if`` of which one branch exits, and the other one ends with ``frame``."""
+    """Merge a name after an ``if`` of which one branch exits early, and the other one ends with ``frame``."""
     type = frame.find_type(name)
     partial = frame.find_partial(name)
     if type is not None:

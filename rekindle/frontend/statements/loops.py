@@ -68,7 +68,7 @@ _COMPREHENSIONS_ARE_INLINED: Final = sys.version_info >= (3, 12)
 
 
 def give_up_condition(emitter: Emitter, condition: Expr) -> None:
-    """Discard the facts of a condition that could not be compiled: variables that it may narrow or assign become
+    """Recover from a condition that could not be compiled: mark the variables that it may narrow or assign as
     unknown."""
     for name in assigned_names([condition]):
         emitter.environment.give_up(name)
@@ -108,8 +108,8 @@ def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("fi
 
 
 def _generator_apart(emitter: Emitter, expr: Expr, names: set[str]) -> GeneratorExpr | None:
-    """Return the generator that a comprehension with targets ``names`` iterates over; None if there is none, or if it
-    reads variables with these names after they are bound."""
+    """Return the generator over which a comprehension with targets ``names`` iterates, if it can be computed
+    separately; None if there is none, or if it reads variables with these names after they are bound."""
     generator = generator_of(emitter, expr)
     return None if generator is None or names & names_read_late(generator) else generator
 
@@ -136,8 +136,8 @@ def emit_for(emitter: Emitter, statement: For) -> None:
 
 
 def _loop_over_what_failed(emitter: Emitter, statement: For) -> None:
-    """Look for other problems in the body of a loop of which the iterable could not be compiled. Whether it would
-    be unrolled is not known, and so nothing of the variables that it assigns."""
+    """Emit the body of a loop whose iterable could not be compiled, to find other errors. The variables that it assigns
+    become unknown."""
     node = emitter.insert_node("prim::Loop", statement.range, [emitter.literal(MAX_TRIP_COUNT, statement.range)], [])
     body = node.add_block()
     node.add_block()
@@ -210,7 +210,7 @@ def _take(
 
 
 def _unless(emitter: Emitter, variable: str, range: SourceRange, body: Callable[[], None]) -> None:
-    """Run ``body`` where the variable, a bool, is not set."""
+    """Emit ``body`` in an ``if`` that runs it if the variable, a bool, is false."""
     node = emitter.insert_node("prim::If", range, [emitter.environment.load(variable, BOOL, variable)], [])
     node.add_block()
     with emitter.inside(node.add_block()):
@@ -278,7 +278,7 @@ def _run_loop(
 
 
 def _heed_changes(emitter: Emitter, node: Node, iterator: SugaredValue, range: SourceRange) -> None:
-    """Emit tests of the lengths of containers that the body of the loop may extend or shorten."""
+    """Emit checks of the lengths of the containers that a loop iterates over and its body may change."""
     asks_again = False
     for value in iterator.gone_over:
         container = underlying_dict(value) or value
@@ -297,8 +297,8 @@ def _heed_changes(emitter: Emitter, node: Node, iterator: SugaredValue, range: S
 
 
 def _check_length(emitter: Emitter, node: Node, container: Value, range: SourceRange) -> None:
-    """Raise before an iteration that finds the container with another length than the loop began with, or a dict
-    with other keys."""
+    """Emit a check before each iteration, which raises if the length of the container, or the keys of a dict, have
+    changed since the loop began."""
     message, error = error_of(container.type)
 
     def keys() -> Value:
@@ -440,7 +440,7 @@ def nest(
     is_function: bool,
     until: str | None = None,
 ) -> None:
-    """Loop over all generators, the first outermost, and run ``body`` where all conditions hold.
+    """Emit nested loops over all generators, the first outermost, with ``body`` where all conditions hold.
 
     The targets are variables of the comprehension, not of the code around it, which sees only what the first
     generator goes over. Where the variable ``until`` is set, the loops end.
@@ -499,7 +499,7 @@ def _where(emitter: Emitter, conditions: Sequence[Expr], body: Callable[[], None
 
 
 def list_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
-    """``list(source)``"""
+    """Emit ``list(source)``."""
     value = source.value if isinstance(source, SimpleValue) else None
     if value is not None and isinstance(value.type, (ListType, StringType)):
         return insert_builtin_call(range, emitter.graph, "aten::list", [emitter.argument(value, range)], [])
@@ -525,7 +525,7 @@ def list_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Ty
 
 
 def dict_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
-    """``dict(source)``, of pairs"""
+    """Emit ``dict(source)``, where ``source`` iterates over pairs of key and value."""
     wanted = None if hint is None else without_none(hint)
     result = emitter.insert_node("prim::DictConstruct", range, [], [wanted or DictType(STRING, TENSOR)]).output
 
@@ -543,7 +543,7 @@ def dict_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Ty
 
 
 def each(emitter: Emitter, range: SourceRange, iterator: SugaredValue, body: Callable[[Value], None]) -> None:
-    """Run ``body`` on each element of ``iterator``."""
+    """Emit a loop that runs ``body`` for each element of ``iterator``."""
     if iterator.must_unroll:
         for item in iterator.as_tuple(range, emitter.graph):
             body(item.as_value(range, emitter.graph))
@@ -574,7 +574,7 @@ _indices = range
 
 
 def _widen_list(result: Value, type: Type) -> None:
-    """Set a wider type for a list that was constructed here, and for the results of ``append`` on it."""
+    """Set a wider type for a list that was constructed in this function, and for the results of ``append`` to it."""
     result.set_type(type)
     for use in result.uses:
         if use.user.kind == "aten::append":

@@ -63,8 +63,8 @@ def _no_result(declared: Type) -> str:
 def with_present_items(
     emitter: Emitter, value: Value, declared: TupleType, range: SourceRange, message: Callable[[Type], str]
 ) -> Value:
-    """Return a tuple that is returned, of which items may be None, or numbers for Tensors, that are declared not to
-    be."""
+    """Return a returned tuple whose items are checked: items that may be None, or numbers instead of Tensors, must have
+    their declared types."""
     items = list(value.node.inputs)
     if len(items) != len(declared.elements) or value.type.is_subtype_of(declared):
         return value

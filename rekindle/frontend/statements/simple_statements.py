@@ -124,7 +124,7 @@ _COMPOUND: Final = frozenset({"if", "while", "for", "with", "try", "given_up"})
 
 
 def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
-    """See :meth:`Emitter.emit_statements`."""
+    """Emit statements one after the other. An error in one is recorded, and emission continues after it."""
     for statement in statements:
         place = emitter.place
         # No function of its own: nested statements would take twice as much of Python's stack.
@@ -140,8 +140,7 @@ def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
 
 
 def _give_up_statement(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> None:
-    """Continue after a statement that could not be compiled. The names that it was to assign are unknown from then
-    on."""
+    """Record the error of a statement, and continue after it. The names that it assigns become unknown."""
     if _raises_as_python(emitter, statement, error, place):
         return
     if is_bug(error) and not emitter.diagnostics.has_failed:
@@ -377,7 +376,7 @@ def _differs_in_length(type: Type, declared: Type) -> bool:
 
 
 def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> None:
-    """Learn from callers that add elements of a ``wanted`` type to a returned value of ``type``."""
+    """Infer an element type from callers that add elements of the ``wanted`` type to a returned value of ``type``."""
     if wanted != wanted_result():
         return
     origin = emitter.environment.origin_of(expr)
@@ -389,8 +388,8 @@ def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> Non
 
 
 def _raises_as_python(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> bool:
-    """Return whether ``statement`` reads a name that has no value, in a branch into which no attribute of the module
-    leads; then it is emitted as what Python raises."""
+    """Emit Python's error for ``statement`` if it reads a name without a value, in a branch that the module's
+    attributes do not select. Return whether it was emitted."""
     missing = error.missing if isinstance(error, UndefinedNameError) else None
     if not emitter.is_unexpected or missing is None or statement.tree.kind in _COMPOUND:
         return False
@@ -412,7 +411,8 @@ def _emit_if(emitter: Emitter, tree: Tree) -> None:
 
 
 def _emit_expected(emitter: Emitter, statement: If, condition: CondValue) -> None:
-    """Emit the branches; of one that the module's attributes do not select, the part that can be compiled."""
+    """Emit the branches of an ``if``. The one that the module's attributes do not select is emitted as far as it can be
+    compiled."""
     branches = [_branch(emitter, statement.range, body) for body in (statement.true_branch, statement.false_branch)]
     if condition.static is None and emitter.graph.follows_python:
         taken = evaluate_on_current_attributes(condition.value)
@@ -464,7 +464,7 @@ def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
 
 
 def _may_be_static(emitter: Emitter, expr: Expr) -> bool:
-    """Return whether a part of a condition that could not be compiled may decide it for the compiler."""
+    """Return whether a condition that could not be compiled contains a part that may be known at compile time."""
     if expr.tree.kind in ("and", "or", "not"):
         return any(_may_be_static(emitter, Expr(part)) for part in expr.tree.subtrees())
     saved, emitter.diagnostics = emitter.diagnostics, Diagnostics()
@@ -486,8 +486,8 @@ def _branch(emitter: Emitter, range: SourceRange, statements: list[Stmt]) -> Bra
 
 
 def _emit_given_up(emitter: Emitter, tree: Tree) -> None:
-    """Emit the blocks within an unsupported statement that is reported already. Whether and when they run is
-    unknown, and so are the variables that they assign, except within the first."""
+    """Emit the blocks of an unsupported statement, which is already reported, to find other errors. The variables that
+    they assign become unknown."""
     statement = ErrorStmt(tree)
     names = {*statement.names, *assigned_names([statement])}
     lost = names - {name for block in statement.blocks for name in assigned_names(block)}

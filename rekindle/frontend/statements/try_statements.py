@@ -72,7 +72,7 @@ def caught_exception(caught: Sequence[Value], range: SourceRange) -> Value:
 
 
 def leave_with(emitter: Emitter, value: Value, range: SourceRange) -> None:
-    """Return ``value`` from the function."""
+    """Emit ``return value``."""
     attempt = emitter.environment.tried
     if attempt is None:
         emitter.graph.insert_node(emitter.graph.create("prim::ReturnStmt", [value], outputs=0, range=range))
@@ -85,7 +85,7 @@ def leave_with(emitter: Emitter, value: Value, range: SourceRange) -> None:
 
 
 def emit_jump(emitter: Emitter, word: str, range: SourceRange) -> None:
-    """``break`` and ``continue``"""
+    """Emit ``break`` or ``continue`` (the ``word``), also one that leaves a ``try`` statement."""
     attempt = emitter.environment.tried
     if emitter.loop is LoopKind.NONE and attempt is not None:
         with emitter.in_loop(attempt.loop):
@@ -133,8 +133,8 @@ def emit_try(emitter: Emitter, statement: Try) -> None:
 
 
 def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
-    """Return the rest of a ``try`` that begins with imports: the compiler executes them, and knows whether a handler
-    runs. None for others."""
+    """Return the rest of a ``try`` that begins with imports, which the compiler executes, so that it knows whether a
+    handler runs; None for other statements."""
     imports = list(takewhile(lambda each: each.tree.kind == LocalImport.KIND, statement.body))
     if not imports:
         return None
@@ -153,7 +153,7 @@ def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
 
 
 def _handler_of(emitter: Emitter, error: BaseException | None, handlers: Sequence[Handler]) -> Handler | None:
-    """Return the handler that takes an import's error."""
+    """Return the handler that catches the error of an import; None if none does."""
     if not isinstance(error, ImportError):
         return None
     raised = {f"builtins.{cls.__name__}" for cls in type(error).__mro__}
@@ -166,7 +166,7 @@ def _handler_of(emitter: Emitter, error: BaseException | None, handlers: Sequenc
 
 
 def _emit_handled(emitter: Emitter, statement: Try) -> None:
-    """``try``, ``except``, ``else``"""
+    """Emit ``try``, ``except`` and ``else`` of a statement, without its ``finally``."""
     range = statement.range
     attempt = _try(emitter, statement, partial(emitter.emit_statements, statement.body))
     error = attempt.node.outputs[1]
@@ -252,7 +252,7 @@ def _emit_handler(emitter: Emitter, handler: Handler, error: Value) -> None:
 
 
 def _lose_outer(emitter: Emitter, handler: Handler) -> None:
-    """Delete the exception's name at the end of a handler, also if an enclosing handler has assigned it."""
+    """Delete the exception's variable at the end of a handler, even if an enclosing handler has assigned it."""
     frame = emitter.environment.frame.find(handler.name)
     if frame is not None and isinstance(frame.sugared.get(handler.name), CaughtException):
         del frame.sugared[handler.name]
@@ -263,7 +263,7 @@ def _lose_outer(emitter: Emitter, handler: Handler) -> None:
 
 
 def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
-    """Emit the body of a ``try``: a part of the statement."""
+    """Emit the body of a ``try`` by ``emit``; return its record."""
     environment, range = emitter.environment, statement.range
     node = emitter.insert_node("prim::Try", range, [], [INT, ANY])
     block = node.add_block()
@@ -304,8 +304,7 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
 
 
 def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range: SourceRange) -> None:
-    """Record at the end of the body the variables that it has assigned for the first time or reassigned, including in
-    its loops."""
+    """Record the variables that the body has assigned or reassigned at its end, including those in its loops."""
     assigned = {name: type for name in attempt.cells if (type := attempt.outer.find_type(name)) is not None}
     for name, type in (assigned | frame.types).items():
         if name in attempt.cells:
@@ -318,7 +317,7 @@ def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range
 
 
 def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Block) -> None:
-    """Record names that the body has assigned and that may be undefined around it."""
+    """Record the names that the body assigns and that may be undefined before it."""
     stored = stored_types(block)
     for name in sorted(assigned_names([statement])):
         variable = emitter.environment.frame.variable(name)
@@ -354,7 +353,7 @@ def _restore_partial(emitter: Emitter, attempt: TryBody, range: SourceRange) -> 
 
 
 def _define(emitter: Emitter, attempt: TryBody, range: SourceRange, but: set[str] | None = None) -> None:
-    """Define the variables at the end of the body, which was reached: all hold its values, ``but`` those."""
+    """Assign the values at the end of the body to its variables, except those in ``but``."""
     for name, type in attempt.new.items():
         if but is not None and name in but:
             continue
@@ -371,7 +370,7 @@ def _store(emitter: Emitter, name: str, value: Value, type: Type, range: SourceR
 
 
 def _leave_as(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
-    """Leave as the body was left, where neither at its end nor by an exception."""
+    """Emit the exit by which control left the body, if that was a return, ``break`` or ``continue``."""
     how = attempt.node.outputs[0]
     ways: list[tuple[int, Callable[[], None]]] = []
     returned = attempt.returned

@@ -9,7 +9,7 @@ from rekindle.syntax.views import Expr
 
 
 def enter(emitter: Emitter, context: Value, expr: Expr) -> Value:
-    """Emit ``__enter__`` of the object of a with statement.
+    """Emit ``__enter__`` of the context manager of a ``with`` statement.
 
     Raises:
         TypeMismatchError: it is not a context manager.

@@ -47,7 +47,7 @@ def type_has(type: Type, name: str) -> bool:
 
 
 def ask_type(value: Value, name: str, range: SourceRange, graph: Graph) -> Value | None:
-    """Emit the question whether a value has an attribute, if only some members of its type have; else return None."""
+    """Emit a test whether a value has an attribute, if only some members of its type have it; else return None."""
     members = union_members(value.type)
     having: list[Type] = [member for member in members if type_has(member, name)]
     if not having or len(having) == len(members):
@@ -58,7 +58,7 @@ def ask_type(value: Value, name: str, range: SourceRange, graph: Graph) -> Value
 
 
 def _class_of(given: Type) -> type | None:
-    """Return the class of Python's that values of a type have; None where it is not one alone."""
+    """Return the Python class of values of a type; None if there are several."""
     if isinstance(given, ListType):
         kinds = {"": list, "tuple": tuple, "Size": torch.Size}
         return kinds.get(given.python)

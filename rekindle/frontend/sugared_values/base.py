@@ -26,10 +26,8 @@ Keywords: TypeAlias = "Mapping[str, SugaredValue]"
 @dataclass(slots=True, frozen=True)
 class FlattenedValue:
     """A sugared value flattened into values of the graph, which become parameters of another function, and static data.
-
-    One compiled function serves all that have equal keys. ``unflatten`` rebuilds the sugared value from the parameters,
-    in the emitter of the other function.
-    """
+    One compiled function serves all sugared values with equal keys. ``unflatten`` rebuilds the sugared value from the
+    parameters, in the emitter of the other function."""
 
     key: Hashable
     values: Sequence[Value]
@@ -49,7 +47,8 @@ class CallSite:
 
 
 class SugaredValue:
-    """The compile-time value of an expression. A request that a kind does not support is rejected by name."""
+    """The compile-time value of an expression: a value of the graph, or an object such as a function or a module. An
+    operation that a kind of sugared value does not support raises an error with its description."""
 
     @property
     def description(self) -> str:
@@ -57,81 +56,84 @@ class SugaredValue:
         return type(self).__name__
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        """Return the value of the graph that this represents."""
+        """Return this as a value of the graph."""
         raise UnsupportedError(f"{self.description} cannot be used as a value", range)
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        """``self.name``"""
+        """Emit a read of the attribute: ``self.name``."""
         raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range)
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         raise UnsupportedError(f"hasattr cannot be asked of {self.description}", range)
 
     def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
-        """Return a bool value for the existence of an attribute that is known at run time only; None if the compiler
-        knows it."""
+        """Emit a test for an attribute whose existence is known only at run time; return None if it is known at compile
+        time."""
         return None
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
-        """``self.name = value``"""
+        """Emit an assignment to the attribute: ``self.name = value``."""
         raise UnsupportedError(f"an attribute of {self.description} cannot be assigned", range)
 
     def attribute_type(self, name: str) -> Type | None:
-        """Return the type of the slot ``name``, which types literals that are assigned to it."""
+        """Return the declared type of the attribute ``name``, which determines the type of literals that are assigned
+        to it; None if unknown."""
         return None
 
     def may_widen_attribute(self, name: str) -> bool:
-        """Return whether an assignment may widen the type of the slot ``name``."""
+        """Return whether an assignment may widen the type of the attribute ``name``."""
         return False
 
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
-        """``self.name: type = …`` declares the slot, where it can be declared at all."""
+        """Declare an attribute with its type, for ``self.name: type = …``. Values whose attributes cannot be declared
+        ignore it."""
 
     def as_type(self, range: SourceRange) -> Type | None:
-        """Return the type that this names, where it names one."""
+        """Return the type that this names; None if it names none."""
         return None
 
     def python_class(self, range: SourceRange) -> type | None:
-        """Return the Python class that this names, where it names one."""
+        """Return the Python class that this names; None if it names none."""
         return None
 
     @property
     def keys_are_known(self) -> bool:
-        """Whether this is a table with keys known at compile time: then :meth:`contains` tests each."""
+        """Whether this is a dict or module container with keys known at compile time, which :meth:`contains` tests."""
         return False
 
     def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
-        """Return whether such a table has a data-dependent key; None if that is unsupported."""
+        """Emit ``key in self`` for a ``key`` that is data-dependent, if the keys of this are known at compile time;
+        return None if that is unsupported."""
         return None
 
     def contains(self, key: object) -> bool:
-        """``key in self``, where the compiler knows the keys."""
+        """Return ``key in self``, if the keys are known at compile time."""
         raise NotImplementedError
 
     @property
     def class_of_module(self) -> type | None:
-        """The Python class of the module that this is, where it is one whose class is known while compiling."""
+        """The Python class of the module, if this is a module whose class is known at compile time; else None."""
         return None
 
     def call(self, call: CallSite) -> SugaredValue:
-        """``self(args, kwargs)``"""
+        """Emit a call of this value: ``self(args, kwargs)``."""
         raise UnsupportedError(f"{self.description} cannot be called", call.range)
 
     @property
     def is_passed_sugared(self) -> bool:
-        """Return whether this is passed to a function as a sugared value, and not as a value of the graph."""
+        """Whether this is passed to functions as a sugared value, not as a value of the graph."""
         return self.accepts_sugared_args
 
     @property
     def accepts_sugared_args(self) -> bool:
-        """Whether its calls accept arguments that are not values, such as functions: then :meth:`call_with` calls
-        it."""
+        """Whether calls of this accept arguments that are not values of the graph, such as functions; then
+        :meth:`call_with` emits them."""
         return False
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
-        """``self(args, kwargs)``, whatever the arguments are."""
+        """Emit a call of this value with arguments that need not be values of the graph: ``self(args, kwargs)``."""
         values = [NamedValue(item.as_value(range, graph), range=range) for item in args]
         named = [NamedValue(item.as_value(range, graph), range=range, name=name) for name, item in kwargs.items()]
         return self.call(CallSite(range, graph, values, named, targets))
@@ -146,21 +148,21 @@ class SugaredValue:
 
     @property
     def gone_over(self) -> list[Value]:
-        """The containers whose elements a loop over this takes one by one."""
+        """The containers over whose elements a loop over this iterates."""
         return []
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        """Return the iterable of a loop over this: something with a length and items, or with a static length."""
+        """Return the iterable for a loop over this. It has a length and items, or a length known at compile time."""
         raise UnsupportedError(f"{self.description} cannot be iterated over", range)
 
     @property
     def static_length(self) -> int | None:
-        """The number of elements where the compiler knows it and the loop over them is to be unrolled."""
+        """The number of elements, if it is known at compile time and a loop over them is unrolled; else None."""
         return None
 
     @property
     def must_unroll(self) -> bool:
-        """Whether a loop over this is unrolled: the elements are of different types."""
+        """Whether a loop over this is unrolled, because the elements have different types."""
         return False
 
     @property
@@ -172,18 +174,18 @@ class SugaredValue:
         raise UnsupportedError(f"{self.description} has no length", range)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
-        """``self[index]``"""
+        """Emit a subscript: ``self[index]``."""
         raise UnsupportedError(f"{self.description} cannot be indexed", range)
 
 
 class StaticValue(SugaredValue):
-    """A compile-time object without a value of the graph: a function, a class, a module of Python."""
+    """An object that is known at compile time and not a value of the graph: a function, a class, a Python module."""
 
     is_passed_sugared = True
 
     @property
     def identity(self) -> Hashable:
-        """Key of two equal ones."""
+        """A key that is equal for equal objects."""
         return self
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
@@ -198,14 +200,13 @@ _Answer = TypeVar("_Answer")
 
 
 class Resolver(Protocol):
-    """Where names are looked up that no assignment in the program defines: Python's globals and closures, or an
-    archive."""
+    """Lookup of names that the program does not define: in Python's globals and closures, or in an archive."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
-        """Return the sugared value of ``name``, or None."""
+        """Return the sugared value of ``name``; None if it is undefined."""
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
-        """Return the type that ``name`` (it may be dotted) refers to, or None."""
+        """Return the type to which ``name``, which may be dotted, refers; None if there is none."""
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue | None:
         """Return the sugared value of an import within a function; None if imports are unsupported."""
@@ -231,7 +232,7 @@ class EmptyResolver:
 
 
 class ChainResolver:
-    """Tries several resolvers in turn."""
+    """Resolver that tries several others in order."""
 
     def __init__(self, *resolvers: Resolver) -> None:
         self.resolvers = resolvers

@@ -40,7 +40,7 @@ def construct(
 
 
 class ScriptClassValue(SugaredValue):
-    """A class that a program text defines. Called, it makes an object."""
+    """A class defined in a program. A call of it creates an object."""
 
     def __init__(self, type: ClassType) -> None:
         self.type = type
@@ -73,7 +73,7 @@ class NewObject(SpecialForm):
 
 
 class ObjectBinding:
-    """``self`` of a method of which no more than the class is known."""
+    """The binding of ``self`` in a method of a script class."""
 
     def __init__(self, type: ClassType) -> None:
         self._type = type
@@ -87,12 +87,10 @@ class ObjectBinding:
 
 
 class InitBinding:
-    """``self`` of ``__init__``: the first assignment of an attribute makes it a slot of the class.
-
-    ``declared`` are the types that the body of the class declares. ``assumed`` are the parameters that were taken for
-    Tensors because they have no annotation. ``find_method`` finds the methods that ``__init__`` calls, which may make
-    attributes as well; None where there is none of that name.
-    """
+    """The binding of ``self`` in ``__init__``, where the first assignment of an attribute declares it. ``declared`` are
+    the types that the body of the class declares. ``assumed`` are the parameters that were assumed to be Tensors
+    because they have no annotation. ``find_method`` returns the methods that ``__init__`` calls, which may declare
+    attributes as well; None for an unknown name."""
 
     def __init__(
         self,
@@ -112,7 +110,7 @@ class InitBinding:
 
     @contextmanager
     def beginning_again(self) -> Iterator[None]:
-        """Forget the attributes that were found within, if emission is to begin again."""
+        """Forget the attributes declared in the ``with`` block if the emission restarts."""
         attributes, constants = dict(self._type.attributes), dict(self._type.constants)
         try:
             yield
@@ -128,10 +126,10 @@ class InitBinding:
 
 
 class _Unfinished(SimpleValue):
-    """An object that has not got its attributes yet."""
+    """An object whose attributes are not assigned yet."""
 
     def check_not_frozen(self, range: SourceRange, type: ClassType, name: str) -> None:
-        """Accept the assignment: ``__init__`` of a frozen class assigns attributes too."""
+        """Accept the assignment, since ``__init__`` of a frozen class assigns attributes too."""
 
 
 class ObjectInMaking(SugaredValue):
@@ -171,7 +169,7 @@ class ObjectInMaking(SugaredValue):
     # ------------------------------------------------------------------------------------------------------ assignments
 
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
-        """``self.name: type = …``"""
+        """Declare an attribute with its type, for ``self.name: type = …`` in ``__init__``."""
         known = self.attribute_type(name)
         if known is not None and known != type:
             raise TypeMismatchError(

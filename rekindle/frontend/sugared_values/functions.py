@@ -7,13 +7,13 @@ from rekindle.frontend.sugared_values.values import SimpleValue
 
 
 def sugared_arguments(call: CallSite) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
-    """Return the arguments of a call, and those that it names, as sugared values."""
+    """Return the positional and the keyword arguments of a call as sugared values."""
     args: list[SugaredValue] = [SimpleValue(item.materialize(call.graph)) for item in call.args]
     return args, {item.name or "": SimpleValue(item.materialize(call.graph)) for item in call.kwargs}
 
 
 class SugaredFunction(SugaredValue):
-    """A function whose calls :meth:`call_with` emits, whatever the arguments are."""
+    """A function whose calls :meth:`call_with` emits, so that arguments need not be values of the graph."""
 
     accepts_sugared_args = True
 

@@ -66,7 +66,7 @@ class RepeatValue(InfiniteIterator):
 
 
 class CycleValue(InfiniteIterator):
-    """``itertools.cycle(xs)``; of nothing it is nothing."""
+    """``itertools.cycle(xs)``. If ``xs`` is empty, it has no elements."""
 
     name = "cycle"
 

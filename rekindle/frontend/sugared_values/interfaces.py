@@ -26,7 +26,7 @@ def interface_schema(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
-    """Return the schema of a method of an interface, whose first parameter is an object of it.
+    """Return the schema of a method of an interface. Its first parameter is an object of the interface.
 
     Raises:
         UnsupportedError: the method has a body, takes no self, or does not say what it returns.
@@ -58,12 +58,13 @@ def interface_schema(
 
 
 def basename(interface: InterfaceType) -> str:
-    """Return the part of the name after its last dot."""
+    """Return the name of an interface without its module."""
     return interface.name.rpartition(".")[2]
 
 
 def _says_nothing(statement: Stmt) -> bool:
-    """``pass``, ``...``, a docstring, ``raise NotImplementedError``."""
+    """Return whether a statement implements nothing: ``pass``, ``...``, a docstring or ``raise
+    NotImplementedError``."""
     tree = statement.tree
     if tree.kind == Raise.KIND:
         return _is_not_implemented(Raise(tree).value.tree)
@@ -79,7 +80,7 @@ def _is_not_implemented(tree: Tree) -> bool:
 
 
 class InterfaceValue(SugaredValue):
-    """An interface by its name: a type, of which no objects can be made."""
+    """An interface as a name in the program: a type that cannot be instantiated."""
 
     def __init__(self, type: InterfaceType) -> None:
         self.type = type

@@ -19,7 +19,7 @@ class IterableValue(SugaredValue):
 
 
 class DerivedIterable(IterableValue):
-    """Elements computed from those of ``source``, each when a loop reaches it."""
+    """An iterable whose elements are computed from those of ``source``, each when a loop reaches it."""
 
     source: SugaredValue
 
@@ -76,10 +76,8 @@ class RangeValue(IterableValue):
 
 
 class IterableTree(IterableValue):
-    """Several iterables side by side: ``zip`` and ``enumerate``, which may nest.
-
-    A loop over it is unrolled if one of the children must be; then all need a static length.
-    """
+    """Several iterables that a loop iterates over together: ``zip`` and ``enumerate``, which may be nested. The loop is
+    unrolled if one of them must be; then all need a length known at compile time."""
 
     description = "zip or enumerate"
     static_length: int | None = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KeptIterator(StaticValue):
-    """An iterator in a variable, which the first loop over it consumes: ``zip(xs, ys)``."""
+    """An iterator in a variable, such as ``zip(xs, ys)``, which the first loop over it consumes."""
 
     description = "an iterator"
 
@@ -33,7 +33,7 @@ class KeptIterator(StaticValue):
         self.taken: SourceRange | None = None
 
     def use(self, range: SourceRange) -> None:
-        """Record that the code at ``range`` iterates over the generator.
+        """Record that the code at ``range`` iterates over the iterator, and reject a second use.
 
         Raises:
             UnsupportedError: other code may have iterated over it before.
@@ -47,7 +47,7 @@ class KeptIterator(StaticValue):
         self.taken = range
 
     def _is_within_a_loop(self) -> bool:
-        """Return whether a loop that began after its creation uses its elements repeatedly."""
+        """Return whether a loop that began after the iterator's creation uses it repeatedly."""
         frame: EnvironmentFrame | None = self.emitter.environment.frame
         while frame is not None and frame is not self.made_in:
             if frame.is_loop_body:
@@ -87,7 +87,7 @@ class KeptGenerator(KeptIterator):
         self.variables = {name: self.made_in.variable(name) for name in names_in(generator)}
 
     def take(self, range: SourceRange) -> GeneratorExpr:
-        """Return the generator, for code that iterates over it.
+        """Return the generator expression, for code that iterates over it.
 
         Raises:
             UnsupportedError: another one may have done so, or it reads other variables here.

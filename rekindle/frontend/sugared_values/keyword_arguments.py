@@ -17,7 +17,7 @@ from rekindle.syntax.views import DictLiteral, Expr, Lambda, Select, StringLiter
 
 
 class KeywordArguments(SugaredValue):
-    """A dict of which the keys are known while compiling, and whose values may be of different types."""
+    """A dict with keys known at compile time, whose values may have different types, such as ``**kwargs``."""
 
     description = "a dict of keyword arguments"
     is_passed_sugared = True
@@ -97,8 +97,8 @@ class StaticDict(KeywordArguments):
 
 
 def table_of_functions(literal: DictLiteral, emit: Callable[[Expr], SugaredValue]) -> SugaredValue | None:
-    """``{"relu": F.relu, "none": lambda x: x}``; None where the values are of the graph, by what is written there and
-    by the first of them."""
+    """Return a dict of functions that are known at compile time, ``{"relu": F.relu, "none": lambda x: x}``; None if the
+    first value is a value of the graph, or the literal is of another form."""
     if not literal.keys or any(key.tree.kind != StringLiteral.KIND for key in literal.keys):
         return None
     if literal.values[0].tree.kind not in (Lambda.KIND, Select.KIND, Var.KIND):
@@ -121,7 +121,7 @@ def _constant_key(value: Value, range: SourceRange) -> str:
 
 
 class _Method(SugaredFunction):
-    """``kwargs.get`` and the like."""
+    """A method of the dict ``**kwargs``, such as ``kwargs.get``."""
 
     def __init__(self, owner: KeywordArguments, name: str, method: _Emit) -> None:
         self.owner = owner

@@ -29,14 +29,14 @@ def definition_of_lambda(expr: Lambda) -> Def:
 
 
 def local_names(definition: Def) -> set[str]:
-    """Return the variables of the function itself."""
+    """Return the local variables of the function."""
     trees = _trees_of(definition)
     names = {param.name.name for param in definition.params} | names_given_by(trees)
     return names.difference(_nonlocal_names(trees))
 
 
 def nonlocal_names(definition: Def) -> set[str]:
-    """Return the enclosing variables that the function declares nonlocal."""
+    """Return the variables that the function declares ``nonlocal``."""
     return _nonlocal_names(_trees_of(definition))
 
 
@@ -50,12 +50,12 @@ def _trees_of(definition: Def) -> list[Tree]:
 
 
 def free_names(definition: Def) -> set[str]:
-    """Return the names that the function reads and does not assign."""
+    """Return the free variables of the function: the names that it reads and does not assign."""
     return set(_free(definition.tree))
 
 
 def _free(tree: Tree) -> Iterator[str]:
-    """Yield the names that a definition or a lambda reads from around it."""
+    """Yield the free variables of a nested definition or lambda."""
     definition = definition_of_lambda(Lambda(tree)) if tree.kind == Lambda.KIND else Def(tree)
     own = local_names(definition)
     yield from nonlocal_names(definition)
@@ -83,7 +83,8 @@ def default_of(name: str) -> str:
 
 
 def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction | None:
-    """Return the sugared value of a local function's own name within its body; None if it is not recursive."""
+    """Return the sugared value of a local function within its own body, for recursive calls; None if it is not
+    recursive."""
     definition = function.definition
     free = free_names(definition)
     if definition.name.name not in free:
@@ -98,10 +99,8 @@ def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction 
 
 
 class LocalFunction(SugaredFunction):
-    """A function that was defined within the one that is being compiled, or within one that has passed it on.
-
-    ``variables`` are those around it that it reads: the name of each, and what the emitter calls it.
-    """
+    """A function defined within the one that is being compiled, or within one that has passed it as an argument.
+    ``variables`` are the captured ones: the name of each, and the emitter's variable for it."""
 
     def __init__(
         self,
@@ -142,7 +141,7 @@ class LocalFunction(SugaredFunction):
         return self.function.definition.name.name in self.variables
 
     def captured(self, range: SourceRange) -> dict[str, SugaredValue]:
-        """Return the current sugared values of the captured variables; other names are omitted.
+        """Return the current sugared values of the captured variables. Names that are not variables are omitted.
 
         Raises:
             UnsupportedError: a variable may not have been assigned.
@@ -190,7 +189,7 @@ class LocalFunction(SugaredFunction):
 
 
 class PassedFunction(SugaredValue):
-    """A local function that is passed to another one, with its captured variables as values there."""
+    """A local function that is passed as an argument to another one. Its captured variables are values there."""
 
     def __init__(
         self, function: GenericFunction, around: Mapping[str, SugaredValue], defaults: Mapping[str, SugaredValue]
@@ -200,7 +199,7 @@ class PassedFunction(SugaredValue):
         self.defaults = defaults
 
     def within(self, emitter: Emitter) -> LocalFunction:
-        """Return the function as a local one of ``emitter``, with variables of its own around it."""
+        """Return the function as a local function of ``emitter``, in which its captured variables are new variables."""
         variables = {name: emitter.environment.hidden_variable(name) for name in self.around}
         range = self.function.definition.name.range
         for name, sugared in self.around.items():
@@ -211,7 +210,7 @@ class PassedFunction(SugaredValue):
 def run_in_place(
     emitter: Emitter, function: LocalFunction, parameters: Mapping[str, SugaredValue], range: SourceRange
 ) -> SugaredValue:
-    """Emit the body of a local function where it is called; ``parameters`` are the sugared values of its parameters."""
+    """Inline a call of a local function: emit its body. ``parameters`` are the sugared values of its parameters."""
     definition = function.function.definition
     environment = emitter.environment
     saved = emitter.resolver

@@ -25,10 +25,8 @@ Make = Callable[[], SugaredValue]
 
 
 class RuntimeDispatch(SugaredFunction):
-    """One of several things, by a number or a name that is known only when the program runs.
-
-    ``makes`` emit each where it is needed. Calls and attributes are of the one that is chosen.
-    """
+    """One of several objects, selected by a number or name that is known only at run time. ``makes`` emit each where it
+    is needed. Calls and attributes become an ``if`` for each object."""
 
     is_passed_sugared = False
 
@@ -59,7 +57,7 @@ class RuntimeDispatch(SugaredFunction):
         return SimpleValue(self._branch(range, graph, call))
 
     def _branch(self, range: SourceRange, graph: Graph, emit: Callable[[SugaredValue], Value]) -> Value:
-        """Return the result of ``emit`` for the selected item."""
+        """Emit branches that return the result of ``emit`` for the selected object."""
         result: Type | None = None
         for make in self.makes:
             # What the branches have in common, found out in a place that is thrown away.
@@ -93,7 +91,7 @@ class RuntimeDispatch(SugaredFunction):
         return node.add_output(result)
 
     def _is(self, index: int, range: SourceRange, graph: Graph) -> Value:
-        """Return whether the item at ``index`` is selected, possibly by a negative number."""
+        """Emit a test whether the object at ``index`` is selected. Python's negative indices count from the end."""
         if self.key.type == STRING:
             return graph.insert("aten::eq", [self.key, self.names[index]], range=range)
         assert self.key.type == INT
@@ -106,7 +104,7 @@ class RuntimeDispatch(SugaredFunction):
         return graph.insert("aten::eq", [position.add_output(INT), index], range=range)
 
     def _missing(self, range: SourceRange, graph: Graph, result: Type) -> Value:
-        """Return the error that Python's container raises."""
+        """Emit the error of Python's container for a missing key or index."""
         if self.key.type == STRING:
             message, error = self.key, "builtins.KeyError"
         else:

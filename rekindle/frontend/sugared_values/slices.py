@@ -18,7 +18,7 @@ PARTS: Final = ("start", "stop", "step")
 
 
 class SliceValue(SugaredValue):
-    """A slice object. A bound that is None is not among its values."""
+    """A slice object. Bounds that are None are not values of the graph."""
 
     def __init__(self, bounds: dict[str, Value]) -> None:
         self.bounds = bounds
@@ -75,7 +75,7 @@ class SliceClass(StaticValue):
 
 
 def constant_slice(obj: slice, range: SourceRange, graph: Graph) -> SliceValue | None:
-    """Return a slice of Python; None where its bounds are not ints."""
+    """Return a Python slice as a sugared value; None if its bounds are not ints."""
     bounds = {name: getattr(obj, name) for name in PARTS if getattr(obj, name) is not None}
     if not all(type(bound) is int for bound in bounds.values()):
         return None

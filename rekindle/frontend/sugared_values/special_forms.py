@@ -34,7 +34,8 @@ from rekindle.ops.python.exceptions import exception_class
 
 
 class SpecialForm(StaticValue):
-    """A callable whose call the emitter handles itself, by its name: ``isinstance``, ``range``, ``annotate`` …"""
+    """A callable such as ``isinstance``, ``range`` or ``annotate`` whose calls the emitter handles itself, by its
+    name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -63,8 +64,8 @@ _MIRRORED: Final = {
 
 
 class MagicMethod(StaticValue):
-    """A function that objects implement by a method: ``len(x)`` is ``x.__len__()`` for objects of classes, else
-    ``base``."""
+    """A function that objects implement by a method: ``len(x)`` calls ``x.__len__()`` for objects of script classes,
+    and ``base`` for other values."""
 
     def __init__(self, method: str, base: SugaredValue) -> None:
         self.method = method
@@ -122,7 +123,8 @@ class MagicMethod(StaticValue):
 
 
 class Cast(BuiltinFunction):
-    """``int(x)``, ``float(x)``, ``bool(x)`` …: the operator, unless the value is of the type already."""
+    """A conversion such as ``int(x)``, ``float(x)`` or ``bool(x)``. The operator is omitted if the value has the type
+    already."""
 
     def __init__(self, type: Type, kind: str) -> None:
         super().__init__(kind)
@@ -161,8 +163,8 @@ class StrCast(Cast):
 
 
 class InertContext(StaticValue):
-    """A class of context managers, and an object of it, that do nothing: the body of the with statement is compiled as
-    any other."""
+    """A class of context managers, or an object of it, without effect in programs: the body of the ``with`` statement
+    is compiled as if it had none."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -194,7 +196,7 @@ def none_value(range: SourceRange, graph: Graph) -> SugaredValue:
 
 
 class ExceptionClass(StaticValue):
-    """An exception class. A call of it makes an exception that can be raised."""
+    """An exception class. A call of it creates an exception that can be raised."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -249,7 +251,8 @@ class ExceptionInstance(SugaredValue):
 
 
 class CaughtException(SugaredValue):
-    """``e`` of ``except ValueError as e``. As a value it is of any type; its text is Python's."""
+    """The variable ``e`` of ``except ValueError as e``. As a value of the graph it has the type Any; ``str(e)`` is as
+    in Python."""
 
     description = "an exception that was caught"
 
@@ -270,7 +273,7 @@ class CaughtException(SugaredValue):
 
 
 class ClassOfCaught(StaticValue):
-    """``type(e)`` of an exception that was caught: only its name can be used as a value."""
+    """``type(e)`` of a caught exception. Only its name can be used as a value."""
 
     description = "the class of an exception that was caught"
 
@@ -292,7 +295,7 @@ class ClassOfCaught(StaticValue):
 
 
 class NewStyleString(SugaredValue):
-    """``"…".format``: the template, to be called with the values to insert."""
+    """``"…".format``, the method: the template, to be called with the values to insert."""
 
     description = "the method 'format'"
 
@@ -310,7 +313,7 @@ class NewStyleString(SugaredValue):
 
 
 class ToList(SugaredValue):
-    """``x.tolist`` of a tensor; the emitter handles the call, because the type that is wanted counts."""
+    """``x.tolist`` of a tensor. The emitter handles its call, because the result depends on the expected type."""
 
     description = "the method 'tolist'"
 
@@ -319,7 +322,7 @@ class ToList(SugaredValue):
 
 
 class PythonBuiltin(BuiltinFunction):
-    """An operator under the name that Python has for it."""
+    """An operator under its name in Python."""
 
     def call(self, call: CallSite) -> SugaredValue:
         return super().call(replace(call, args=with_iterated(call.range, call.graph, self.kind, call.args)))

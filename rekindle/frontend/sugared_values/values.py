@@ -119,8 +119,8 @@ class SimpleValue(SugaredValue):
         raise missing_attribute(range, type, name)
 
     def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
-        """Unwrap an Optional value, if the program has None checks; the check raises ``error(message)``. None for
-        others."""
+        """Emit the unwrapping of an Optional value, with a check that raises ``error(message)``, if the program has
+        None checks; return None for other values."""
         checks = graph.none_checks
         if checks is None or not checks.can_check(self.value):
             return None
@@ -369,7 +369,7 @@ class SimpleValue(SugaredValue):
 
 
 class BoundCall(SugaredValue):
-    """A function with its first argument."""
+    """A function bound to its first argument."""
 
     is_passed_sugared = True
 
@@ -404,7 +404,7 @@ def parts_of_all(
     join: Callable[[list[SugaredValue]], SugaredValue],
     key: Hashable = None,
 ) -> FlattenedValue:
-    """Return the result of ``join`` on the flattened ``items``, which are of one ``kind``."""
+    """Flatten ``items``, which are of one ``kind``; ``join`` rebuilds the whole from them."""
     parts = [item.flatten(range, graph) for item in items]
 
     def rebuild(values: Sequence[Value], emitter: object) -> SugaredValue:
@@ -421,7 +421,7 @@ def parts_of_all(
 
 
 class TensorCast(SugaredValue):
-    """``x.float``, ``x.long`` …: called, a tensor of another dtype."""
+    """A method such as ``x.float`` or ``x.long``. A call of it converts the tensor to another dtype."""
 
     description = "a method that casts a tensor"
 
@@ -465,7 +465,8 @@ It closes a recursion: a method of a value may be a generic function, and the pa
 
 
 def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:
-    """Attribute ``name`` of an object of class ``type``: a slot, a constant, a method or a property."""
+    """Return attribute ``name`` of an object of class ``type``, as a sugared value: a slot, a constant, a method or a
+    property; None if there is none."""
     if name in type.generic_methods:
         return cast("SugaredValue", type.generic_methods[name](value))
     if name in type.methods:
@@ -506,7 +507,7 @@ def unknown_library_class(type: ClassType, range: SourceRange) -> UnknownLibrary
 
 
 def library_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue:
-    """Attribute ``name`` of an object of a class in C++: a method, or a property, which a method ``name_getter``
+    """Return attribute ``name`` of an object of a C++ class: a method, or a property, which a method ``name_getter``
     reads."""
     known = methods_of(type)
     if known is None and graph.follows_python:
@@ -526,7 +527,7 @@ def library_attribute(range: SourceRange, graph: Graph, value: Value, type: Clas
 def set_library_attribute(
     range: SourceRange, graph: Graph, object: Value, type: ClassType, name: str, value: Value
 ) -> None:
-    """Assign to a property of an object of a class in C++, which a method ``name_setter`` does."""
+    """Emit an assignment to a property of an object of a C++ class, by the method ``name_setter``."""
     known, setter = methods_of(type), f"{name}_setter"
     if known is None and graph.follows_python:
         raise unknown_library_class(type, range)
@@ -537,7 +538,7 @@ def set_library_attribute(
 
 
 class SugaredTuple(SugaredValue):
-    """Several sugared values side by side. As a value it is a tuple, if all of them are values."""
+    """A tuple of sugared values. It is a tuple in the graph if all of them are values of the graph."""
 
     description = "a tuple"
     must_unroll = True
@@ -630,7 +631,7 @@ class BuiltinFunction(SugaredValue):
 
 
 class FunctionValue(StaticValue):
-    """A compiled function; several, where it is overloaded."""
+    """A compiled function, or several if it is overloaded."""
 
     def __init__(self, *functions: GraphFunction) -> None:
         self.functions = functions
@@ -660,7 +661,7 @@ class FunctionValue(StaticValue):
 
 
 class MethodValue(SugaredValue):
-    """A compiled method of an object; several, where it is overloaded."""
+    """A compiled method of an object, or several if it is overloaded."""
 
     is_passed_sugared = True
 
@@ -739,8 +740,8 @@ class LibraryMethod(SugaredValue):
 
 
 def _default_of(name: str, range: SourceRange, graph: Graph) -> Value:
-    """Return the argument that Python's method has if none is given: the result of an operator for the current device,
-    or a new object of a C++ class."""
+    """Return the default that Python's method has for an argument that is not given: the result of an operator for the
+    current device, or a new object of a C++ class."""
     if not name.startswith(LIBRARY_CLASSES):
         return graph.insert(name, [graph.insert_constant(None, range=range)], range=range)
     type = custom_class(name)
@@ -750,14 +751,14 @@ def _default_of(name: str, range: SourceRange, graph: Graph) -> Value:
 
 
 class LibraryProperty(LibraryMethod):
-    """A method of a C++ object that Python has as an attribute. Called, it is TorchScript's."""
+    """A method of a C++ object that is an attribute in Python. It can be called, as in TorchScript, or read."""
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self.call(CallSite(range, graph)).as_value(range, graph)
 
 
 class InterfaceMethodValue(SugaredValue):
-    """A method of an object of which only the interface is known."""
+    """A method of an object that is known only by its interface."""
 
     def __init__(self, object: Value, name: str) -> None:
         self.object = object

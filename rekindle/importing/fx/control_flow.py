@@ -26,7 +26,7 @@ _HIGHER: Final = torch.ops.higher_order
 def _cond(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """``prim::If``; a result that is None in one branch may be None."""
+    """Import ``torch.cond`` as ``prim::If``. A result that is None in one branch gets an Optional type."""
     predicate, *graphs = args[:3]
     operands = args[3] if len(args) > 3 else ()
     if not isinstance(predicate, Value):
@@ -40,7 +40,7 @@ def _cond(
 
 
 def _joined(reader: FxImporter, branch: Node, blocks: Sequence[Block], pair: Sequence[ImportedValue]) -> ImportedValue:
-    """Return an output of ``branch`` for the values of its blocks."""
+    """Add an output to ``branch``, a ``prim::If``, for a pair of results of its blocks; return it."""
     if all(not isinstance(item, Value) for item in pair) and pair[0] is None and pair[1] is None:
         return None
     types: list[Type] = []
@@ -63,7 +63,7 @@ def _joined(reader: FxImporter, branch: Node, blocks: Sequence[Block], pair: Seq
 def _while_loop(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """``prim::Loop`` that its condition ends."""
+    """Import ``while_loop`` as ``prim::Loop``, which its condition ends."""
     condition, body, carried, additional = args
     start = as_list(reader.read(condition, [*carried, *additional]))[0]
     values = [reader.value(item) for item in carried]
@@ -80,7 +80,8 @@ def _while_loop(
 def _loop(
     reader: FxImporter, count: Value, condition: Value, carried: Sequence[Value]
 ) -> tuple[Node, Block, list[Value]]:
-    """Return a loop, its block, and the inputs of the block: the iteration number and the loop-carried values."""
+    """Insert a loop; return it, its block, and the inputs of the block: the iteration number and the loop-carried
+    values."""
     graph = reader.graph
     types = [value.type for value in carried]
     node = graph.create("prim::Loop", [count, condition, *carried], types=types, range=reader.range)
@@ -108,7 +109,8 @@ def _of_type(reader: FxImporter, item: ImportedValue, type: Type) -> Value:
 def _scan(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a loop over the rows of ``xs``: the carried values, and the rows that it computes, stacked."""
+    """Import ``scan`` as a loop over the rows of ``xs``: return the carried values, and the rows that it computes,
+    stacked."""
     combine, init, xs, additional = args
     return _over_rows(reader, combine, list(init), xs, additional)
 
@@ -117,7 +119,7 @@ def _scan(
 def _map(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a scan that carries nothing."""
+    """Import ``map`` as a scan without carried values."""
     function, xs, additional = args
     return _over_rows(reader, function, [], xs, additional)
 
@@ -162,7 +164,7 @@ def _results_of(module: fx.GraphModule) -> list[object]:
 def _invoke(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a graph that is called: its nodes."""
+    """Import a call of a subgraph by inlining it."""
     module, _, *operands = args
     return reader.read(module, operands)
 
@@ -171,7 +173,7 @@ def _invoke(
 def _grad_mode(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a region in which gradients are recorded, or are not."""
+    """Import a subgraph in which gradients are enabled or disabled, as a region of the program."""
     enabled, module, *operands = args
     place = reader.range
     manager = enter_mode(reader.graph, bool(enabled), place)
@@ -184,8 +186,8 @@ def _grad_mode(
 def _set_grad_enabled(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return the end of the region that the insertion point is in, or the start of another. The first begins in the
-    mode in which the graph was captured, which Dynamo has guarded."""
+    """Import a switch of the gradient mode: end the region at the insertion point, or begin another. The first one
+    begins in the mode of the capture, which Dynamo guards."""
     enabled = bool(args[0])
     now = reader.modes[-1][1] if reader.modes else torch.is_grad_enabled()
     if enabled == now:
@@ -207,8 +209,7 @@ def leave_modes(reader: FxImporter) -> None:
 def _with_effects(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a call that AOTAutograd keeps in order by a token. Programs keep their calls in order, so the token is
-    None."""
+    """Import a call that AOTAutograd orders by a token. Calls in programs are in order, so the token is None."""
     _, target, *operands = args
     call = fx.Graph().create_node("call_function", target)
     known = node.meta.get("val") or (None, None)

@@ -42,7 +42,7 @@ _RELATIONS: Final = {
 
 
 def value_of_expression(reader: FxImporter, expression: Any, symbols: Mapping[sympy.Symbol, Value]) -> ImportedValue:
-    """Return the value of a SymPy expression over ``symbols``: a value, or a number.
+    """Insert nodes that compute a SymPy expression over ``symbols``; return the value, or a constant number.
 
     Raises:
         Unreadable: it holds another symbol, or a function that is not known.
@@ -159,7 +159,7 @@ def _applied(
 def _comparison(
     reader: FxImporter, parts: list[ast.expr], operators: list[type], names: Mapping[str, Value]
 ) -> ImportedValue:
-    """``a <= b < c``: both hold."""
+    """Import ``a <= b < c``: every comparison holds."""
     values = [guard_value(reader, part, names) for part in parts]
     held = []
     for left, operator, right in zip(values, operators, values[1:], strict=False):

@@ -59,12 +59,9 @@ def reads(*functions: object) -> Callable[[Handler], Handler]:
 
 @dataclass(slots=True)
 class FxImporter:
-    """Reads graphs of ``torch.fx`` into ``graph``, at its insertion point.
-
-    ``attribute`` returns the imported value of an attribute of a graph's module. ``operators`` imports calls of
-    operators without another handler. ``fallback`` imports all other calls; without one they are collected in
-    ``problems``.
-    """
+    """Imports graphs of ``torch.fx`` into ``graph``, at its insertion point. ``attribute`` returns the imported value
+    of an attribute of a graph's module. ``operators`` imports calls of operators without another handler. ``fallback``
+    imports all other calls; without it they are collected in ``problems``."""
 
     graph: Graph
     attribute: Callable[[FxImporter, fx.GraphModule, str], ImportedValue]
@@ -80,7 +77,7 @@ class FxImporter:
     """The place of the node that is read."""
 
     def read(self, module: fx.GraphModule, inputs: Sequence[ImportedValue]) -> ImportedValue:
-        """Import the graph of ``module``, with ``inputs`` for its placeholders; returns its results."""
+        """Import the graph of ``module``, with ``inputs`` for its placeholders; return its results."""
         env: dict[fx.Node, ImportedValue] = {}
         given = iter(inputs)
         result: ImportedValue = None
@@ -94,7 +91,7 @@ class FxImporter:
         return result
 
     def read_node(self, module: fx.GraphModule, node: fx.Node, env: Mapping[fx.Node, ImportedValue]) -> ImportedValue:
-        """Return the meaning of one node that is neither a placeholder nor the output."""
+        """Import a node other than a placeholder or the output; return its value."""
         self.range = place_of(node)
         if node.op == "get_attr":
             return self.attribute(self, module, str(node.target))
@@ -120,7 +117,7 @@ class FxImporter:
         return imported
 
     def call(self, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]) -> ImportedValue:
-        """Return the meaning of a call of the function that ``node`` names.
+        """Import a call of the function of ``node``; return its result.
 
         Raises:
             CaptureError: it has no form in a program.
@@ -135,7 +132,7 @@ class FxImporter:
         raise CaptureError(f"'{name_of(target)}' has no form in a program", self.range)
 
     def _looked_up(self, item: Any, env: Mapping[fx.Node, ImportedValue]) -> Any:
-        """Return ``item``, an argument of a node, with imported values in place of nodes; containers are plain ones."""
+        """Return ``item``, an argument of a node, with nodes replaced by their imported values."""
         if isinstance(item, fx.Node):
             return env[item]
         if isinstance(item, (list, tuple)):
@@ -162,7 +159,7 @@ class FxImporter:
         return self.graph.insert(kind, args, kwargs, self.range)
 
     def within(self, block: Block, module: fx.GraphModule, inputs: Sequence[ImportedValue]) -> list[ImportedValue]:
-        """Read the graph of ``module`` into ``block``, at its end; returns its results as a list."""
+        """Import the graph of ``module`` at the end of ``block``; return its results as a list."""
         with self.graph.inserting_at_end(block):
             return as_list(self.read(module, inputs))
 
@@ -185,7 +182,7 @@ _FRAME: Final = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def place_of(node: fx.Node) -> SourceRange:
-    """Return the line that the innermost frame of its stack trace names; unknown where it has none."""
+    """Return the source location in the innermost frame of a node's stack trace; an unknown one if it has none."""
     trace = node.meta.get("stack_trace")
     if not isinstance(trace, str):
         return UNKNOWN_RANGE

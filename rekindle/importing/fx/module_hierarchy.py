@@ -17,7 +17,7 @@ _NO_IDENTIFIER: Final = re.compile(r"\W")
 
 
 def skeleton_of(program: ExportedProgram) -> nn.Module:
-    """Return modules with the hierarchy, the parameters and the buffers of ``program``.
+    """Return a module with the submodules, parameters and buffers of ``program``, without code.
 
     Raises:
         CaptureError: it holds objects that compiled modules cannot hold.
@@ -52,7 +52,7 @@ def _constants(program: ExportedProgram) -> dict[str, torch.Tensor]:
 
 
 def _module_at(root: nn.Module, path: Path, classes: dict[Path, str]) -> nn.Module:
-    """Return the module at ``path``, made with those on the way to it where they are not there yet."""
+    """Return the module at ``path``; it and its parents are created if they are missing."""
     module = root
     for index, name in enumerate(path):
         if name not in module._modules:
@@ -81,14 +81,14 @@ def _classes(module: fx.GraphModule) -> dict[Path, str]:
 
 
 def add_modules(root: nn.Module, module: fx.GraphModule) -> None:
-    """Add the modules that hold nothing and are called."""
+    """Add the submodules that are called and have no parameters or buffers."""
     classes = _classes(module)
     for path in classes:
         _module_at(root, path, classes)
 
 
 def _made(name: str) -> nn.Module:
-    """Return a module of a class of that name, and of no module that Python could import."""
+    """Return a module of a new class with this name, which Python cannot import."""
     plain = _NO_IDENTIFIER.sub("_", name)
     made: nn.Module = type(plain, (nn.Module,), {"__module__": "exported"})()
     return made

@@ -30,7 +30,7 @@ aten: Final = torch.ops.aten
 def read_operator(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a call of an operator of the dispatcher.
+    """Import a call of an operator of the dispatcher.
 
     Raises:
         CaptureError: programs have no such operator, or cannot hold its arguments.
@@ -66,8 +66,8 @@ def _planned(
     kwargs: Mapping[str, ImportedValue],
     node: fx.Node,
 ) -> tuple[Operator, MatchedSchema]:
-    """Return how the call fits the operator that it names; else another overload, as where a number is given for a
-    tensor."""
+    """Match a call with the overload that it names; with another overload, if that does not fit, such as for a number
+    instead of a tensor."""
     positional, keywords = _arguments(reader, operator.schema, args, kwargs)
     try:
         return operator, try_match_schema(operator.schema, positional, keywords)
@@ -105,7 +105,8 @@ def _is_number(given: NamedValue) -> bool:
 
 
 def _as_tensor(reader: FxImporter, given: NamedValue, formal: Argument, node: fx.Node) -> NamedValue:
-    """Return a number for which only a tensor fits: one without dimensions, of the dtype that the result has."""
+    """Convert a number to a tensor without dimensions, for a parameter that accepts only tensors. Its dtype is that of
+    the result."""
     if not _is_number(given) or without_none(formal.type) != TENSOR:
         return given
     known = node.meta.get("val")
@@ -134,7 +135,7 @@ def _arguments(
 
 
 def _argument(reader: FxImporter, item: ImportedValue, formal: Type) -> NamedValue:
-    """Return ``item`` as an argument of type ``formal``; lists with values in them are made."""
+    """Return ``item`` as an argument of type ``formal``; lists of values are constructed in the graph."""
     wanted = without_none(formal)
     if isinstance(item, Value):
         if wanted == FLOAT and item.type == INT:
@@ -164,7 +165,7 @@ def _list_argument(reader: FxImporter, items: Sequence[ImportedValue], wanted: L
 
 
 def _result(reader: FxImporter, output: Value, known: Any) -> ImportedValue:
-    """Return the imported value of an output: the items of a list of known length, each by itself."""
+    """Return the imported value of an output. A list of known length is unpacked to its items."""
     if isinstance(output.type, ListType) and isinstance(known, (list, tuple)):
         if not known:
             return []
@@ -202,7 +203,7 @@ def _offset(
 def _item(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a number read from a tensor, of the type that the capture has inferred."""
+    """Import ``item()``: a number read from a tensor, of the type that the capture has inferred."""
     known = node.meta.get("val")
     if isinstance(known, (bool, torch.SymBool)):
         return reader.insert("aten::Bool", args[0])
@@ -217,7 +218,7 @@ def _item(
 def _assert_scalar(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a check: a branch that raises."""
+    """Import an assertion as an ``if`` that raises."""
     condition, message = args
     check(reader, condition, message)
     return None

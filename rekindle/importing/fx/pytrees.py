@@ -43,7 +43,7 @@ class PytreeLeaf:
 
     @property
     def type(self) -> Type:
-        """The type that a program takes there."""
+        """The type of the argument that a program takes for this leaf."""
         match self.argument:
             case SymIntArgument():
                 return INT
@@ -61,7 +61,7 @@ class PytreeLeaf:
 
 @dataclass(slots=True, frozen=True)
 class PytreeNode:
-    """A container of arguments: how it is flattened, with its parts."""
+    """A container of arguments: its children, and how it is flattened."""
 
     path: str
     type: Type
@@ -93,7 +93,8 @@ def _keys_of(spec: pytree.TreeSpec) -> tuple[tuple[Any, ...], list[str]]:
 
 
 def _fields_of(spec: pytree.TreeSpec) -> tuple[str, ...]:
-    """Return the names of the parts of a NamedTuple, or of a class that is registered with PyTorch with named parts."""
+    """Return the field names of a NamedTuple, or of a class that is registered with PyTorch's pytrees with field
+    names."""
     found = getattr(spec.type, "_fields", None)
     if found is not None:
         return tuple(found)
@@ -137,7 +138,8 @@ def _dict_type(path: str, keys: Sequence[Any], types: Sequence[Type]) -> Type:
 
 
 def flatten(reader: FxImporter, value: Value, tree: PytreeLeaf | PytreeNode) -> list[Value]:
-    """Return the leaves of an argument, in order; lists and dicts are held to their sizes and keys."""
+    """Emit code that flattens an argument to its leaves, and checks the sizes of lists and the keys of dicts; return
+    the leaves."""
     if isinstance(tree, PytreeLeaf):
         return [value]
     graph = reader.graph
@@ -180,7 +182,7 @@ def leaves_of(tree: PytreeLeaf | PytreeNode) -> list[PytreeLeaf]:
 def unflatten(
     reader: FxImporter, spec: pytree.TreeSpec, results: Iterator[ImportedValue], path: str = "the result"
 ) -> Value:
-    """Return the value that ``spec`` describes, given its leaves.
+    """Emit code that builds the value that ``spec`` describes from its leaves ``results``.
 
     Raises:
         CaptureError: it holds a container that no type describes.

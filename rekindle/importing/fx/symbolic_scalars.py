@@ -81,7 +81,7 @@ CALLS.update(dict.fromkeys(_KINDS, _scalar))
 def _pow(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a power: of ints, whose exponents are not negative where sizes are computed, an int."""
+    """Import a power. For ints the result is an int, since exponents in sizes are not negative."""
     if not all((item.type == INT) if isinstance(item, Value) else isinstance(item, int) for item in args):
         return reader.insert("aten::pow", *args)
     operator = REGISTRY.find("aten::pow.int_to_int")

@@ -31,8 +31,8 @@ MANGLE: Final = re.compile(r"___torch_mangle_\d+\.")
 
 @dataclass(slots=True)
 class ProgramDescription:
-    """``digest`` is equal for equal programs; ``references`` are the objects that graphs of the program may refer to,
-    in an order that follows from the program; ``size`` is the number of nodes."""
+    """A description of a program. ``digest`` is equal for equal programs; ``references`` are the objects to which its
+    graphs may refer, in a reproducible order; ``size`` is the number of nodes."""
 
     digest: bytes
     references: References
@@ -58,7 +58,7 @@ def describe(graph: Graph) -> ProgramDescription:
 
 
 class _Description:
-    """Describes what graphs refer to, and adds what that refers to in turn."""
+    """Encodes the objects to which graphs refer, and the objects to which those refer in turn."""
 
     def __init__(self) -> None:
         self.references = References()
@@ -79,7 +79,7 @@ class _Description:
                     self.add_callees(value)
 
     def of(self, item: object) -> Encoded:
-        """Describe what is referred to.
+        """Encode an object to which a graph refers.
 
         Raises:
             NotEncodable: it depends on something that only this process has.
@@ -128,7 +128,7 @@ class _Description:
 
 
 def _tensor(tensor: torch.Tensor) -> Encoded:
-    """Describe a constant of a graph.
+    """Encode a constant tensor of a graph.
 
     Raises:
         NotEncodable: there is more to it than its elements, or there are too many.
@@ -138,7 +138,7 @@ def _tensor(tensor: torch.Tensor) -> Encoded:
 
 
 def _unmangled(name: str) -> str:
-    """Return a name without the number that keeps it apart from others of the process."""
+    """Return a qualified name without the number that makes it unique in this process."""
     return MANGLE.sub("", name)
 
 

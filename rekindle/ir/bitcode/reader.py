@@ -33,10 +33,12 @@ from rekindle.ir.types.tensor import TENSOR
 
 
 class GraphReader:
-    """Decodes the graphs of a bundle, whose references are those of ``references``."""
+    """Decodes the graphs of a bundle. Numbers of external objects are looked up in ``references``."""
 
     def __init__(self, bundle: Encoded, references: References) -> None:
-        """
+        """Decode the tables of a bundle: strings, types, source ranges, operators and tensors. Graphs are decoded when
+        they are read.
+
         Raises:
             NotEncodable: it calls an operator that is not known.
         """
@@ -69,7 +71,7 @@ class GraphReader:
         return self._types[number]
 
     def range(self, number: int) -> SourceRange:
-        """Return the place with this number."""
+        """Return the source range with this number."""
         return self._ranges[number]
 
     # ---------------------------------------------------------------------------------------------------------- graphs
@@ -143,7 +145,7 @@ class GraphReader:
     # ------------------------------------------------------------------------------------------------------- constants
 
     def constant(self, encoded: Encoded) -> Any:
-        """Return the value of an attribute."""
+        """Decode the value of an attribute."""
         if type(encoded) in PLAIN:
             return encoded
         return getattr(self, f"_read_{encoded[0]}")(encoded[1])
@@ -188,8 +190,8 @@ def _use(user: Node, numbers: Sequence[int], values: list[Value]) -> None:
 
 
 def _known_operator(name: str) -> str:
-    """Return the name of an operator. Those of PyTorch exist, and are looked up when first needed: many are in branches
-    that calls do not take.
+    """Return ``name``, after a check that the operator exists. Operators of PyTorch are not checked, since many are in
+    branches that never run.
 
     Raises:
         NotEncodable: there is no such operator.

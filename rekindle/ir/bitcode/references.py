@@ -29,8 +29,8 @@ class NotEncodable(Exception):
 
 
 class References:
-    """Objects of this process by the numbers that encoded graphs have for them. Types are the same where they are
-    equal, other objects where they are identical."""
+    """A numbering of objects of this process, by which encoded graphs refer to them. Equal types have one number; other
+    objects are distinguished by identity."""
 
     __slots__ = ("_numbers", "objects")
 
@@ -57,7 +57,7 @@ def _key(item: object) -> Hashable:
 
 
 def marshalled(encoded: Encoded) -> bytes:
-    """Return the bytes of what is encoded: the same for equal values, in every process.
+    """Serialize an encoded value. Equal values have equal bytes, in every process.
 
     Raises:
         NotEncodable: it nests too deep.

@@ -58,7 +58,8 @@ _NAMED_OBJECTS: Final = NUMBERED_CLASSES
 
 
 class GraphWriter:
-    """Encodes graphs. What they refer to has to be among ``references``; with ``adds_references`` it is added."""
+    """Encodes graphs. Objects to which they refer must be among ``references``; with ``adds_references`` they are
+    added."""
 
     def __init__(self, references: References, *, adds_references: bool = False) -> None:
         self.references = references
@@ -146,7 +147,7 @@ class GraphWriter:
         return number
 
     def range(self, place: SourceRange) -> int:
-        """Return the number of a place in a source."""
+        """Return the number of a source range in the bundle."""
         if place.source is UNKNOWN_RANGE.source:
             return 0
         encoded = (self._source(place), place.start, place.end)
@@ -178,7 +179,7 @@ class GraphWriter:
     # ----------------------------------------------------------------------------------------------------------- types
 
     def type(self, type: Type) -> int:
-        """Return the number of a type."""
+        """Return the number of a type in the bundle."""
         number = self._type_numbers.get(id(type))
         if number is None:
             encoded = self._type(type)

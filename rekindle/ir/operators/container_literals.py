@@ -36,9 +36,9 @@ TOLIST_OF_ROW: Final = "tolist_of_row"
 
 
 def can_be_made_as(value: Value, type: Type, *, uses: int = 0, conversions: bool = True) -> bool:
-    """Return whether ``value`` is a literal of a program from Python, not an empty one, which has no more than these
-    uses so far, and holds what a container of ``type`` may hold. With ``conversions`` this includes the list of a
-    Tensor's numbers, which raises where they are of another type."""
+    """Return whether ``value`` is a non-empty literal in a program from Python, without other uses, that can be
+    constructed as ``type`` instead. With ``conversions``, this includes the list of a Tensor's numbers, which raises if
+    they have another type."""
     wanted = without_none(type)
     if _is_tolist(value.node):
         is_list = isinstance(wanted, ListType) and wanted.element in TOLIST_ELEMENTS
@@ -67,7 +67,7 @@ def _fits(value: Value, type: Type, uses: int) -> bool:
 
 
 def make_as(value: Value, type: Type) -> Value:
-    """Make the literal, and those within it, as the type."""
+    """Change the literal, and the literals within it, to ``type``."""
     wanted = without_none(type)
     if _is_tolist(value.node) and isinstance(wanted, ListType):
         return _declared_tolist(value.node, wanted)
@@ -79,8 +79,8 @@ def make_as(value: Value, type: Type) -> Value:
 
 
 def make_alike(a: Value, b: Value) -> None:
-    """Unify the types of the values of two branches if literals permit it: an empty list is made as the other one, and
-    ``[1]`` and ``[0.5]`` as lists of both."""
+    """Unify the types of the values of two branches by changing literals: an empty list gets the type of the other one,
+    ``[1]`` and ``[0.5]`` become lists of both number types."""
     if a.type.kind != b.type.kind or a.type == b.type or not isinstance(a.type, (ListType, DictType)):
         return
     for value, other in ((a, b), (b, a)):

@@ -19,10 +19,8 @@ InputBuilder: TypeAlias = "Callable[[Graph, SourceRange], Value]"
 
 @dataclass(slots=True)
 class NamedValue:
-    """An argument of a call: a value of the graph, or a Python constant that becomes one when it is needed.
-
-    ``declared`` is the type of a constant whose class does not say it: the default of a parameter that is an enum.
-    """
+    """An argument of a call: a value of the graph, or a Python constant that is inserted when it is needed.
+    ``declared`` is the type of a constant whose class does not determine it, such as a default that is an enum."""
 
     value: Value | None = None
     constant: object = None

@@ -52,7 +52,7 @@ def takes_number(formal: Argument) -> bool:
 
 
 class _PresentItems(NamedValue):
-    """A list or a tuple, made on the spot, of which items may be None: as one of what they are else."""
+    """A list or tuple literal with items that may be None, which is matched as if none were."""
 
     __slots__ = ("made", "position")
 
@@ -83,8 +83,8 @@ class _PresentItems(NamedValue):
 
 @dataclass(slots=True, frozen=True)
 class NoneCheckingCall:
-    """A call whose arguments may be checked not to be None, all of them under ``everywhere``, to determine the cause of
-    an error."""
+    """A call whose Optional arguments may be unwrapped by checks. With ``everywhere`` all of them are, to determine the
+    cause of an error."""
 
     name: str
     schema: FunctionSchema
@@ -107,7 +107,7 @@ class NoneCheckingCall:
 
 
 def _may_lack_items(value: Value, wanted: Type) -> bool:
-    """Return whether the value is a literal with items that may be None, where a list of something else is wanted."""
+    """Return whether the value is a literal with items that may be None, where a list without None is expected."""
     wanted = without_none(wanted)
     if not isinstance(wanted, ListType) or has_free_variables(wanted) or wanted.element.is_optional:
         return False
@@ -115,12 +115,12 @@ def _may_lack_items(value: Value, wanted: Type) -> bool:
 
 
 def has_lacking_items(value: Value) -> bool:
-    """Return whether the value is a list or a tuple, made on the spot, with items that may be None."""
+    """Return whether the value is a list or tuple literal with items that may be None."""
     is_literal = value.node.kind in ("prim::ListConstruct", "prim::TupleConstruct")
     return is_literal and any(can_check(item) for item in value.node.inputs)
 
 
 def can_check(value: Value) -> bool:
-    """Return whether the value may be None, and the program may have that checked."""
+    """Return whether the value may be None, and the program has None checks."""
     checks = value.node.graph.none_checks
     return checks is not None and checks.can_check(value)

@@ -58,7 +58,7 @@ def _named_results(schema: FunctionSchema, types: tuple[Type, ...], names: tuple
 def insert_call(
     graph: Graph, kind: str, args: Sequence[object], kwargs: Mapping[str, object], range: SourceRange
 ) -> Value:
-    """See :meth:`Graph.insert`."""
+    """Insert a call of the operator ``kind``, with the overload that fits the arguments; return its result."""
     operators = REGISTRY.overloads(kind)
     if not operators:
         raise SchemaError(f"there is no operator '{kind}'", range)

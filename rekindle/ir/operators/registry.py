@@ -28,7 +28,7 @@ _OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "autodiff"})
 
 
 def is_foreign(kind: str) -> bool:
-    """Return whether operators of the namespace of ``kind`` are brought by libraries, of which not all may be there."""
+    """Return whether libraries other than PyTorch register operators in the namespace of ``kind``."""
     return "::" in kind and kind.partition("::")[0] not in _OWN_NAMESPACES
 
 
@@ -47,7 +47,7 @@ class AliasAnalysisKind(Enum):
 
 @dataclass(slots=True, frozen=True)
 class Invocation:
-    """The shortest way to call what runs a node: ``function`` with some of its inputs, by position and by name."""
+    """A call that runs a node: ``function`` with some of the node's inputs, by position and by name."""
 
     function: Operation
     positional: tuple[int, ...]
@@ -107,7 +107,7 @@ class Operator:
         return self.operation_for_node(node)
 
     def invocation_of(self, node: Node) -> Invocation:
-        """Return how to run ``node`` from code that is written for it."""
+        """Return the shortest call that runs ``node``, for code that is generated for it."""
         if self.invocation_for_node is not None:
             return self.invocation_for_node(node)
         return Invocation(self.operation_of(node), tuple(range(len(node.inputs))))
@@ -135,8 +135,8 @@ class Operator:
         return True
 
     def gives_outputs_of(self, node: Node) -> bool:
-        """Return whether the outputs of ``node`` have types that the schema returns, as far as it declares them:
-        ``prim::EnumValue`` has overloads that only differ in this."""
+        """Return whether the outputs of ``node`` have the declared result types of the schema. Some overloads differ
+        only in these, such as those of ``prim::EnumValue``."""
         returns = self.schema.returns
         if len(returns) != len(node.outputs):
             return self.schema.is_varret
@@ -159,7 +159,7 @@ Provider = Callable[[str], Iterable[Operator]]
 
 
 def _reads_as(actual: Type, formal: Type) -> bool:
-    """Return whether a list may be passed where it is only read: ``Tensor[]`` where ``Tensor?[]`` is declared."""
+    """Return whether a list may be passed to a parameter that only reads it: a ``Tensor[]`` for ``Tensor?[]``."""
     return (
         isinstance(actual, ListType)
         and isinstance(formal, ListType)
@@ -229,11 +229,11 @@ class OperatorRegistry:
         return first
 
     def knows_namespace(self, namespace: str) -> bool:
-        """Return whether an operator of this namespace (``aten``) was registered, or provided when it was looked up."""
+        """Return whether an operator of this namespace, such as ``aten``, has been registered or looked up."""
         return namespace in self._namespaces
 
     def registered_kinds(self) -> list[str]:
-        """Return the kinds that were registered, without those that providers know."""
+        """Return the kinds that were registered, without those of providers."""
         return list(self._registered)
 
 

@@ -27,8 +27,8 @@ from rekindle.ir.types import BOOL, ListType, TupleType, Type, UnionType, union,
 
 
 def repeat(formal: Argument, actual: NamedValue) -> InputBuilder | None:
-    """Return the builder of ``[x, x]`` for an ``int[2]`` that is given one int, or may be; None where something else
-    was given."""
+    """Return the builder of ``[x, x]`` for a parameter ``int[2]`` that gets, or may get, one int; None for other
+    arguments."""
     wanted = without_none(formal.type)
     size = formal.size
     assert size is not None

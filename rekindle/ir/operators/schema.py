@@ -11,7 +11,7 @@ from rekindle.ir.types.containers import ListType, OptionalType
 
 
 class Missing:
-    """The default of an argument that has none."""
+    """Marker: the parameter has no default."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -103,7 +103,7 @@ class FunctionSchema:
 
     @property
     def qualified_name(self) -> str:
-        """``aten::add.Tensor``"""
+        """The name with the overload, such as ``aten::add.Tensor``."""
         return f"{self.name}.{self.overload}" if self.overload else self.name
 
     def argument_index(self, name: str) -> int | None:
@@ -116,7 +116,7 @@ class FunctionSchema:
 
     @property
     def bound(self) -> FunctionSchema:
-        """The schema of a method as a caller sees it, without the object."""
+        """The schema of a method without the first parameter, the object."""
         return FunctionSchema(self.name, self.overload, self.arguments[1:], self.returns)
 
     def can_stand_for(self, other: FunctionSchema, *, as_method: bool = True) -> bool:
@@ -163,7 +163,8 @@ def _format_argument(argument: Argument) -> str:
 
 
 def _annotate(type: Type, text: str, alias: AliasInfo | None, size: int | None) -> str:
-    """Return ``text``, the text of ``type``, with annotation and size: ``Tensor(a!)?``, ``Tensor(a)[]``, ``int[2]``."""
+    """Return ``text``, the text of ``type``, with alias annotation and size: ``Tensor(a!)?``, ``Tensor(a)[]``,
+    ``int[2]``."""
     if alias is None and size is None:
         return text
     if isinstance(type, OptionalType) and text.endswith("?"):

@@ -66,7 +66,7 @@ from rekindle.ir.types import (
 
 
 def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None = None) -> NamedValue:
-    """``item`` (a :class:`Value` or a Python constant) as an argument."""
+    """Return ``item``, a :class:`Value` or a Python constant, as an argument of a call."""
     if isinstance(item, NamedValue):
         return item
     if isinstance(item, Value):
@@ -76,14 +76,14 @@ def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None 
 
 @dataclass(slots=True)
 class MatchedSchema:
-    """How a call fits a schema: one builder for each input, and the types of the results."""
+    """The match of a call with a schema: one builder for each input, and the types of the results."""
 
     schema: FunctionSchema
     builders: list[InputBuilder]
     return_types: list[Type]
 
     def inputs(self, graph: Graph, range: SourceRange) -> list[Value]:
-        """Make the inputs at the graph's insertion point."""
+        """Insert the inputs at the graph's insertion point, and return them."""
         return [build(graph, range) for build in self.builders]
 
 
@@ -113,8 +113,8 @@ def is_empty_list_literal(argument: NamedValue) -> bool:
 
 
 def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputBuilder, Type]:
-    """Return the converted ``argument`` and its type after conversion towards ``type``, which may still not be a
-    subtype of ``type``."""
+    """Convert ``argument`` towards ``type``, as far as implicit conversions exist. Return a builder of the result, and
+    its type, which may still not be a subtype of ``type``."""
     actual = argument.type
     if actual is type and not type.contained:
         return argument_builder(argument), actual
@@ -165,7 +165,7 @@ def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputB
 
 
 def _has_class(actual: TupleType, wanted: TupleType) -> bool:
-    """Return whether a tuple rebuilt as a ``wanted`` would lose a NamedTuple's class, or be given one."""
+    """Return whether the conversion of a tuple to ``wanted`` would remove a NamedTuple's class, or add one."""
     return actual.fields is not None or wanted.fields is not None
 
 
@@ -201,7 +201,7 @@ def _passes_numbers(argument: NamedValue) -> bool:
 
 
 def _is_assumed(value: Value) -> bool:
-    """Return whether the type of the value is the default, Tensor, because the type of its producer is unknown."""
+    """Return whether the value has the default type, Tensor, because the type of its producer is unknown."""
     node = value.node
     if not isinstance(value.type, (TensorType, TupleType)):
         return False  # its position determines its type
@@ -213,7 +213,7 @@ def _is_assumed(value: Value) -> bool:
 
 
 def _reveal(value: Value, type: Type) -> InputBuilder:
-    """Return the value, whose type its position determines."""
+    """Return a builder of the value with ``type``, which its use determines."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
         return value if value.type.is_subtype_of(type) else value.set_type(type)
@@ -262,7 +262,8 @@ def _call(kind: str, argument: NamedValue) -> InputBuilder:
 
 
 def _from_open_number(kind: str, argument: NamedValue, type: Type) -> InputBuilder:
-    """Convert a number whose type is known only at run time. A program from Python raises where Python would."""
+    """Return a builder that converts a number whose type is known only at run time. In a program from Python, it raises
+    where Python would."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
         value, checks = argument.materialize(graph), graph.none_checks
@@ -334,8 +335,8 @@ def _convert_tuple(
 
 
 def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, conversions: bool = True) -> Value:
-    """``value`` after the implicit conversions to ``type``; unchanged where there are none. The caller checks the
-    type."""
+    """Insert the implicit conversions of ``value`` to ``type``, and return the result; ``value`` itself if there are
+    none. The caller checks the type."""
     checks = graph.none_checks
     if checks is not None and without_none(type) == TENSOR and number_beside_tensor(value.type) is not None:
         return checks.check(
@@ -367,7 +368,7 @@ _NAMES_OF_FUNCTIONS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 
 
 def _python_name(name: str, schema: FunctionSchema, given: Mapping[str | None, NamedValue]) -> str | None:
-    """Return another name of an operator's argument under which a call passes it; None where there is none."""
+    """Return another name of an operator's argument by which the call passes it; None if there is none."""
     if not schema.name.startswith("aten::"):
         return None
     own = _NAMES_OF_FUNCTIONS.get(schema.name, {}).get(name, ())
@@ -384,8 +385,8 @@ def try_match_schema(
     conversions: bool = True,
     lenient: NoneCheckingCall | None = None,
 ) -> MatchedSchema:
-    """Return how a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self,
-    wherever it is. A ``lenient`` call has arguments checked that may be None.
+    """Match a call with ``schema``. ``self_value`` is the argument for the parameter called self. For a ``lenient``
+    call, Optional arguments are unwrapped by checks.
 
     Raises:
         Mismatch: it does not.
@@ -554,7 +555,7 @@ def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conver
 
 
 def _misfit(formal: Argument, actual: NamedValue, result: Type, type: Type) -> str:
-    """Return why ``actual``, from which a ``result`` would be made, is not a ``type``."""
+    """Return the reason why ``actual``, which would be converted to ``result``, does not have ``type``."""
     message = f"argument '{formal.name}': expected {type.annotation}, got {result.annotation}"
     if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
         message += " (an empty list without an annotation is a List[Tensor])"
@@ -653,7 +654,7 @@ def _takes_int_for_float(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> bool:
-    """Return whether the call fits ``schema`` by making a float of an int."""
+    """Return whether the call fits ``schema`` if an int is converted to a float."""
     formals = [item for item in schema.arguments if self_value is None or item.name != "self"]
     by_name = {item.name: item for item in formals}
     pairs = [*zip(formals, args, strict=False), *((by_name.get(item.name or ""), item) for item in kwargs)]
@@ -664,7 +665,7 @@ def _takes_int_for_float(
 
 
 def _may_check(given: Sequence[NamedValue]) -> bool:
-    """Return whether an argument may be None and the program may have it checked."""
+    """Return whether an argument may be None, and the program has None checks."""
     return any(item.value is not None and (can_check(item.value) or has_lacking_items(item.value)) for item in given)
 
 
@@ -675,8 +676,7 @@ def _would_fit_checked(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> bool:
-    """Return whether the program has to check that an argument is not None: Python accepts None, and the operator
-    does not."""
+    """Return whether the call fits an overload only after a check that an argument is not None."""
     for schema in schemas:
         lenient = NoneCheckingCall(name, schema, self_value is not None, everywhere=True)
         with contextlib.suppress(SchemaMismatch):

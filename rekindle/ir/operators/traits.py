@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Trait(Enum):
-    """A property of an operator. The values are the words of :mod:`rekindle.ops.registration.trait_table`."""
+    """A property of an operator. The values are the words in :mod:`rekindle.ops.registration.trait_table`."""
 
     POINTWISE = "pointwise"
     """An element of the result is computed from the elements at its place; tensor operands are broadcast."""

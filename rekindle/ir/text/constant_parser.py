@@ -119,7 +119,7 @@ class ConstantReader:
         return lexer.source.text[start : lexer.next().start]
 
     def finish(self) -> None:
-        """Check that every tensor found its place.
+        """Check that all given tensors were used.
 
         Raises:
             ParseError: there were too many.
@@ -152,7 +152,7 @@ class ConstantReader:
     # ----------------------------------------------------------------------------------------------------------- values
 
     def _value(self, type: Type) -> object:
-        """Return a constant of this type; ANY where it is not known."""
+        """Parse a constant of this type; ANY if it is unknown."""
         lexer = self.lexer
         while isinstance(type, OptionalType):
             type = type.element
@@ -311,7 +311,7 @@ class ConstantReader:
         return OpaqueConstant(text) if given is None else given
 
     def _take(self, text: str, token: Token) -> object:
-        """Return the next of the tensors that were given in order."""
+        """Return the next of the given tensors, for the tensor at ``token``."""
         if self._in_order is None:
             return None
         if self._taken == len(self._in_order):
@@ -325,7 +325,7 @@ class ConstantReader:
     # -------------------------------------------------------------------------------------------------------- raw texts
 
     def _raw(self) -> str:
-        """Take all up to the comma or the bracket that ends the value; its text, blanks in front of it included."""
+        """Return the text up to the comma or bracket that ends the value, with the blanks before it."""
         text = self._peek_raw()
         lexer = self.lexer
         depth = 0
@@ -359,7 +359,7 @@ _CALLS: Final = ("annotate", "torch", "object")
 
 
 def _scalar_tensor(text: str, type: Type) -> torch.Tensor | None:
-    """Return the tensor of one element that ``{text}`` shows; None where ``text`` is not a number."""
+    """Return the one-element tensor that ``{text}`` denotes; None if ``text`` is not a number."""
     pair = _PAIR.match(text)
     try:
         value = complex(float(pair.group(1)), float(pair.group(2))) if pair is not None else _read_real(text)

@@ -37,7 +37,7 @@ def _digits(value: float) -> str:
 
 
 def format_complex(value: complex) -> str:
-    """``1.+2.j``"""
+    """Format a complex number: ``1.+2.j``."""
     # A NaN takes the minus, as every number does that is not at least zero.
     sign = "+" if value.imag >= 0 else "-"
     return f"{format_schema_float(value.real)}{sign}{format_schema_float(abs(value.imag))}j"
@@ -59,7 +59,7 @@ _SPECIAL = re.compile(r"[^ !#-&(-\[\]-~]")
 
 
 def format_string(value: str) -> str:
-    """``value`` in double quotes, in ASCII."""
+    """Format a string in double quotes, with escapes for all that is not ASCII."""
     return f'"{_SPECIAL.sub(_escape, value)}"'
 
 

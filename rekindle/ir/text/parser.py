@@ -89,7 +89,7 @@ class _Input:
 
 @dataclass(slots=True)
 class _Frame:
-    """A block that is being read: the names that it defines, and its last node so far."""
+    """A block that is being parsed: the names that it defines, and its last node so far."""
 
     block: Block
     names: list[str] = field(default_factory=list)
@@ -159,7 +159,7 @@ class _GraphReader:
     # ----------------------------------------------------------------------------------------------------------- blocks
 
     def _statement(self) -> bool:
-        """Read a statement, a block's head or end; True at the end of the graph."""
+        """Parse a statement, or the head or end of a block; return True at the end of the graph."""
         lexer = self._lexer
         self._skip_comments()
         token = lexer.cur
@@ -284,7 +284,8 @@ class _GraphReader:
             self._numbered.setdefault(kind, []).append(node)
 
     def _python_call(self) -> dict[str, AttributeValue]:
-        """``^name[attributes](constant arguments)``, as attributes. The function itself is not in the text."""
+        """Parse ``^name[attributes](constant arguments)``, and return the attributes of the node. The function itself
+        is not in the text."""
         lexer = self._lexer
         lexer.expect("^")
         attributes: dict[str, AttributeValue] = {"name": lexer.expect(IDENT).text}
@@ -343,7 +344,8 @@ class _GraphReader:
         return attributes
 
     def _scope(self) -> str:
-        """``, scope: __module.encoder``: all up to the end of the line, or to the comment."""
+        """Parse ``, scope: __module.encoder``, up to the end of the line or to a comment. Return the name, empty if
+        there is none."""
         lexer = self._lexer
         if lexer.cur.kind != "," or lexer.lookahead().text != "scope":
             return ""
@@ -370,7 +372,7 @@ class _GraphReader:
         return [substitute(result.type, bindings) or TENSOR for result in schema.returns]
 
     def _note_function(self, node: Node) -> None:
-        """Give a constant that is a function the type of the function that it names."""
+        """Set the type of a constant that is a function."""
         if node.kind == "prim::Constant" and len(node.outputs) == 1 and isinstance(node.output.type, FunctionType):
             name = node.attributes.get("name")
             if isinstance(name, str):

@@ -73,7 +73,8 @@ def print_node(node: Node, *, ranges: bool = True) -> str:
 
 
 def print_head(node: Node, *, verbosity: int = 3) -> str:
-    """Return the line of ``node`` alone; of the nodes at either end of a block, its inputs or outputs."""
+    """Return the first line of ``node``, without its blocks. For the nodes at the start and end of a block, these are
+    its inputs or outputs."""
     if node.kind == "prim::Return":
         return f"return ({_names(node.inputs)})"
     printer = _Printer(True, verbosity)
@@ -142,7 +143,8 @@ class _Printer:
         return f"{kind}[{listed}]" if listed else kind
 
     def _python_call(self, node: Node) -> str:
-        """``^name[attributes](constant arguments)``: a call of a Python function, which has no text of its own."""
+        """Format a call of a Python function as ``^name[attributes](constant arguments)``. The function itself has no
+        text."""
         listed = [
             f"{name}={self._attribute(node, value)}"
             for name, value in node.attributes.items()
@@ -298,8 +300,8 @@ def _tells_type(value: list[object] | dict[object, object], element: Type) -> bo
 
 
 def tensor_constants(graph: Graph) -> list[object]:
-    """Return the tensors of ``graph``'s constants, in the order of the text: what travels beside it. A list of tensors,
-    of which the text shows nothing, is one item."""
+    """Return the tensors of ``graph``'s constants in the order of the text, which does not contain them. A list of
+    tensors is one item."""
     found: list[object] = []
     inner: list[Graph] = []
     for node in graph.all_nodes():
@@ -319,7 +321,7 @@ def tensor_constants(graph: Graph) -> list[object]:
 
 
 def _collect_tensors(value: object, type: Type, found: list[object]) -> None:
-    """Add the tensors of a constant as :func:`format_constant` meets them."""
+    """Append the tensors in a constant to ``found``, in the order of :func:`format_constant`."""
     if isinstance(value, torch.Tensor) or (isinstance(value, OpaqueConstant) and is_tensor_text(value.text)):
         found.append(value)
     elif isinstance(value, (list, tuple, dict)):

@@ -40,7 +40,7 @@ from rekindle.syntax.lexer import EOF, IDENT, NUMBER as NUMBER_TOKEN, SCHEMA, ST
 
 
 def parse_schema(text: str, resolver: Resolver | None = None) -> FunctionSchema:
-    """Return the schema that ``text`` spells. ``str()`` of it gives the text back, with PyTorch's spacing and numbers.
+    """Parse a schema. ``str()`` of the result is the text, with PyTorch's spacing and numbers.
 
     ``resolver`` gives the classes of qualified names.
 

@@ -81,7 +81,7 @@ def _format_quantizer(tensor: torch.Tensor) -> str:
 
 @dataclass(slots=True)
 class _Format:
-    """How the numbers of one tensor are written: all alike, divided by ``scale``."""
+    """The common format of the numbers of a tensor, which are divided by ``scale``."""
 
     width: int
     scale: float = 1.0
@@ -111,7 +111,7 @@ class _Format:
 
 
 def _exponent(value: float) -> int:
-    """Return the number of digits before the dot; negative where zeros follow the dot."""
+    """Return the number of digits before the decimal point; negative for zeros after the point."""
     return 1 if value == 0 else math.floor(math.log10(value)) + 1
 
 

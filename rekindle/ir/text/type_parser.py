@@ -139,7 +139,7 @@ class TypeReader:
         self._depth = 0
 
     def read(self) -> Type:
-        """Return a type without annotations.
+        """Parse a type without annotations.
 
         Raises:
             ParseError: there is none at the current token.
@@ -147,7 +147,7 @@ class TypeReader:
         return self.read_annotated().type
 
     def read_annotated(self) -> Annotated:
-        """Return a type with what its annotations say."""
+        """Parse a type with its annotations."""
         lexer = self.lexer
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -429,7 +429,7 @@ class TypeReader:
     # ------------------------------------------------------------------------------------- annotations
 
     def _alias(self, within: AliasInfo | None) -> AliasInfo:
-        """``(a! -> *)``; ``within`` are the annotations of the parts."""
+        """Parse an alias annotation such as ``(a! -> *)``. ``within`` has the annotations of the element types."""
         lexer = self.lexer
         lexer.expect("(")
         before = self._alias_sets()
@@ -447,9 +447,8 @@ class TypeReader:
                 return frozenset(names)
 
     def _list_alias(self, element: AliasInfo | None) -> AliasInfo | None:
-        """Return the annotation of a list whose brackets were just read. What is written to in an element is written to
-        in the list.
-        """
+        """Return the annotation of a list type whose brackets were just parsed. A write to an element counts as one to
+        the list."""
         contained = () if element is None else (element,)
         if self._aliases and self.lexer.cur.kind == "(":
             alias = self._alias(None)
@@ -458,7 +457,7 @@ class TypeReader:
 
 
 def _alias_of_parts(parts: list[Annotated]) -> AliasInfo | None:
-    """Return the annotation of a type whose parts have annotations: none of its own, but theirs."""
+    """Return the annotation of a type whose element types have annotations: none of its own, but theirs."""
     if all(part.alias is None for part in parts):
         return None
     found = tuple(AliasInfo() if part.alias is None else part.alias for part in parts)

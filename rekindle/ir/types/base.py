@@ -43,7 +43,7 @@ class Type:
 
     @property
     def is_optional(self) -> bool:
-        """Whether None is among the values."""
+        """Whether None is one of the values."""
         return False
 
     def __repr__(self) -> str:
@@ -73,8 +73,8 @@ class _SimpleType(Type):
 
 @final
 class IntType(_SimpleType):
-    """An int. A ``torch.dtype``, a layout and a memory format are ints to the IR; ``python_name`` names the class
-    that Python has in its place, or is empty."""
+    """An int. In the IR, a ``torch.dtype``, a layout and a memory format are ints; ``python_name`` is the name of their
+    class in Python, or empty."""
 
     __slots__ = ("python_name",)
     kind = "IntType"

@@ -18,13 +18,13 @@ _LOST: Final = {
 
 
 def holds_set(type: Type) -> bool:
-    """Return whether a value of the type is a set, or may have one in it."""
+    """Return whether a value of the type is a set, or may contain one."""
     return (isinstance(type, DictType) and type.is_set) or any(map(holds_set, type.contained))
 
 
 def lost_class(actual: Type, wanted: Type) -> str | None:
-    """Return the behavior that a value of type ``actual`` loses as a ``wanted``, of which it is a subtype; None if it
-    loses none."""
+    """Return a sentence about the Python class that a value of type ``actual`` loses as a ``wanted``, of which it is a
+    subtype; None if it loses none."""
     if actual == wanted or not actual.contained:
         return None
     if wanted == ANY and holds_set(actual):

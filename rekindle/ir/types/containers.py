@@ -28,7 +28,7 @@ class ListType(Type):
 
     @property
     def is_tuple(self) -> bool:
-        """Whether Python has a tuple in its place."""
+        """Whether the list is a tuple in Python."""
         return self.python in ("tuple", "Size")
 
     @property
@@ -155,7 +155,8 @@ class TupleType(Type):
         return TupleType(tuple(contained), self.name, self.fields, self.defaults, self.python_class)
 
     def is_class_of(self, other: TupleType) -> bool:
-        """Return whether NamedTuples of type ``other`` have this one's class, or its fields where it has no name."""
+        """Return whether ``other`` is a NamedTuple of this class; if this one has no name, whether it has the same
+        fields."""
         if self.name is None:
             return self.fields == other.fields
         return self.name == other.name and self.fields == other.fields and self.python_class is other.python_class
@@ -242,7 +243,7 @@ class UnionType(UnionBase):
 
 @dataclass(slots=True, frozen=True)
 class FutureType(Type):
-    """The result of ``fork``, to be had with ``wait``."""
+    """The result of ``fork``, which ``wait`` returns."""
 
     kind: ClassVar[str] = "FutureType"
     element: Type
@@ -267,7 +268,7 @@ class FutureType(Type):
 
 @dataclass(slots=True, frozen=True)
 class AwaitType(Type):
-    """A result that is computed when it is asked for."""
+    """A result that is computed when it is first needed."""
 
     kind: ClassVar[str] = "AwaitType"
     element: Type
@@ -292,7 +293,7 @@ class AwaitType(Type):
 
 @dataclass(slots=True, frozen=True)
 class RRefType(Type):
-    """A remote reference: only named, so that archives that mention it can be read."""
+    """A remote reference. The type only exists so that archives that mention it can be read."""
 
     kind: ClassVar[str] = "RRefType"
     element: Type
@@ -313,7 +314,7 @@ class RRefType(Type):
 
 
 def optional(element: Type) -> Type:
-    """Return ``element`` or None. What already admits None stays as it is."""
+    """Return the Optional of ``element``; ``element`` itself if it already admits None."""
     if element.is_optional and not isinstance(element, NoneType):
         return element
     if isinstance(element, UnionType):
@@ -331,7 +332,7 @@ def union_members(type: Type) -> tuple[Type, ...]:
 
 
 def open_tuple_in(type: Type) -> ListType | None:
-    """Return the one member of a Union that is a tuple of any length; None where there is none, or several."""
+    """Return the only member of a Union that is a tuple of variable length; None if there is not exactly one."""
     found = [m for m in type.contained if isinstance(m, ListType) and m.is_tuple] if isinstance(type, UnionType) else []
     return found[0] if len(found) == 1 else None
 
@@ -362,8 +363,8 @@ def _covers(wide: Type, narrow: Type) -> bool:
 
 
 def are_apart_in_python(a: Type, b: Type) -> bool:
-    """Return whether Python has different classes for values of the two types, or for parts of them, of which the IR
-    would lose one where control flow joins them: a set, a frozenset or a deque, and another list or dict."""
+    """Return whether values of the two types, or parts of them, have different classes in Python that their join in the
+    IR would not distinguish: a set, a frozenset or a deque, and another list or dict."""
     if a == b or not a.contained or not b.contained:
         return False
     if isinstance(a, UnionBase) or isinstance(b, UnionBase):
@@ -393,7 +394,7 @@ def _rank(member: Type) -> tuple[int, str]:
 
 
 def without_none(type: Type) -> Type:
-    """Return ``type`` once it is known that the value is not None."""
+    """Return ``type`` without None."""
     if isinstance(type, OptionalType):
         return type.element
     if isinstance(type, UnionType):
@@ -402,14 +403,15 @@ def without_none(type: Type) -> Type:
 
 
 def is_open_named_tuple(type: Type) -> bool:
-    """Return whether only the fields of a NamedTuple are known, and its class at run time: it may be the result of
-    another operator than the one that its ``python_class`` belongs to."""
+    """Return whether only the fields of a NamedTuple are known, and its class only at run time, since several operators
+    may have returned it."""
     return isinstance(type, TupleType) and type.fields is not None and type.name is None
 
 
 @cache
 def differs_in_python(type: Type) -> bool:
-    """Return whether Python has another class than the IR for values of the type, or in them: NamedTuples, sets."""
+    """Return whether values of the type, or values in them, have another class in Python than in the IR: NamedTuples,
+    sets."""
     is_named = isinstance(type, TupleType) and type.fields is not None
     is_other = isinstance(type, (ListType, DictType)) and type.python != ""
     is_no_int = isinstance(type, IntType) and type.python_name != ""

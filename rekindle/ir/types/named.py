@@ -23,7 +23,7 @@ AttributeKind = Literal["attribute", "parameter", "buffer"]
 
 @dataclass(slots=True)
 class ClassAttribute:
-    """A slot of a class: its type, and whether a module keeps it as a parameter or a buffer."""
+    """An attribute of a class: its type, and whether it is a parameter or a buffer of a module."""
 
     name: str
     type: Type
@@ -103,7 +103,7 @@ class ClassType(Type):
 
     @property
     def is_torchbind_class(self) -> bool:
-        """Whether it is written in C++: then only its library knows what its objects have."""
+        """Whether the class is written in C++ (TorchBind), so that only its library knows its attributes."""
         return self.name.startswith(LIBRARY_CLASSES)
 
     def add_attribute(
@@ -130,7 +130,7 @@ class ClassType(Type):
         return not isinstance(slot.type, (ClassType, InterfaceType))
 
     def find_method(self, name: str) -> GraphFunction | None:
-        """Return the method ``name``, called before or not."""
+        """Return the method ``name``, compiled or not; None if there is none."""
         found = None if self.method_finder is None else self.method_finder(name)
         return found or self.methods.get(name)
 
@@ -190,7 +190,7 @@ _KEPT: Final = "__rekindle_type__"
 
 
 def kept_type(cls: type) -> Type | None:
-    """Return the type that was made of a Python class before."""
+    """Return the type that was created for a Python class before; None if there is none."""
     found = vars(cls).get(_KEPT)
     return found if isinstance(found, Type) else None
 
@@ -202,7 +202,7 @@ def keep_type(cls: type, type: Type | None) -> None:
 
 @dataclass(slots=True, frozen=True)
 class FunctionType(Type):
-    """The type that one function alone has: the function is known from the type."""
+    """The type of one function, which it identifies."""
 
     kind: ClassVar[str] = "FunctionType"
     function: GraphFunction

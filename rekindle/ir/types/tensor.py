@@ -57,10 +57,8 @@ Sizes = tuple[int | None, ...]
 
 @dataclass(slots=True, frozen=True)
 class TensorType(Type):
-    """A tensor. What is None is not known; an unknown entry of ``sizes`` or ``strides`` is None too.
-
-    ``undefined`` says whether the value is the placeholder for a missing gradient.
-    """
+    """The type of a tensor. A property that is None is unknown, and so is an entry of ``sizes`` or ``strides`` that is
+    None. ``undefined``: whether the value is the placeholder for a missing gradient."""
 
     kind: ClassVar[str] = "TensorType"
 
@@ -118,7 +116,7 @@ class TensorType(Type):
         )
 
     def matches(self, tensor: torch.Tensor) -> bool:
-        """Return whether ``tensor`` is as this type says."""
+        """Return whether ``tensor`` has all properties that this type states."""
         return self == TENSOR or self.accepts(TensorType.of(tensor))
 
     def __str__(self) -> str:

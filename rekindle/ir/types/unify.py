@@ -64,7 +64,8 @@ def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None
 
 
 def _as_either_is(type: Type, other: Type) -> Type:
-    """``type``, but of a list and what Python has a tuple for, what both are."""
+    """Return ``type``. If it and ``other`` are lists of which one is a tuple in Python, return the list type that fits
+    both."""
     if isinstance(type, IntType):
         return INT if isinstance(other, IntType) and type != other else type
     if not isinstance(type, ListType) or not isinstance(other, ListType) or type.python == other.python:
@@ -89,7 +90,8 @@ def is_open_number(type: Type) -> bool:
 
 
 def is_python_key(type: Type) -> bool:
-    """Return whether only Python has dicts with such keys: members of enums, tuples, numbers of several types."""
+    """Return whether dicts with such keys exist only in Python, not in TorchScript: members of enums, tuples, numbers
+    of several types."""
     return isinstance(type, (EnumType, TupleType)) or is_open_number(type)
 
 
@@ -100,7 +102,7 @@ def may_be_bool(type: Type) -> bool:
 
 
 def join_numbers(a: Type, b: Type) -> Type | None:
-    """Return the type of a number that is an ``a`` or a ``b``; None if either is not a number.
+    """Return the common type of two number types; None if either is not a number.
 
     Bools, ints and floats join to their Union, so that it stays known that the number is real; with anything else
     they join to a Scalar.
@@ -115,8 +117,7 @@ def join_numbers(a: Type, b: Type) -> Type | None:
 
 
 def join_values(a: Type, b: Type) -> Type | None:
-    """Return the type of a number, a Tensor or a number, or a tuple of such values, that is an ``a`` or a ``b``; None
-    where it has none.
+    """Return the common type of numbers, of Tensors and numbers, or of tuples of such values; None if there is none.
 
     A value of either type is one of the joined type as it is. Numbers cannot be changed, and a Tensor stays itself.
     """
@@ -128,8 +129,8 @@ def join_values(a: Type, b: Type) -> Type | None:
 
 
 def join_assigned(a: Type, b: Type) -> Type | None:
-    """Return the type of a variable that is given an ``a`` and a ``b``: :func:`join_values`, where numbers may also be
-    None; None where they have none in common."""
+    """Return the type of a variable that is assigned an ``a`` and a ``b``: :func:`join_values`, where numbers may also
+    be None; None if there is none."""
     if NONE in (a, b) or not (a.is_optional or b.is_optional):
         return join_values(a, b)
     inner = join_numbers(without_none(a), without_none(b))
@@ -137,7 +138,7 @@ def join_assigned(a: Type, b: Type) -> Type | None:
 
 
 def join_any(a: Type, b: Type) -> Type:
-    """Return the type of a value that is an ``a`` or a ``b``: a Union where no other type has both."""
+    """Return the common type of two types: a Union, if no other type includes both."""
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.elements) == len(b.elements):
         return TupleType(tuple(map(join_any, a.elements, b.elements)))
     joined = join_values(a, b) or unify(a, b, default_to_union=True)
@@ -146,7 +147,7 @@ def join_any(a: Type, b: Type) -> Type:
 
 
 def _join_with_tensor(a: Type, b: Type) -> Type | None:
-    """Return the type of a Tensor or a number, if the one may be a Tensor and the other is a number or may be one."""
+    """Return the type of a Tensor or a number, if one type may be a Tensor and the other a number; else None."""
     numbers = [number for type in (a, b) if (number := number_beside_tensor(type)) is not None]
     numbers += [type for type in (a, b) if number_members(type) is not None]
     has_tensor = isinstance(a, TensorType) or isinstance(b, TensorType)
@@ -157,8 +158,7 @@ def _join_with_tensor(a: Type, b: Type) -> Type | None:
 
 
 def number_beside_tensor(type: Type) -> Type | None:
-    """Return the type of the number that a value of ``type`` is unless it is a Tensor; None if it may be anything else,
-    or is always the one or the other."""
+    """Return the number type of a Union of Tensor and numbers; None for any other type."""
     members = union_members(type)
     numbers = [member for member in members if not isinstance(member, TensorType)]
     if not numbers or len(numbers) == len(members) or any(member.kind not in _NUMBERS for member in numbers):
@@ -229,7 +229,8 @@ def _unify_parts(a: Type, b: Type) -> Type | None:
 
 
 def as_python_has(declared: Type, given: Type) -> Type:
-    """Return ``declared``, with Python's tuples and dtypes in place of its lists and ints where ``given`` has them."""
+    """Return ``declared`` with the Python classes of ``given`` where these differ from the IR: tuples for lists, dtypes
+    for ints."""
     if isinstance(declared, OptionalType):
         return optional(as_python_has(declared.element, given.element if isinstance(given, OptionalType) else given))
     if isinstance(declared, IntType) and isinstance(given, IntType):
@@ -260,7 +261,7 @@ Bindings = dict[str, Type]
 
 
 def substitute(type: Type, bindings: Bindings) -> Type | None:
-    """Return ``type`` with its variables replaced; None where one is not bound."""
+    """Return ``type`` with its type variables replaced; None if one is not bound."""
     if isinstance(type, VarType):
         return bindings.get(type.name)
     if not type.contained:
@@ -275,7 +276,8 @@ def substitute(type: Type, bindings: Bindings) -> Type | None:
 
 
 def match_variables(formal: Type, actual: Type, bindings: Bindings) -> str | None:
-    """Bind the variables in ``formal`` so that ``actual`` fits it. Returns why that cannot be, or None."""
+    """Bind the type variables in ``formal`` so that ``actual`` fits it. Return the reason if that is impossible, else
+    None."""
     if isinstance(formal, VarType):
         bound = bindings.get(formal.name)
         if bound is None:

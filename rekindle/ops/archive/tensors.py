@@ -36,7 +36,7 @@ _NAMES: Final = {
 
 @dataclass(slots=True, frozen=True)
 class _Format:
-    """How the elements of one vector or matrix are written: ``scale`` times a number of ``width`` characters."""
+    """The format of the elements of a vector or matrix: ``scale`` times a number of ``width`` characters."""
 
     scale: float
     width: int
@@ -47,7 +47,8 @@ class _Format:
 
 
 def text_of_tensor(tensor: torch.Tensor) -> str:
-    """Return the text. Of complex numbers it shows the real parts, as the releases did."""
+    """Format a tensor as ``str`` in the releases that wrote archives did. Of complex numbers it shows the real
+    parts."""
     name = _NAMES.get(tensor.dtype)
     if name is None or tensor.layout is not torch.strided:
         return str(tensor)

@@ -18,7 +18,7 @@ from rekindle.ops.registration.declare import implements
 
 @implements("archive::str(t elem) -> str")
 def text_of(value: object) -> str:
-    """Return ``value`` as archives write it; strings have no quotes, at any depth."""
+    """Return ``str(value)`` as in archives. Strings have no quotes, at any depth."""
     if isinstance(value, str) or value is None or isinstance(value, (bool, int)):
         return str(value)
     if isinstance(value, float):
@@ -40,7 +40,7 @@ def text_of(value: object) -> str:
 
 
 def _text_of_float(value: float) -> str:
-    """Return a whole number with a trailing point, as far as 64 bits hold it; else seventeen digits."""
+    """Format a float: a whole number with a trailing point, if 64 bits hold it; else with seventeen digits."""
     if value.is_integer() and -(2**63) <= value < 2**63:
         return f"{int(value)}."
     return f"{value:.17g}"

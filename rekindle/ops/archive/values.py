@@ -18,7 +18,7 @@ from rekindle.ops.registration.declare import declare, is_declared
 
 
 def operators_of_archives(kind: str) -> list[Operator]:
-    """Return the operators for ``torch.name`` in the text of an archive, in place of those of ``aten::name``."""
+    """Return the operators for ``torch.name`` in an archive, if they differ from those of ``aten::name``; else none."""
     namespace, _, name = kind.partition("::")
     twin = f"archive::{name}"
     return list(REGISTRY.overloads(twin)) if namespace == "aten" and is_declared(twin) else []
@@ -34,7 +34,7 @@ def differs_in_archives(operator: Operator) -> bool:
 
 
 def _as_in_c(of_python: Callable[[float], float], of_c: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., float]:
-    """Return a function that calls ``of_python``, and ``of_c`` where that raises."""
+    """Return a function that calls ``of_python``, and ``of_c`` if that raises."""
 
     def apply(a: float) -> float:
         try:
@@ -58,7 +58,7 @@ for _name in _MATHEMATICS:
 
 
 def _lgamma(a: float) -> float:
-    """Return the ``lgamma`` of C, which, too, is rounded differently from Python's."""
+    """Return the ``lgamma`` of C, which is rounded differently from Python's."""
     return float(torch.lgamma(torch.tensor(a, dtype=torch.float64)).item())
 
 
@@ -68,7 +68,7 @@ declare(_lgamma, "archive::lgamma.int(int a) -> float", "archive::lgamma.float(f
 
 
 def _of_ascii(method: Callable[[bytes], bytes]) -> Callable[[str], str]:
-    """``method`` of the letters of ASCII; all others stay as they are."""
+    """Return a method of strings that applies ``method`` to the letters of ASCII. Other characters stay as they are."""
     return lambda self: method(self.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
@@ -80,7 +80,7 @@ for _name in ("capitalize", "lower", "swapcase", "title", "upper"):
 
 
 def _first_item(self: dict[Any, Any]) -> tuple[Any, Any]:
-    """Return the first item, which is taken away."""
+    """Remove and return the first item of a dict."""
     if not self:
         raise RuntimeError("popitem(): dictionary is empty")
     key = next(iter(self))

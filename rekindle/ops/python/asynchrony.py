@@ -46,15 +46,15 @@ class Await(Generic[T]):
 
     @classmethod
     def of(cls, value: T) -> Await[T]:
-        """Return one whose result is there already."""
+        """Return an Await whose result is ``value``."""
         return cls(None, value)
 
     def is_nowait(self) -> bool:
-        """Return whether the result is there."""
+        """Return whether the result is available without a computation."""
         return self._call is None
 
     def fn(self) -> Callable[..., T]:
-        """Return the function that is called with :meth:`args` for the result."""
+        """Return the function that computes the result from :meth:`args`."""
         return (lambda value: value) if self._given is None else self._given.run
 
     def args(self) -> tuple[Any, ...]:
@@ -62,7 +62,7 @@ class Await(Generic[T]):
         return (self._value,) if self._given is None else tuple(self._given.arguments)
 
     def wait(self) -> T:
-        """Return the result, computed now if it has not been. An error of the computation is raised each time."""
+        """Return the result; compute it if it has not been. An error of the computation is raised each time."""
         while self._call is not None:
             call = self.claim()
             if call is None:
@@ -176,5 +176,5 @@ def to_here(self: Any, timeout: float = 60.0) -> Any:
     side_effects=True,
 )
 def distributed_backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -> None:
-    """Backward through several processes; the gradients gather in the context."""
+    """Run backward through several processes; the gradients are collected in the context."""
     torch.distributed.autograd.backward(context_id, roots, retain_graph)  # type: ignore[attr-defined]

@@ -38,7 +38,7 @@ declare(complex, "aten::Complex.Scalar(Scalar a) -> complex")
     "aten::Complex.Tensor_Tensor(Tensor a, Tensor b) -> complex",
 )
 def complex_of_tensors(a: Tensor, b: Tensor) -> complex:
-    """``complex(a, b)`` of two tensors of one element each."""
+    """Return ``complex(a, b)`` of two tensors of one element each."""
     return complex(a.item(), b.item())
 
 
@@ -65,7 +65,7 @@ declare(
     "aten::Complex.bool_Tensor(bool x, Tensor y) -> complex",
 )
 def complex_of_mixed(x: Tensor | float, y: Tensor | float) -> complex:
-    """``complex(x, y)`` where one of both is a tensor of one element."""
+    """Return ``complex(x, y)``, where one of the two is a tensor of one element."""
     return complex(
         x.item() if isinstance(x, Tensor) else x,
         y.item() if isinstance(y, Tensor) else y,

@@ -47,8 +47,8 @@ def exception_class(name: str) -> type[BaseException] | None:
 
 
 def make_exception(message: str, name: str | None, arguments: tuple[Any, ...] | None = None) -> BaseException:
-    """Return the exception that a program raises; one without a class is a RuntimeError, or what an assertion raises.
-    ``arguments`` are what its class is called with, where that is not the message alone."""
+    """Return the exception that a program raises. Without a class it is a RuntimeError, or an AssertionError for an
+    assertion. ``arguments`` are those of its class, if they are not the message alone."""
     if name is None and message.startswith(_ASSERTION):
         message, name = message[len(_ASSERTION) :], "AssertionError"
     if name is None:
@@ -83,8 +83,8 @@ def exception_name(exception: Any) -> str:
 
 @implements_for_node("prim::Try(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def try_subgraph(node: Node) -> Operation:
-    """Run the subgraph unchanged. Its first result is the number of its exit, or -1 if it raised; the second result
-    is then the exception, else None."""
+    """Return the operation of a ``try``: it runs the subgraph. Its first result is the number of the exit, or -1 if it
+    raised; the second one is then the exception, else None."""
     run = callable_of(node.get_graph("Subgraph"), TRIED)
 
     def attempt(*inputs: Any) -> tuple[int, BaseException | None]:
@@ -106,7 +106,7 @@ def raise_exception(msg: str, cls: str | None = None) -> NoReturn:
 
 @implements("prim::RaiseException.arguments(str msg, str? cls, Any arguments) -> ()", side_effects=True)
 def raise_with(msg: str, cls: str | None, arguments: Any) -> NoReturn:
-    """Raise ``cls(*arguments)``; ``msg`` is the text of the error in TorchScript."""
+    """Raise ``cls(*arguments)``; ``msg`` is the message of the error in TorchScript."""
     raise make_exception(msg, cls, arguments)
 
 

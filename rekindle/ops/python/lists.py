@@ -83,7 +83,7 @@ declare(
 
 @implements("prim::rangelist(int n) -> int[]")
 def range_list(n: int) -> list[int]:
-    """``[0, 1, …, n - 1]``"""
+    """Return ``[0, 1, …, n - 1]``."""
     return list(range(n))
 
 
@@ -99,7 +99,7 @@ def append(self: list[Any], el: Any) -> list[Any]:
 
 @implements("aten::_set_item.t(t[](a!) l, int idx, t(b -> *) el) -> t[](a!)")
 def set_item(l: list[Any], idx: int, el: Any) -> list[Any]:
-    """``l[idx] = el``"""
+    """Run ``l[idx] = el``; return the list."""
     l[idx] = el
     return l
 

@@ -15,7 +15,7 @@ Number = int | float | complex
 
 
 def _by_type(real: Callable[[float], float], of_complex: Callable[[complex], complex]) -> Callable[[Number], Number]:
-    """Return the function of a Scalar, whose type is known at run time only."""
+    """Return a function of a Scalar that calls ``real`` or ``of_complex``, by its type at run time."""
 
     def apply(a: Number) -> Number:
         return of_complex(a) if isinstance(a, complex) else real(a)

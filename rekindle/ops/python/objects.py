@@ -35,8 +35,8 @@ def module_table(type: Type, name: str) -> str | None:
 
 @implements_for_node("prim::GetAttr(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def get_attribute(node: Node) -> Operation:
-    """Return the slot that attribute ``name`` names. A module keeps parameters, buffers and sub-modules in dicts of
-    their own."""
+    """Return the operation that reads the attribute ``name`` of an object. A module has parameters, buffers and
+    submodules in dicts of their own."""
     name = node.get_string("name")
     table = module_table(node.input.type, name)
     if table is None:
@@ -54,7 +54,7 @@ def get_attribute(node: Node) -> Operation:
 
 @implements_for_node("prim::SetAttr(...) -> ...", effects=AliasAnalysisKind.SPECIAL, side_effects=True)
 def set_attribute(node: Node) -> Operation:
-    """Write the slot that attribute ``name`` names."""
+    """Return the operation that writes the attribute ``name`` of an object."""
     name = node.get_string("name")
     receiver, _ = node.inputs
     owner = receiver.type
@@ -87,8 +87,8 @@ def set_attribute(node: Node) -> Operation:
 
 @implements_for_node("prim::CreateObject(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def create_object(node: Node) -> Operation:
-    """Return an uninitialised object of the class given by the type of the output; another node calls its
-    ``__init__``."""
+    """Return the operation that creates an uninitialized object of the class given by the type of the output. Another
+    node calls its ``__init__``."""
     type = node.output.type
     if not isinstance(type, ClassType):
         raise GraphError(f"prim::CreateObject makes objects of classes, not of {type}")
@@ -112,13 +112,13 @@ declare(hash, "aten::hash.generic(t value) -> int")
 
 @implements("prim::Enter(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def enter(manager: Any) -> Any:
-    """``manager.__enter__()``"""
+    """Return ``manager.__enter__()``."""
     return manager.__enter__()
 
 
 @implements("prim::Exit(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def leave(manager: Any, *error: Any) -> Any:
-    """``manager.__exit__(…)``, without an error unless one is given."""
+    """Return ``manager.__exit__(…)``, without an error unless one is given."""
     return manager.__exit__(*(error or (None, None, None)))
 
 
@@ -140,7 +140,7 @@ def module_at(self: Any, ind: int) -> Any:
 
 @implements("prim::ModuleContainerIndex.dict(Any self, str ind) -> Any", effects=AliasAnalysisKind.CONSERVATIVE)
 def module_called(self: Any, ind: str) -> Any:
-    """Return the sub-module ``ind`` of a ``ModuleDict``.
+    """Return the submodule ``ind`` of a ``ModuleDict``.
 
     Raises:
         KeyError: there is none.
@@ -176,7 +176,7 @@ declare(
 
 @implements("aten::_unwrap_optional(t(a)? optional) -> t(a)")
 def unwrap_optional(optional: Any) -> Any:
-    """``optional``, which must not be None.
+    """Return ``optional``, which must not be None.
 
     Raises:
         AssertionError: it is.
@@ -188,7 +188,7 @@ def unwrap_optional(optional: Any) -> Any:
 
 @implements_for_node("prim::isinstance(...) -> ...", effects=AliasAnalysisKind.PURE)
 def test_type(node: Node) -> Operation:
-    """Return whether the value is of one of the types in attribute ``types``."""
+    """Return the operation that tests whether a value has one of the types in attribute ``types``."""
     types = node["types"]
     if not isinstance(types, list) or not all(isinstance(type, Type) for type in types):
         raise GraphError("prim::isinstance needs a list of types as its attribute 'types'")
@@ -209,5 +209,5 @@ declare(_uninitialized, "prim::Uninitialized() -> Any", effects=AliasAnalysisKin
 
 @implements("prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)")
 def if_then_else(cond: bool, x: Any, y: Any) -> Any:
-    """``x if cond else y`` of values that both exist."""
+    """Return ``x if cond else y``, where both are already computed."""
     return x if cond else y

@@ -16,7 +16,8 @@ from rekindle.ops.registration.declare import implements, implements_for_node
 
 @implements_for_node("prim::PythonOp(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def call_python(node: Node) -> Operation:
-    """Call the Python function in attribute ``function`` with the inputs; what it returns must be of the output's type.
+    """Return the operation that calls the Python function in attribute ``function``. Its result must have the type of
+    the output.
 
     Raises:
         TypeError: it is not; the message names the function.

@@ -25,13 +25,13 @@ declare(math.fsum, "python::fsum(float[] xs) -> float")
 
 @implements("python::norm(float[] xs) -> float")
 def norm(xs: Sequence[float]) -> float:
-    """``math.hypot(*xs)``"""
+    """Return ``math.hypot(*xs)``."""
     return math.hypot(*xs)
 
 
 @implements("python::casefold(str text) -> str")
 def casefold(text: str) -> str:
-    """``text.casefold()``"""
+    """Return ``text.casefold()``."""
     return text.casefold()
 
 

@@ -103,7 +103,7 @@ declare(
 
 
 def power_of_scalars(a: complex, b: complex) -> complex:
-    """``a ** b``; a float unless one of both is complex."""
+    """Return ``a ** b``, a float unless an operand is complex."""
     if isinstance(a, complex) or isinstance(b, complex):
         return a**b
     return power_of_floats(float(a), b)
@@ -112,7 +112,7 @@ def power_of_scalars(a: complex, b: complex) -> complex:
 def _powers(schema: str, function: Operation) -> None:
     @implements_for_node(schema)
     def power(node: Node) -> Operation:
-        """Return ``a ** b``, or ``math.pow(a, b)``, which raises other errors, if the node has the attribute
+        """Return the operation ``a ** b``; ``math.pow(a, b)``, which raises other errors, if the node has the attribute
         ``math``."""
         return math.pow if node.attributes.get("math") else function
 
@@ -126,10 +126,10 @@ _powers("aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float", power_of_scalars
 
 @implements("aten::pow.int_to_int(int a, int b) -> int")
 def power_as_int(a: int, b: int) -> int:
-    """``a ** b``, which is an int.
+    """Return ``a ** b`` as an int.
 
     Raises:
-        ValueError: ``b`` is negative, so that it is none.
+        ValueError: ``b`` is negative, so that the result is not an int.
     """
     if b < 0:
         raise ValueError(f"{a} ** {b} is not an int; make one of them a float")
@@ -202,12 +202,12 @@ for _name, _equality in (("eq", operator.eq), ("ne", operator.ne)):
 
 
 def _float_min(a: float, b: float) -> float:
-    """``min`` of an int and a float, as a float."""
+    """Return ``min`` of an int and a float, as a float."""
     return float(min(a, b))
 
 
 def _float_max(a: float, b: float) -> float:
-    """``max`` of an int and a float, as a float."""
+    """Return ``max`` of an int and a float, as a float."""
     return float(max(a, b))
 
 
@@ -282,5 +282,5 @@ def range_length(lo: int, hi: int, step: int) -> int:
 
 @implements("aten::__derive_index(int index, int start, int step) -> int")
 def derive_index(index: int, start: int, step: int) -> int:
-    """Return the number at ``index`` of a range."""
+    """Return element ``index`` of a range."""
     return start + index * step

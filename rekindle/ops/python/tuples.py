@@ -21,13 +21,13 @@ from rekindle.ops.registration.declare import declare, implements, implements_fo
 
 @implements("prim::ListConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_list(*items: Any) -> list[Any]:
-    """``[…]``"""
+    """Return a list of the items: ``[…]``."""
     return list(items)
 
 
 @implements("prim::DictConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_dict(*items: Any) -> dict[Any, Any]:
-    """``{…}`` of key, value, key, value …"""
+    """Return a dict, ``{…}``. The items are alternately keys and values."""
     following = iter(items)
     return dict(zip(following, following, strict=True))
 
@@ -38,7 +38,7 @@ def _construct_plain_tuple(*items: Any) -> tuple[Any, ...]:
 
 @implements_for_node("prim::TupleConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_tuple(node: Node) -> Operation:
-    """Return a tuple, or the NamedTuple given by the type of the output."""
+    """Return the operation that constructs a tuple, or the NamedTuple given by the type of the output."""
     type = node.output.type
     if isinstance(type, TupleType) and type.fields is not None:
         made: Operation = new_named_tuple(type)
@@ -57,13 +57,13 @@ def _single(items: Any) -> Any:
 
 @implements_for_node("prim::TupleUnpack(Any tup) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def unpack_tuple(node: Node) -> Operation:
-    """Return one output for each element; their number is the length of the tuple type."""
+    """Return the operation that unpacks a tuple to one output for each element."""
     return _single if len(node.outputs) == 1 else tuple
 
 
 @implements_for_node("prim::ListUnpack(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def unpack_list(node: Node) -> Operation:
-    """Return one output for each element.
+    """Return the operation that unpacks a list to one output for each element.
 
     Raises:
         ValueError: the list has more elements or fewer; the text is Python's.
@@ -78,7 +78,7 @@ def unpack_list(node: Node) -> Operation:
 
 
 def check_count(items: Sequence[object], expected: int) -> None:
-    """Raise what Python raises where ``items`` are assigned to another number of names.
+    """Raise Python's error if ``items`` are unpacked to another number of names.
 
     Raises:
         ValueError: there are more items or fewer than are ``expected``.
@@ -95,7 +95,8 @@ declare(operator.getitem, "prim::TupleIndex(Any tup, int i) -> Any", effects=Ali
 
 @implements_for_node("prim::TupleSlice(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def slice_tuple(node: Node) -> Operation:
-    """Return the elements from attribute ``beg`` to before ``end``, in steps of ``step`` where that is given."""
+    """Return the operation that slices a tuple from attribute ``beg`` to before ``end``, in steps of ``step`` if that
+    is given."""
     part = slice(int_attribute(node, "beg"), int_attribute(node, "end"), int_attribute(node, "step", 1))
 
     def take(items: tuple[Any, ...]) -> tuple[Any, ...]:

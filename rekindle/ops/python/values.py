@@ -60,7 +60,8 @@ from rekindle.ops.tensor.torchbind_objects import class_of_library_object, type_
 
 
 class ScriptObject:
-    """An object of a script class that has no Python class, as those of archives. Its slots are plain attributes."""
+    """An object of a script class without a Python class, such as one from an archive. Its attributes are plain Python
+    attributes."""
 
     def __init__(self, type: ClassType) -> None:
         self.__dict__["script_type"] = type
@@ -90,7 +91,8 @@ _named_tuples: Final[dict[tuple[str, tuple[str, ...]], type]] = {}
 
 
 def named_tuple_class(type: TupleType) -> Any:
-    """Return the Python class of a NamedTuple: its own, else one that types of equal name and fields share."""
+    """Return the Python class of a NamedTuple type: its own, else one that is shared by types with equal names and
+    fields."""
     if type.python_class is not None:
         return type.python_class
     assert type.fields is not None
@@ -241,7 +243,8 @@ _TESTS: Final[dict[str, Test]] = {
 
 
 def is_instance(value: object, type: Type) -> bool:
-    """Python's ``isinstance`` for a type of the IR: as :func:`value_matches`, but True is an int too.
+    """Return ``isinstance(value, type)`` as in Python, for a type of the IR. It differs from :func:`value_matches` for
+    True, which is an int too.
 
     Raises:
         TypeError: it asks what a future holds that is not done.

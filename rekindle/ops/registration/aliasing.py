@@ -33,12 +33,12 @@ HIDDEN_WRITES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 
 
 def may_alias_inputs(kind: str, *, is_composite: bool) -> bool:
-    """Return whether the results of an operator of the dispatcher may be its arguments, or views of them, though they
-    have no alias annotation."""
+    """Return whether the results of a dispatcher operator may be its arguments, or views of them, even without alias
+    annotations."""
     traits = traits_of_kind(kind)
     return Trait.FRESH not in traits and (Trait.ALIASES_OPERANDS in traits or is_composite)
 
 
 def is_composite(qualified_name: str) -> bool:
-    """Return whether the dispatcher composes an operator of others."""
+    """Return whether the dispatcher implements an operator by other operators."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(qualified_name, "CompositeImplicitAutograd")

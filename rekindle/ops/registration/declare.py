@@ -30,7 +30,7 @@ MakeOperation = Callable[[Node], Operation]
 
 @dataclass(slots=True, frozen=True)
 class Declaration:
-    """An operator whose schema is still text."""
+    """A declared operator whose schema has not been parsed yet."""
 
     text: str
     operation: Operation | None

@@ -32,7 +32,7 @@ from rekindle.ops.registration.traits import traits_of_overload
 
 
 class _DispatcherIndex:
-    """The names that the dispatcher knows: ``aten::add.Tensor``."""
+    """Index of the operators of PyTorch's dispatcher by name, such as ``aten::add.Tensor``."""
 
     def __init__(self) -> None:
         self._kinds: frozenset[str] = frozenset()
@@ -117,7 +117,8 @@ def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
 
 
 def _invocation(call: Operation, schema: FunctionSchema, direct: Operation | None, node: Node) -> Invocation:
-    """Return the shorter call of :func:`positional_call`, for code that is generated for one node."""
+    """Return the shortest call of an operator for one node, for code that is generated for it: :func:`positional_call`
+    without arguments that are defaults."""
     count, named = _passed(schema, _wanted(schema, node))
     name = schema.qualified_name
     if name in IN_PIECES and all(use.user.kind == "prim::ListUnpack" for use in node.output.uses):
@@ -143,7 +144,7 @@ def _invocation(call: Operation, schema: FunctionSchema, direct: Operation | Non
 
 
 def _takes(schema: FunctionSchema, node: Node, passed: Sequence[int]) -> bool:
-    """Return whether the function of Python for an overload takes the arguments ``passed`` of ``node``."""
+    """Return whether the Python function of an overload accepts the arguments ``passed`` of ``node``."""
     most = most_positional(schema.qualified_name, schema.arguments)
     for index in passed:
         argument, value = schema.arguments[index], node.inputs[index]
@@ -166,8 +167,8 @@ _CPU: Final = torch.device("cpu")
 
 
 def _default_device(schema: FunctionSchema) -> int | None:
-    """Return the index of the device that a function of Python looks up where none is given
-    (``torch.set_default_device``); operators take the CPU then, unless they have a Tensor."""
+    """Return the index of the device parameter for which a Python function uses the default device
+    (``torch.set_default_device``), where the operator uses the CPU; None if it has none."""
     if any(argument.type == TENSOR for argument in schema.arguments):
         return None
     return next((index for index, argument in enumerate(schema.arguments) if argument.name == "device"), None)
@@ -177,7 +178,7 @@ _UNKNOWN: Final = object()
 
 
 def _is_same(constant: object, default: object) -> bool:
-    """Return whether a constant is the default itself: 1.0 and True are not 1."""
+    """Return whether a constant is the default, of the same class: 1.0 and True are not 1."""
     return type(constant) is type(default) and constant == default
 
 
@@ -208,8 +209,8 @@ def positional_call(
 
 
 def _takes_first(schema: FunctionSchema, count: int) -> bool:
-    """Return whether the function of Python for an overload takes the first ``count`` arguments as they are in the
-    IR."""
+    """Return whether the Python function of an overload takes the first ``count`` arguments as the IR represents
+    them."""
     arguments = schema.arguments
     if _default_device(schema) is not None or count > most_positional(schema.qualified_name, arguments):
         return False

@@ -123,17 +123,18 @@ _OBJECTS: Final[dict[str, Mapping[int, object]]] = {
 
 
 def objects_of(argument: Argument) -> Mapping[int, object] | None:
-    """Return the objects that functions take where the IR has their numbers; None where both have the same."""
+    """Return the map from numbers in the IR to the objects that Python functions take for an argument, such as dtypes;
+    None if both are the same."""
     return _OBJECTS.get((argument.spelling or "").removesuffix("?"))
 
 
 def most_positional(name: str, arguments: tuple[Argument, ...]) -> int:
-    """Return how many arguments the function of an overload takes by position."""
+    """Return how many arguments the Python function of an overload takes by position."""
     return _FEWER.get(name) or sum(not argument.kwarg_only for argument in arguments)
 
 
 def _functions(*groups: str) -> dict[str, Operation]:
-    """Return the function of each overload: the first that has its name."""
+    """Return the Python function of each overload, from the first of the groups that has its name."""
     found: dict[str, Operation] = {}
     for name in " ".join(groups).split():
         base = name.partition(".")[0]

@@ -37,7 +37,7 @@ _PACKAGES: Final[dict[str, str]] = {
 
 
 def package_of(namespace: str) -> str | None:
-    """Return the package that registers the operators and classes of a namespace; None where that is not known."""
+    """Return the package that registers the operators and classes of a namespace; None if it is unknown."""
     package = _PACKAGES.get(namespace)
     return namespace.replace("_", "-") if package == "" else package
 

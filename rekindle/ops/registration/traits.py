@@ -37,7 +37,8 @@ def kinds_with(trait: Trait) -> frozenset[str]:
 
 
 def queried_properties(kind: str) -> frozenset[Trait]:
-    """Return the properties of operands on which the result of a property query depends; none for other operators."""
+    """Return the tensor properties on which the result of a property query depends, such as the rank for ``aten::dim``;
+    empty for other operators."""
     return traits_of_kind(kind) & PROPERTY_QUERIES
 
 

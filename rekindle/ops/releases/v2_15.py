@@ -14,7 +14,8 @@ _SHORT: Final = frozenset(
 
 
 def check_assigned_number(number: complex, dtype: torch.dtype) -> None:
-    """Raise what ``x[i] = number`` raises since 2.15 if a short float cannot be as large; before, it became infinite.
+    """Raise the error of ``x[i] = number`` since PyTorch 2.15 if the number exceeds a half-precision dtype. Earlier
+    releases made it infinite.
 
     Where ``x[i]`` has one element, eager assigns infinity still. That is not known here, so this raises then too.
 

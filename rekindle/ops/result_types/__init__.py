@@ -67,7 +67,8 @@ def result_facts(
     default_device: torch.device | None = None,
     attributes: Mapping[str, object] | None = None,
 ) -> Sequence[Fact]:
-    """Return the facts about each result of a call; none if no rule applies.
+    """Return for each result of a call what is known about it: its type, or its value if that is constant. Return an
+    empty sequence if no rule applies.
 
     ``arguments`` are facts in the order of the schema. ``default_dtype`` and ``default_device`` are those of the
     process when the graph runs, None if they are not known. Whether results require a gradient holds for runs that

@@ -15,8 +15,8 @@ from rekindle.ops.result_types.rules import SOME, Result, Rule, Rules, each, ten
 
 
 def _gradient(of: str, *others: str) -> Result:
-    """Return the rule of a gradient with respect to the argument ``of``: its sizes, and its dtype if ``others`` have
-    that."""
+    """Return the rule of a gradient with respect to the argument ``of``: its sizes; its dtype too, if ``others`` have
+    the same."""
     return tensor(agreement(of, *others), sizes.like(of), flow=SOME)
 
 
@@ -83,7 +83,7 @@ RULES: Final[Rules] = {
 
 
 def _or_zeros(call: Call) -> Sequence[Fact]:
-    """Return the rule of a gradient, if it exists."""
+    """Return the type of a gradient that is zeros if there is none, if it is known to exist."""
     found = call.fact("gradient")
     return (replace(found, requires_grad=None),) if isinstance(found, TensorType) else ()
 

@@ -19,9 +19,8 @@ Sizes = tuple[int | None, ...]
 
 @dataclass(slots=False, frozen=True)
 class Call:
-    """Arguments of ``schema``, one fact each. The default dtype and device are None where they are not known.
-
-    Names that the schema lacks read as None: rules serve all overloads of a kind.
+    """A call for which result types are inferred: what is known about each argument of ``schema``. The default dtype
+    and device are None if unknown. Names that the schema lacks read as None, since rules serve all overloads of a kind.
     """
 
     schema: FunctionSchema
@@ -41,7 +40,7 @@ class Call:
         return self.schema.argument_index(name) is not None
 
     def fact(self, name: str) -> Fact:
-        """Return the fact about the argument ``name``; Constant(None) if the overload has no such argument."""
+        """Return what is known about the argument ``name``; Constant(None) if the overload has no such argument."""
         return self.facts[name] if self.has(name) else Constant(None)
 
     def tensor(self, name: str) -> TensorType:
@@ -111,8 +110,8 @@ class Call:
 
     @cached_property
     def tensors(self) -> Sequence[TensorType]:
-        """All tensors among the arguments, items of lists included, without those to which results are written. What
-        may be a tensor counts as one of which nothing is known."""
+        """The types of all tensors among the arguments, including items of lists, without those to which results are
+        written. An argument that may be a tensor counts as an unknown one."""
         found: list[TensorType] = []
         for argument, fact in zip(self.schema.arguments, self.arguments, strict=False):
             if not argument.is_out and _may_hold_tensor(argument.type):

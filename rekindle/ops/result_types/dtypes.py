@@ -58,8 +58,8 @@ def may_require_grad(dtype: torch.dtype | None) -> bool:
 
 @cache
 def promote_types(a: torch.dtype | None, b: torch.dtype | None) -> torch.dtype | None:
-    """Return the smallest dtype to which both can be cast, as ``torch.promote_types``, which is an operator; None if
-    one is not known, or is not ordinary."""
+    """Return ``torch.promote_types(a, b)``, computed without an operator; None if one is unknown, or not an ordinary
+    dtype."""
     if a is None or b is None or not {a, b} <= ORDINARY:
         return None
     if a == b:
@@ -176,7 +176,7 @@ def _combine_categories(higher: torch.dtype, lower: torch.dtype) -> torch.dtype 
 
 
 def of(name: str) -> DtypeRule:
-    """Return the dtype of the tensor ``name``."""
+    """Return the rule for the dtype of the tensor ``name``."""
     return lambda call: call.tensor(name).dtype
 
 
@@ -191,12 +191,12 @@ def always(dtype: torch.dtype) -> DtypeRule:
 
 
 def unknown(call: Call) -> torch.dtype | None:
-    """Return no dtype."""
+    """Return None: the dtype is unknown."""
     return None
 
 
 def promotion(*names: str) -> DtypeRule:
-    """Return the common dtype of these arguments, of those that the overload has."""
+    """Return the rule for the common dtype of these arguments, as far as the overload has them."""
 
     def rule(call: Call) -> torch.dtype | None:
         operands = [call.fact(name) for name in names if call.has(name)]
@@ -207,7 +207,7 @@ def promotion(*names: str) -> DtypeRule:
 
 
 def list_promotion(name: str) -> DtypeRule:
-    """Return the common dtype of the tensors in a list, all of which count alike."""
+    """Return the rule for the common dtype of the tensors in a list, all of equal priority."""
 
     def rule(call: Call) -> torch.dtype | None:
         items = call.list_of_tensors(name)
@@ -217,7 +217,7 @@ def list_promotion(name: str) -> DtypeRule:
 
 
 def floating(rule: DtypeRule) -> DtypeRule:
-    """Return the default dtype for integers and bools, otherwise the dtype of ``rule``."""
+    """Return a rule: the default dtype if ``rule`` infers an integer or bool, otherwise the dtype of ``rule``."""
 
     def to_float(call: Call) -> torch.dtype | None:
         found = rule(call)
@@ -227,7 +227,7 @@ def floating(rule: DtypeRule) -> DtypeRule:
 
 
 def only_floating(rule: DtypeRule) -> DtypeRule:
-    """Return the dtype of ``rule`` if it is a floating or complex one; none for integers and bools."""
+    """Return a rule: the dtype of ``rule`` if that is floating or complex, otherwise unknown."""
 
     def not_int(call: Call) -> torch.dtype | None:
         found = rule(call)
@@ -248,7 +248,7 @@ def agreement(*names: str) -> DtypeRule:
 
 
 def list_result_type(name: str) -> DtypeRule:
-    """Return the common dtype of the tensors in a list."""
+    """Return the rule for the result type of the tensors in a list."""
 
     def rule(call: Call) -> torch.dtype | None:
         items = call.list_of_tensors(name)
@@ -258,7 +258,7 @@ def list_result_type(name: str) -> DtypeRule:
 
 
 def list_agreement(name: str) -> DtypeRule:
-    """Return the dtype of the tensors in a list, if it is one."""
+    """Return the rule for the dtype of the tensors in a list; unknown if they differ."""
 
     def rule(call: Call) -> torch.dtype | None:
         items = call.list_of_tensors(name) or ()

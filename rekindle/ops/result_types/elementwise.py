@@ -40,7 +40,8 @@ def _division(call: Call) -> torch.dtype | None:
 
 
 def _ldexp(call: Call) -> torch.dtype | None:
-    """``self * 2.0 ** other``: not known for integers, whose power may count as a number."""
+    """Return the dtype of ``ldexp``, that of ``self * 2.0 ** other``; None if ``other`` is an integer tensor, whose
+    power may be promoted like a number."""
     other = call.tensor("other")
     if other.dtype is None or dtypes.is_integral(other.dtype):
         return None

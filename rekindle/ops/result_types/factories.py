@@ -32,7 +32,7 @@ def _made(dtype: DtypeRule, sizes: SizesRule, device: DeviceRule = default_devic
 
 
 def _of_number(name: str) -> DtypeRule:
-    """Return the dtype of a tensor that is filled with the number ``name``."""
+    """Return the rule for the dtype of a tensor that is filled with the number ``name``."""
     return lambda call: dtypes.promoted([call.fact(name)], call.default_dtype)
 
 
@@ -45,7 +45,7 @@ def _of_range(call: Call) -> torch.dtype | None:
 
 
 def _of_ends(call: Call) -> torch.dtype | None:
-    """``linspace``: the default dtype, complex if an end is."""
+    """Return the dtype of ``linspace``: the default dtype, if both ends are real; else None."""
     kinds = [number_kind(call.fact(name)) for name in ("start", "end")]
     return call.default_dtype if set(kinds) <= {"int", "float", "bool"} else None
 
@@ -71,7 +71,7 @@ def _like(dtype: DtypeRule = first, rule: SizesRule = sizes.first) -> Result:
 
 
 def _nested_sizes(call: Call) -> Sizes | None:
-    """``torch.tensor``: of a number, or of nested lists of numbers."""
+    """Return the sizes of ``torch.tensor`` of a number, or of nested lists of numbers; None for other data."""
     fact: Any = call.arguments[0]
     found: list[int | None] = []
     while isinstance(fact, tuple) or (isinstance(fact, Constant) and isinstance(fact.value, (list, tuple))):
@@ -84,7 +84,7 @@ def _nested_sizes(call: Call) -> Sizes | None:
 
 
 def _nested_dtype(call: Call) -> torch.dtype | None:
-    """Return the dtype for the declared type of the numbers."""
+    """Return the dtype of ``torch.tensor`` for nested lists, by the declared type of the numbers."""
     text = str(call.schema.arguments[0].type)
     for kind, dtype in (("int", torch.int64), ("bool", torch.bool), ("float", call.default_dtype)):
         if text.rstrip("[]") == kind:

@@ -142,7 +142,8 @@ def _item_of(call: Call) -> TensorType | None:
 
 
 def _joined_vectors(counted: Sequence[Sizes | None]) -> Sizes | None:
-    """Return one dimension if all are vectors, and at least one is known to exist."""
+    """Return the sizes of a concatenation of vectors: one dimension, if all are vectors and at least one exists; else
+    None."""
     if any(given is None or len(given) != 1 for given in counted):
         return None
     return (_total(counted, 0, 1),)
@@ -192,7 +193,8 @@ def _stacked(call: Call) -> Sizes | None:
 
 
 def _joined_dtype(call: Call) -> torch.dtype | None:
-    """Return the common dtype; that of the items of a list of unknown length if all have one rank and dtype."""
+    """Return the common dtype of concatenated tensors. In a list of unknown length, all must have one rank and
+    dtype."""
     item = _item_of(call)
     return item.dtype if item is not None else list_promotion("tensors")(call)
 
@@ -250,7 +252,8 @@ def _inverse(call: Call) -> Sizes | None:
 
 
 def _uniques() -> Rule:
-    """Return the types of the values (a vector, or slices along a dimension), then of the indices and counts."""
+    """Return the rule of ``unique``: types of the values (a vector, or slices along a dimension), then of the indices
+    and counts."""
 
     def rule(call: Call) -> Sequence[Fact]:
         is_flat = call.is_none("dim") if call.has("dim") else True
@@ -293,7 +296,7 @@ def _covariance_dtype(call: Call) -> torch.dtype | None:
 
 
 def _covariance(call: Call) -> Sizes | None:
-    """Return the sizes of a squeezed matrix: a number for a single variable."""
+    """Return the sizes of ``cov`` or ``corrcoef``: a squeezed matrix, a number for a single variable."""
     known = call.first.sizes
     if known is None or len(known) < 2:
         return None if known is None else ()

@@ -18,7 +18,7 @@ _SAME: Final = tensor(first, sizes.first)
 
 
 def _less(count: int) -> SizesRule:
-    """Return the sizes of the first argument without the last ``count``."""
+    """Return the rule for the sizes of the first argument without the last ``count``."""
 
     def rule(call: Call) -> Sizes | None:
         known = call.first.sizes
@@ -57,7 +57,8 @@ def _matrix_rank(call: Call) -> Sizes | None:
 
 
 def _solved(call: Call) -> Sizes | None:
-    """``linalg_solve(A, B)``: B may be a vector or matrices; known only where the ranks are equal, or B is a matrix."""
+    """Return the rank of ``linalg_solve(A, B)``, with unknown sizes. B may be a vector or matrices, so the rank is
+    known only if both ranks are equal or B has rank 1; else None."""
     a, b = call.first.rank, call.tensor("B").rank
     if a is None or b is None:
         return None
@@ -80,7 +81,8 @@ def _qr(call: Call) -> Sequence[Fact]:
 
 
 def _if_set(flag: str) -> SizesRule:
-    """Return the rank of the first argument, if the result is requested: otherwise it is an empty vector."""
+    """Return the rule for the rank of the first argument, if ``flag`` requests the result; otherwise it is an empty
+    vector."""
     return lambda call: unknown_of(call.first.rank) if call.flag(flag) else None
 
 
@@ -90,8 +92,8 @@ def _svd(call: Call) -> Sequence[Fact]:
 
 
 def _least_squares(call: Call) -> Sequence[Fact]:
-    """Return the type of the solution, of the rank of both sides if these are equal; residuals, ranks and singular
-    values."""
+    """Return the types of ``lstsq``: the solution, whose rank is known if both sides have it, then residuals, ranks and
+    singular values."""
     a, b = call.first.rank, call.tensor("b").rank
     solution = tensor(first, lambda call: unknown_of(a) if a == b else None, flow=SOME)
     others = (tensor(real(first), flow=SOME), tensor(always(torch.int64), flow=NEVER), tensor(real(first), flow=SOME))
@@ -140,7 +142,7 @@ _TO_COMPLEX: Final = to_complex(floating(first))
 
 
 def _fourier(dtype: dtypes.DtypeRule) -> Rule:
-    """Return the rank of a transform: that of the input, also along several dimensions of unknown number."""
+    """Return the rule of a Fourier transform: the rank of the input."""
     return tensor(dtype, sizes.rank_of_first)
 
 

@@ -66,7 +66,8 @@ def _bmm(left: str, right: str) -> SizesRule:
 
 
 def _linear(call: Call) -> Sizes | None:
-    """Return the sizes with the number of rows of the weight as the last; a weight that is a vector removes it."""
+    """Return the sizes of ``linear``: the last one is the number of rows of the weight; a vector as weight removes
+    it."""
     given, weight = call.first.sizes, call.tensor("weight").sizes
     if given is None or weight is None or not given:
         return None
@@ -144,7 +145,8 @@ def _kron(call: Call) -> Sizes | None:
 
 
 def _kron_dtype(call: Call) -> torch.dtype | None:
-    """Return the dtype of a Kronecker product: both operands get equal ranks, so that both have the same priority."""
+    """Return the dtype of a Kronecker product. Both operands are first brought to one rank, so that both have the same
+    priority in promotion."""
     return promote_types(call.first.dtype, call.tensor("other").dtype)
 
 

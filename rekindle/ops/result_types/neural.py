@@ -80,7 +80,7 @@ def _conv_transposed(dims: int) -> SizesRule:
 
 
 def _any_convolution(call: Call) -> Sizes | None:
-    """``convolution``, which gets the direction as an argument: a batch is always there, but for one dimension."""
+    """Return the sizes of ``convolution``, whose direction is an argument. There is always a batch dimension."""
     weight = call.tensor("weight").sizes
     if call.first.sizes is None or weight is None or len(call.first.sizes) != len(weight):
         return unknown_of(call.first.rank)
@@ -179,7 +179,7 @@ _OF_GROUP = tensor(_statistic_dtype, _group_statistics, flow=SOME)
 
 
 def _loss(*names: str, unreduced: SizesRule | None = None, dtype: DtypeRule | None = None) -> Rule:
-    """Return the type of a number, or of one for each element if ``reduction`` is 0."""
+    """Return the rule of a loss: a number, or one number for each element if ``reduction`` is 0."""
     each_one = unreduced or sizes.broadcasting(*names)
 
     def rule(call: Call) -> Sizes | None:
@@ -190,7 +190,7 @@ def _loss(*names: str, unreduced: SizesRule | None = None, dtype: DtypeRule | No
 
 
 def _of_classes(call: Call) -> Sizes | None:
-    """Return the sizes of one number for each row: without the dimension of classes."""
+    """Return the sizes of a loss without the dimension of classes: one number for each row."""
     known = call.first.sizes
     if known is None or not known:
         return None
@@ -203,14 +203,14 @@ def _nll(call: Call) -> Sizes | None:
 
 
 def _entropy_dtype(call: Call) -> torch.dtype | None:
-    """Return the dtype of the scores, unless they are multiplied with probabilities or weights of another."""
+    """Return the dtype of a cross entropy: that of the scores, unless probabilities or weights have another."""
     target = call.tensor("target").dtype
     classes = target is not None and dtypes.is_integral(target)
     return only_floating(agreement("self", "weight", *(() if classes else ("target",))))(call)
 
 
 def _entropy_of_logits(call: Call) -> Sizes | None:
-    """Return the sizes of one number for each element, if ``reduction`` is 0: weights are broadcast."""
+    """Return the sizes of a binary cross entropy: those of the inputs, broadcast, if ``reduction`` is 0."""
     reduction = call.int("reduction")
     if reduction is None:
         return None
@@ -239,7 +239,7 @@ def _triplet(call: Call) -> Sizes | None:
 
 
 def _embedded(call: Call) -> Sizes | None:
-    """Return the sizes of a row of the weight, which is a matrix, for each index."""
+    """Return the sizes of an embedding: those of the indices, then that of a row of the weight."""
     indices = call.tensor("indices").sizes
     return None if indices is None else (*indices, *last(call.tensor("weight").sizes, 1))
 
@@ -280,7 +280,7 @@ def _resampled(dims: int) -> SizesRule:
 
 
 def _sampled(call: Call) -> Sizes | None:
-    """``grid_sampler``: the channels of the input, the places of the grid."""
+    """Return the sizes of ``grid_sampler``: batch and channels of the input, and the positions of the grid."""
     given, grid = call.first.sizes, call.tensor("grid").sizes
     if given is None or grid is None or len(given) < 2 or len(grid) != len(given):
         return unknown_of(call.first.rank or (len(grid) if grid is not None else None))
@@ -330,7 +330,7 @@ def _lstm_cell(call: Call) -> Sequence[Fact]:
 
 
 def _recurrent(*, with_cell: bool) -> Rule:
-    """``lstm``, ``gru`` and the like: the output, then the last states, of ranks 3 and 3 with a batch."""
+    """Return the rule of ``lstm``, ``gru`` and similar operators: types of the output and of the last states."""
 
     def rule(call: Call) -> Sequence[Fact]:
         output = tensor(first, sizes.rank_of_first, flow=SOME).type(call)

@@ -33,7 +33,8 @@ def _numel(call: Call) -> Sequence[Fact]:
 
 
 def _size(call: Call) -> Sequence[Fact]:
-    """``size(self)``, a list, or ``size(self, dim)``, an int; ``len(self)`` is the first size."""
+    """Return the facts of ``size(self)``, a list of ints, or ``size(self, dim)``, an int. ``len(self)`` is the first
+    size."""
     known = call.first.sizes
     if not isinstance(call.arguments[0], type(call.first)) or known is None:
         return ()

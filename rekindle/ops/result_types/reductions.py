@@ -21,7 +21,7 @@ _EXTREMES: Final = several(_VALUES, _INDICES)
 
 
 def _truth(call: Call) -> torch.dtype | None:
-    """``all`` and ``any`` of bytes are bytes."""
+    """Return the dtype of ``all`` and ``any``: bool, or uint8 for uint8."""
     found = first(call)
     return None if found is None else torch.uint8 if found == torch.uint8 else torch.bool
 
@@ -31,7 +31,8 @@ def _plain_softmax(call: Call) -> torch.dtype | None:
 
 
 def _extreme(call: Call) -> list[Fact]:
-    """``max(self)``, ``max(self, dim)`` with indices, ``max(self, other)``."""
+    """Return the types of ``max(self)``, of ``max(self, dim)`` with its indices, or of ``max(self, other)``; also for
+    ``min``."""
     if call.has("other"):
         return [tensor(promotion("self", "other"), PROMOTED_SIZES, flow=ALL).type(call)]
     return list(_EXTREMES(call)) if call.has("dim") else [tensor(first, sizes.scalar).type(call)]

@@ -33,7 +33,7 @@ Rules: TypeAlias = Mapping[str, Rule]
 
 
 def unknown_sizes(call: Call) -> Sizes | None:
-    """Return no sizes."""
+    """Return None: the sizes are unknown."""
     return None
 
 
@@ -68,7 +68,7 @@ def made_on(otherwise: DeviceRule) -> DeviceRule:
 
 
 def default_device(call: Call) -> torch.device | None:
-    """Return the device of tensors that are made without one."""
+    """Return the device of tensors that are created without one."""
     return call.default_device
 
 
@@ -116,7 +116,7 @@ class Result:
     flow: str
 
     def type(self, call: Call) -> TensorType:
-        """Return the known properties of the tensor."""
+        """Return the type of the result of a call, as far as it is known."""
         dtype = self.dtype(call)
         return TensorType(dtype, self.device(call), self.sizes(call), None, _requires_grad(call, dtype, self.flow))
 
@@ -131,7 +131,8 @@ def tensor(
     device: DeviceRule = shared_device,
     flow: str = FIRST,
 ) -> Result:
-    """Return a result with this dtype, these sizes, on this device."""
+    """Return a rule of one tensor with this dtype, these sizes and this device. ``flow`` says which arguments make it
+    require a gradient."""
     return Result(dtype, sizes, device, flow)
 
 
@@ -141,7 +142,7 @@ def several(*results: Result) -> Rule:
 
 
 def list_of(result: Result) -> Rule:
-    """Return a list of unknown length, each item by the same rule."""
+    """Return a rule for a list of unknown length, each item by the same rule."""
 
     def rule(call: Call) -> Sequence[Fact]:
         found = result.type(call)

@@ -17,7 +17,7 @@ from rekindle.ops.result_types.rules import SizesRule
 
 
 def like(name: str) -> SizesRule:
-    """Return the sizes of the tensor ``name``."""
+    """Return the rule for the sizes of the tensor ``name``."""
     return lambda call: call.tensor(name).sizes
 
 
@@ -37,12 +37,12 @@ def of_rank(rank: int) -> SizesRule:
 
 
 def rank_of_first(call: Call) -> Sizes | None:
-    """Return the rank of the first argument."""
+    """Return unknown sizes with the rank of the first argument."""
     return unknown_of(call.first.rank)
 
 
 def unknown_of(rank: int | None) -> Sizes | None:
-    """Return unknown sizes of as many dimensions."""
+    """Return unknown sizes of ``rank`` dimensions; None if the rank is unknown."""
     return None if rank is None else (None,) * rank
 
 
@@ -57,14 +57,14 @@ def listed(name: str) -> SizesRule:
 
 
 def axis(dim: int | None, rank: int | None) -> int | None:
-    """Return the index of a dimension, counted from the front; None if it is not known, or there is none."""
+    """Return ``dim`` as a non-negative dimension; None if it is unknown or out of range."""
     if dim is None or rank is None or not -max(rank, 1) <= dim < max(rank, 1):
         return None
     return dim % max(rank, 1)
 
 
 def axes(dims: Sequence[int | None] | None, rank: int | None) -> set[int] | None:
-    """Return the indices of several dimensions; None if one is not known."""
+    """Return several dimensions as non-negative ones; None if one is unknown."""
     if dims is None or rank is None:
         return None
     found = [axis(dim, rank) for dim in dims]
@@ -75,7 +75,7 @@ def axes(dims: Sequence[int | None] | None, rank: int | None) -> set[int] | None
 
 
 def same(a: int | None, b: int | None) -> int | None:
-    """Return a size that equals both."""
+    """Return a size that is known to equal both: the known one of the two; None if neither is known."""
     return b if a is None else a
 
 
@@ -98,7 +98,8 @@ def broadcast(a: Sizes | None, b: Sizes | None) -> Sizes | None:
 
 
 def broadcasting(*names: str) -> SizesRule:
-    """Return the sizes to which these arguments are broadcast, as far as they are tensors that the overload has."""
+    """Return the rule for the sizes to which these arguments broadcast, as far as they are tensors that the overload
+    has."""
 
     def rule(call: Call) -> Sizes | None:
         tensors = [name for name in names if call.has(name) and not _is_number(call, name)]
@@ -176,8 +177,8 @@ def replaced(
 
 
 def with_dim(name: str = "dim", size: SizesRule | None = None) -> SizesRule:
-    """Return the sizes of the first argument, with another, unknown one in the dimension that the argument ``name``
-    names."""
+    """Return the rule for the sizes of the first argument, in which the size of the dimension in the argument ``name``
+    is unknown."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.first.sizes
@@ -203,7 +204,7 @@ def last(sizes: Sizes | None, count: int) -> Sizes:
 
 
 def keep_leading(count: int, *trailing: SizesRule) -> SizesRule:
-    """Return the sizes of the first argument, the last ``count`` of them unknown."""
+    """Return the rule for the sizes of the first argument, with the last ``count`` of them unknown."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.first.sizes
@@ -215,7 +216,7 @@ def keep_leading(count: int, *trailing: SizesRule) -> SizesRule:
 
 
 def common(tensors: Sequence[TensorType]) -> Sizes | None:
-    """Return the sizes of tensors that all have the same."""
+    """Return the sizes of tensors that all have the same sizes."""
     found: Sizes | None = None
     for each in tensors:
         if each.sizes is None:

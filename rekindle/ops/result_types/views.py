@@ -19,7 +19,7 @@ def _view(rule: SizesRule) -> Result:
 
 
 def _reshaped(call: Call) -> Sizes | None:
-    """Return the sizes listed; resolve -1 if all others are known."""
+    """Return the sizes of ``view`` or ``reshape``. A size of -1 is computed if all others are known."""
     wanted = call.ints("size" if call.has("size") else "shape")
     if wanted is None:
         return None
@@ -33,7 +33,7 @@ def _reshaped(call: Call) -> Sizes | None:
 
 
 def _view_dtype(call: Call) -> Sequence[Fact]:
-    """``view(sizes)``, and ``view(dtype)``, which changes the last size."""
+    """Return the type of ``view(sizes)``, or of ``view(dtype)``, which changes the last size."""
     if not call.has("dtype"):
         return [_view(_reshaped).type(call)]
     return [tensor(dtypes.named(dtypes.unknown), sizes.rank_of_first, device=first_device, flow=SOME).type(call)]
@@ -81,8 +81,8 @@ def _expanded(call: Call) -> Sizes | None:
 
 
 def _squeezed(call: Call) -> Sizes | None:
-    """Return the sizes without dimensions of size 1: all of these, or those of ``dim``. The sizes that decide must be
-    known."""
+    """Return the sizes of ``squeeze``: without dimensions of size 1, all or only ``dim``. None if a size on which that
+    depends is unknown."""
     known = call.first.sizes
     if known is None:
         return None
@@ -114,7 +114,7 @@ def _selected(call: Call) -> Sizes | None:
 
 
 def _sliced(call: Call) -> Sizes | None:
-    """Return the number of indices, if size, bounds and step are known."""
+    """Return the sizes of ``slice``: the number of selected indices is known if size, bounds and step are."""
     place, known = axis(call.int("dim"), call.first.rank), call.first.sizes
     if known is None or not known or place is None:
         return unknown_of(call.first.rank)
@@ -190,7 +190,7 @@ def _unfolded(call: Call) -> Sizes | None:
 
 
 def _at_least(rank: int) -> Rule:
-    """``atleast_2d`` and the like, of a tensor or of each in a list."""
+    """Return the rule of ``atleast_1d``, ``atleast_2d`` or ``atleast_3d``, of a tensor or of each tensor in a list."""
 
     def grown(known: Sizes | None) -> Sizes | None:
         if known is None or len(known) >= rank:
@@ -268,7 +268,8 @@ def _constant_chunk(call: Call) -> Sequence[Fact]:
 
 
 def _side_by_side() -> Rule:
-    """``hsplit``, ``vsplit``, ``dsplit``: the number of parts, each of the rank of the whole."""
+    """Return the rule of ``hsplit``, ``vsplit`` and ``dsplit``: as many parts as there are, each with the rank of the
+    input."""
 
     def rule(call: Call) -> Sequence[Fact]:
         part = _view(sizes.rank_of_first).type(call)
@@ -294,7 +295,7 @@ def _to_real(call: Call) -> Sizes | None:
 
 
 def _repeated(call: Call) -> Sizes | None:
-    """``repeat`` and ``tile``: leading dimensions are added as needed."""
+    """Return the sizes of ``repeat`` and ``tile``. Leading dimensions are added as needed."""
     known, counts = call.first.sizes, call.ints("repeats" if call.has("repeats") else "dims")
     if known is None or counts is None:
         return None if counts is None or call.has("dims") else (None,) * len(counts)

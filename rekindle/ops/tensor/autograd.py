@@ -76,12 +76,12 @@ def grad(
 
 @implements("prim::AutogradZero() -> Tensor")
 def no_gradient() -> None:
-    """Return None, for a gradient that does not exist."""
+    """Return None, for a missing gradient."""
 
 
 @implements("prim::AutogradAdd(Any a, Any b) -> Any", may_alias_inputs=True)
 def add_gradients(a: Any, b: Any) -> Any:
-    """Return the sum of two gradients, either of which may not exist."""
+    """Return ``a + b``, where either may be None."""
     if a is None:
         return b
     return a if b is None else a + b
@@ -89,19 +89,19 @@ def add_gradients(a: Any, b: Any) -> Any:
 
 @implements("prim::AutogradAnyNonZero(...) -> bool")
 def any_gradient(*gradients: Any) -> bool:
-    """Return whether one of the gradients exists; a list counts for each of its elements."""
+    """Return whether one of the gradients is not None. A list counts for each of its elements."""
     return any(_exist(gradients))
 
 
 @implements("prim::AutogradAllNonZero(...) -> bool")
 def all_gradients(*gradients: Any) -> bool:
-    """Return whether all of the gradients exist."""
+    """Return whether none of the gradients is None."""
     return all(_exist(gradients))
 
 
 @implements("prim::AutogradAllZero(...) -> bool")
 def no_gradients(*gradients: Any) -> bool:
-    """Return whether none of the gradients exists."""
+    """Return whether all of the gradients are None."""
     return not any(_exist(gradients))
 
 

@@ -114,7 +114,7 @@ def _method(name: str) -> Any:
 
 
 def _as_python_stream(stream: Any) -> torch.cuda.Stream:
-    """Return the stream of an object of ``torch.classes.cuda.Stream``."""
+    """Return the ``torch.cuda.Stream`` for an object of ``torch.classes.cuda.Stream``."""
     kind = torch._C._autograd.DeviceType.CUDA.value
     return torch.cuda.Stream(stream_id=stream.id(), device_index=stream.device_index(), device_type=kind)
 

@@ -78,18 +78,18 @@ declare(torch.backends.cpu.get_cpu_capability, "aten::_get_cpu_capability() -> s
 
 @implements("aten::is_scripting() -> bool")
 def is_scripting() -> bool:
-    """True: the program is compiled."""
+    """Return True: the program is compiled."""
     return True
 
 
 @implements("aten::_is_tracing() -> bool")  # since PyTorch 2.15
 @implements("aten::_get_tracing_state() -> bool")
 def is_tracing() -> bool:
-    """False: what runs compiled is not being traced."""
+    """Return False: a program that runs compiled is not being traced."""
     return False
 
 
 @implements("aten::has_torch_function(...) -> bool")
 def has_torch_function(*values: object) -> bool:
-    """False: compiled programs call operators directly, whatever class their tensors are of."""
+    """Return False: compiled programs call operators directly, whatever class their tensors are of."""
     return False

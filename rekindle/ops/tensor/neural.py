@@ -33,7 +33,7 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """``torch.nn.functional.interpolate``"""
+    """Return ``torch.nn.functional.interpolate`` of these arguments."""
     return functional.interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
 
 
@@ -50,7 +50,7 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """``torch.nn.functional.upsample``, the old name of :func:`interpolate`."""
+    """Return ``torch.nn.functional.upsample`` of these arguments, the old name of :func:`interpolate`."""
     return functional.interpolate(input, size, _floats(scale_factor), mode, align_corners)
 
 
@@ -59,7 +59,7 @@ def upsample(
     "aten::__upsample_nearest.size_list(Tensor input, int[]? size=None, int? scale_factor=None) -> Tensor",
 )
 def upsample_nearest(input: Tensor, size: int | list[int] | None = None, scale_factor: int | None = None) -> Tensor:
-    """``torch.nn.functional.upsample_nearest``"""
+    """Return ``torch.nn.functional.upsample_nearest`` of these arguments."""
     return functional.interpolate(input, size, _floats(scale_factor), "nearest")
 
 
@@ -73,7 +73,7 @@ def upsample_nearest(input: Tensor, size: int | list[int] | None = None, scale_f
 def upsample_bilinear(
     input: Tensor, size: int | list[int] | None = None, scale_factor: int | list[int] | None = None
 ) -> Tensor:
-    """``torch.nn.functional.upsample_bilinear``"""
+    """Return ``torch.nn.functional.upsample_bilinear`` of these arguments."""
     return functional.interpolate(input, size, _floats(scale_factor), "bilinear", align_corners=True)
 
 
@@ -88,7 +88,7 @@ def _floats(factor: int | Sequence[int] | None) -> float | list[float] | None:
 
 @implements("aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)")
 def no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
-    """``tensor.fill_(val)`` unseen by autograd."""
+    """Run ``tensor.fill_(val)`` without gradients; return the tensor."""
     with torch.no_grad():
         return tensor.fill_(val)
 
@@ -105,7 +105,7 @@ def no_grad_zero_(tensor: Tensor) -> Tensor:
     nondeterministic=True,
 )
 def no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: torch.Generator | None = None) -> Tensor:
-    """``tensor.uniform_(a, b)`` unseen by autograd."""
+    """Run ``tensor.uniform_(a, b)`` without gradients; return the tensor."""
     with torch.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
@@ -115,7 +115,7 @@ def no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: torch.Genera
     nondeterministic=True,
 )
 def no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: torch.Generator | None = None) -> Tensor:
-    """``tensor.normal_(mean, std)`` unseen by autograd."""
+    """Run ``tensor.normal_(mean, std)`` without gradients; return the tensor."""
     with torch.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -126,7 +126,8 @@ def no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: torch.Ge
     side_effects=True,
 )
 def no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Shorten the rows of ``weight`` that ``input`` names to ``max_norm``, unseen by autograd. Writes to ``weight``."""
+    """Scale the rows of ``weight`` at the indices ``input`` down to the norm ``max_norm``, in place and without
+    gradients."""
     with torch.no_grad():
         return torch.embedding_renorm_(weight, input, max_norm, norm_type)
 

@@ -16,8 +16,8 @@ from rekindle.ops.registration.declare import implements, implements_for_node, i
 
 
 def _plain_chunk(node: Node) -> Invocation:
-    """Return the chunks, whose number is not checked: Python compares it with the number of targets, and raises the
-    same error."""
+    """Return the call of ``torch.chunk`` for a node. Python compares the number of chunks with the number of targets,
+    and raises the same error."""
     chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
     if chunks == 1:
         return Invocation(constant_chunk(node), (0,))
@@ -28,7 +28,8 @@ def _plain_chunk(node: Node) -> Invocation:
     "prim::ConstantChunk(...) -> ...", effects=AliasAnalysisKind.SPECIAL, invocation_for_node=_plain_chunk
 )
 def constant_chunk(node: Node) -> Operation:
-    """Return ``torch.chunk`` with ``chunks`` and ``dim`` as attributes; the node has one output for each chunk.
+    """Return the operation ``torch.chunk`` with ``chunks`` and ``dim`` as attributes. The node has one output for each
+    chunk.
 
     Raises:
         ValueError: the tensor is too short for so many chunks; the text is Python's.
@@ -46,7 +47,8 @@ def constant_chunk(node: Node) -> Operation:
 
 @implements_for_node("prim::ChunkSizes(...) -> ...")
 def chunk_sizes(node: Node) -> Operation:
-    """Return the shape of the chunks of a tensor of the given shape, and that of the last one, which may be shorter."""
+    """Return the operation that computes the shape of the chunks of a tensor from its shape, and that of the last
+    chunk, which may be smaller."""
     chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
 
     def sizes(shape: list[int]) -> tuple[list[int], list[int]]:
@@ -62,7 +64,7 @@ def chunk_sizes(node: Node) -> Operation:
 
 @implements_for_node("prim::FusedConcat(...) -> ...")
 def fused_concat(node: Node) -> Operation:
-    """``torch.cat`` of all inputs along attribute ``dim``."""
+    """Return the implementation of a node: ``torch.cat`` of all inputs along its attribute ``dim``."""
     dim = int_attribute(node, "dim")
 
     def concat(*tensors: Tensor) -> Tensor:
@@ -73,14 +75,14 @@ def fused_concat(node: Node) -> Operation:
 
 @implements("prim::VarConcat(...) -> Tensor")
 def var_concat(*inputs: Any) -> Tensor:
-    """``torch.cat`` of all inputs but the last, which is the dimension."""
+    """Return ``torch.cat`` of all inputs but the last, which is the dimension."""
     *tensors, dim = inputs
     return torch.cat(tensors, dim)
 
 
 @implements("prim::VarStack(...) -> Tensor")
 def var_stack(*inputs: Any) -> Tensor:
-    """``torch.stack`` of all inputs but the last, which is the dimension."""
+    """Return ``torch.stack`` of all inputs but the last, which is the dimension."""
     *tensors, dim = inputs
     return torch.stack(tensors, dim)
 
@@ -90,7 +92,7 @@ def var_stack(*inputs: Any) -> Tensor:
 
 @implements("prim::BroadcastSizes(...) -> int[]")
 def broadcast_sizes(*sizes: list[int]) -> list[int]:
-    """Return the shape that all broadcast to."""
+    """Return the shape to which all shapes broadcast."""
     return list(torch.broadcast_shapes(*sizes))
 
 
@@ -99,7 +101,7 @@ def broadcast_sizes(*sizes: list[int]) -> list[int]:
 
 @implements("prim::MMTreeReduce(...) -> Tensor")
 def mm_tree_reduce(*factors: Tensor) -> Tensor:
-    """Return the sum of the products of each matrix of the first half with the one in its place in the second half.
+    """Return the sum of matrix products: each matrix of the first half times the corresponding one of the second half.
 
     Matrices of the same sizes and dtype are joined, so that one product is computed: with four products of matrices of
     4 to 512 rows, that took 0.46 to 0.87 of the time.
@@ -115,7 +117,7 @@ def mm_tree_reduce(*factors: Tensor) -> Tensor:
 
 
 def _are_alike(matrices: Sequence[Tensor]) -> bool:
-    """Return whether all are matrices of the same sizes and dtype, with numbers in rows and columns."""
+    """Return whether all are strided matrices of the same sizes, dtype and device."""
     first = matrices[0]
     shape, dtype, layout, device = first.shape, first.dtype, torch.strided, first.device
     return len(shape) == 2 and all(
@@ -131,8 +133,8 @@ _MAX_COLUMNS: Final = 16
 
 @implements_for_node("prim::MMBatchSide(...) -> ...")
 def mm_batch_side(node: Node) -> Operation:
-    """Batch products that share a factor, which is the first input; it is the left operand if attribute ``side`` is 0,
-    else the right one.
+    """Return the operation that computes several products with a shared factor at once. The factor is the first input;
+    it is the left operand if attribute ``side`` is 0, else the right one.
 
     The other factors are joined if they have the same sizes and dtype, and it pays: with a weight of 256 by 1024, eight
     products of a row took 0.28 of the time, eight of a matrix of eight columns 0.19. The products are contiguous, as

@@ -29,7 +29,7 @@ value."""
 
 
 def profile(node: Node) -> Operation:
-    """Return the value itself, after the profiling run has recorded it."""
+    """Return the operation that returns its input; the profiling run records the input."""
     recorder = recorders.get(node.graph)
     if recorder is None:
         return _itself
@@ -47,7 +47,7 @@ def _itself(value: Any) -> Any:
 
 
 def guard(node: Node) -> Operation:
-    """Return the value itself, if it is of the type of the output.
+    """Return the operation that returns its input, after a check that it has the type of the output.
 
     Raises:
         RuntimeError: it is not. A program that continues nevertheless has a ``prim::BailOut`` in its place.

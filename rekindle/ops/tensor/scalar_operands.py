@@ -25,7 +25,7 @@ _NUMBERS: Final = frozenset(
 
 
 def scalar_operand(node: Node) -> int | float | complex | None:
-    """Return the number that TorchScript takes the second operand of ``node`` for; None where it is not one."""
+    """Return the number for the second operand of ``node``, if TorchScript treats that as a number; else None."""
     if node.kind not in _KINDS or "rounding_mode" in _names(node):
         return None
     _, operand, *_ = node.inputs

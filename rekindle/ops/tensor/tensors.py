@@ -31,12 +31,13 @@ def _dtype(number: int | None) -> torch.dtype | None:
 def tensor(
     data: Any, dtype: int | None = None, device: torch.device | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """``torch.tensor``: numbers and nested lists of them; the dtype is eager's."""
+    """Return ``torch.tensor`` of a number, or of nested lists of numbers, with eager's dtype. ``dtype`` is the number
+    of a dtype."""
     return torch.tensor(data, dtype=_dtype(dtype), device=device, requires_grad=requires_grad)
 
 
 def assigned_number(data: complex, dtype: int, device: torch.device, requires_grad: bool = False) -> Tensor:
-    """Return the number of ``x[i] = data`` as a Tensor.
+    """Convert the number of ``x[i] = data`` to a Tensor.
 
     Raises:
         RuntimeError: a number of the dtype cannot be as large.
@@ -59,8 +60,8 @@ def assigned_number(data: complex, dtype: int, device: torch.device, requires_gr
     "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
 )
 def make_tensor(node: Node) -> Operation:
-    """Return ``torch.tensor``, or, if the node has the attribute ``assigned``, the conversion of the value of ``x[i] =
-    …``."""
+    """Return the operation ``torch.tensor``; if the node has the attribute ``assigned``, the conversion of the value of
+    ``x[i] = …``."""
     return assigned_number if node.attributes.get("assigned") else tensor
 
 
@@ -73,7 +74,7 @@ def make_tensor(node: Node) -> Operation:
     "aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
 )
 def as_tensor(data: Any, dtype: int | None = None, device: torch.device | None = None) -> Tensor:
-    """``torch.as_tensor``: a Tensor stays itself where nothing is to be converted."""
+    """Return ``torch.as_tensor(data)``. A Tensor that needs no conversion is returned itself."""
     return torch.as_tensor(data, dtype=_dtype(dtype), device=device)
 
 
@@ -101,8 +102,8 @@ _TOLIST_DTYPES: tuple[tuple[str, Callable[[torch.dtype], bool]], ...] = (
 
 @implements("prim::tolist(...) -> ...")
 def to_list(self: Tensor, dimensions: int, element: int) -> Any:
-    """``self.tolist()`` for an annotation of ``dimensions`` nested lists of ``element`` (0 int, 1 float, 2 bool, 3
-    complex).
+    """Return ``self.tolist()`` for an annotation of ``dimensions`` nested lists of ``element`` (0 int, 1 float, 2 bool,
+    3 complex).
 
     Raises:
         RuntimeError: the tensor has another number of dimensions, or elements of another type: an empty one has none.
@@ -153,7 +154,7 @@ def layout_number(a: Tensor) -> int:
 
 @implements("aten::size(Tensor self) -> int[]", "aten::sym_size(Tensor self) -> SymInt[]")
 def size(self: Tensor) -> list[int]:
-    """Return the lengths of all dimensions: a list of its own, which may be written to."""
+    """Return the sizes of all dimensions as a new list."""
     return list(self.shape)
 
 
@@ -165,13 +166,13 @@ def stride(self: Tensor) -> list[int]:
 
 @implements("aten::Size(int[] sizes) -> int[]", may_alias_inputs=True)
 def make_size(sizes: list[int]) -> list[int]:
-    """``torch.Size(sizes)``: a list here."""
+    """Return ``torch.Size(sizes)``, which is a list in programs."""
     return sizes
 
 
 @implements("aten::is_non_overlapping_and_dense(Tensor self) -> bool")
 def is_non_overlapping_and_dense(self: Tensor) -> bool:
-    """Return whether the elements fill a stretch of memory without gaps, each place once."""
+    """Return whether the elements of the tensor fill memory without gaps and overlaps."""
     dimensions = [pair for pair in zip(self.stride(), self.shape, strict=True) if pair[1] > 1]
     expected = 1
     for step, length in sorted(dimensions):
@@ -227,7 +228,7 @@ def to_device(
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)"
 )
 def to_dtype(self: Tensor, dtype: int | None = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    """``self.to(dtype)``"""
+    """Return ``self.to(dtype)``. ``dtype`` is the number of a dtype."""
     return self.to(dtype=self.dtype if dtype is None else _dtype(dtype), non_blocking=non_blocking, copy=copy)
 
 
@@ -293,7 +294,7 @@ def copy_(self: Tensor, other: Tensor | float) -> Tensor:
 def index_put_impl_(
     self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False, unsafe: bool = False
 ) -> Tensor:
-    """:func:`index_put_` with the choice of leaving out checks."""
+    """Run :func:`index_put_`; ``unsafe`` omits the checks of the indices."""
     return torch.ops.aten._index_put_impl_.default(self, indices, values, accumulate, unsafe)  # type: ignore[no-any-return]
 
 
@@ -302,7 +303,7 @@ def index_put_impl_(
     " Tensor(a!)"
 )
 def index_put_(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """``self[indices] = values``"""
+    """Run ``self[indices] = values``; return ``self``."""
     return self.index_put_(tuple(indices), values, accumulate)
 
 
@@ -321,31 +322,31 @@ def index_put(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: b
     "aten::_unsafe_index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"
 )
 def unsafe_index_put(self: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """:func:`index_put` without checks."""
+    """Return :func:`index_put` without checks of the indices."""
     return torch.ops.aten._unsafe_index_put.default(self, indices, values, accumulate)  # type: ignore[no-any-return]
 
 
 @implements("aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor")
 def index(self: Tensor, indices: list[Tensor]) -> Tensor:
-    """``self[indices]`` with one index tensor for each of the first dimensions."""
+    """Return ``self[indices]``, with one index tensor for each of the first dimensions."""
     return torch.ops.aten.index.Tensor(self, indices)  # type: ignore[no-any-return]
 
 
 @implements("aten::_unsafe_index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor")
 def unsafe_index(self: Tensor, indices: list[Tensor]) -> Tensor:
-    """:func:`index` without checks."""
+    """Return :func:`index` without checks of the indices."""
     return torch.ops.aten._unsafe_index.Tensor(self, indices)  # type: ignore[no-any-return]
 
 
 @implements("aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]")
 def split(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:
-    """Views of the given lengths along ``dim``."""
+    """Return views of ``self`` of the given lengths along ``dim``."""
     return list(torch.split(self, split_sizes, dim))
 
 
 @implements("aten::einsum.sublist(Tensor a, ...) -> Tensor", may_alias_inputs=True)
 def einsum_of_sublists(a: Tensor, *operands: Tensor | list[int]) -> Tensor:
-    """``torch.einsum(a, [0, 1], b, [1, 2], [0, 2])``"""
+    """Return ``torch.einsum(a, [0, 1], b, [1, 2], [0, 2])``, whose subscripts are lists."""
     return torch.einsum(a, *operands)
 
 
@@ -354,7 +355,7 @@ def einsum_of_sublists(a: Tensor, *operands: Tensor | list[int]) -> Tensor:
 
 @implements("aten::_infer_size(int[] a, int[] b) -> int[]", "aten::broadcast_shapes(int[] a, int[] b) -> int[]")
 def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """Return the shape that both broadcast to.
+    """Return the shape to which both shapes broadcast.
 
     Raises:
         RuntimeError: there is none.
@@ -364,7 +365,7 @@ def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> list[int]:
 
 @implements("aten::_size_if_not_equal(int[] self_size, int[] other_size) -> int[]?", may_alias_inputs=True)
 def size_if_not_equal(self_size: list[int], other_size: list[int]) -> list[int] | None:
-    """Return the size that a gradient must be summed to, None where it has that size."""
+    """Return the size to which a gradient must be summed; None if it has that size."""
     return None if self_size == other_size else self_size
 
 
@@ -376,7 +377,7 @@ def grad_sum_to_size(self: Tensor | None, size: list[int] | None) -> Tensor | No
 
 @implements("aten::_ncf_unsqueeze(Tensor(a) self, int ndim) -> Tensor(a)")
 def ncf_unsqueeze(self: Tensor, ndim: int) -> Tensor:
-    """Return a vector of channels with ``ndim`` dimensions, the channels second."""
+    """Return a vector of channels reshaped to ``ndim`` dimensions, with the channels in the second one."""
     return self.reshape([1, self.size(0)] + [1] * (ndim - 2))
 
 

@@ -51,6 +51,10 @@ class PythonClass:
     """A C++ class of TorchScript that Python has under another name: ``torch.cuda.Stream`` is ``cuda.Stream``. Programs
     use the Python objects, which eager code shares.
 
+    ``classes`` are the Python classes, ``make`` is the constructor, None if only operators create objects. ``methods``
+    has for each method the types of its arguments and results, and the implementation, which takes the object first;
+    ``older`` has the types in earlier releases.
+
     ``classes`` are the Python classes, ``make`` is the constructor, None if only operators make objects. ``methods``
     has for each method the types of its arguments and results, and the implementation, which takes the object first;
     ``older`` has the types in earlier releases. Archives cannot hold calls of the methods ``only_in_python``.
@@ -77,7 +81,7 @@ _TYPES_BY_CLASS: Final[dict[type, ClassType]] = {}
 
 
 def add_python_class(name: str, python: PythonClass) -> None:
-    """Have objects of Python classes be those of the C++ class ``name``."""
+    """Register Python classes whose objects represent objects of the C++ class ``name``."""
     _PYTHON_CLASSES[name] = python
     _TYPES_BY_CLASS.update(dict.fromkeys(python.classes, custom_class(name)))
 
@@ -88,15 +92,14 @@ def python_class_of(name: str) -> PythonClass | None:
 
 
 def type_of_python_class(cls: type) -> ClassType | None:
-    """Return the C++ class that ``cls``, or a base of it, is in programs; None for most classes."""
+    """Return the C++ class that the Python class ``cls``, or a base of it, represents in programs; None for most
+    classes."""
     return next((_TYPES_BY_CLASS[base] for base in cls.__mro__ if base in _TYPES_BY_CLASS), None)
 
 
 def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:
-    """Return the schemas of the methods of a class, by name.
-
-    None if no object of the class was seen, and no source of :func:`add_torchbind_schemas` has it.
-    """
+    """Return the schemas of the methods of a C++ class, by name. Return None if there has been no object of the class,
+    and no source of :func:`add_torchbind_schemas` has it."""
     python = _PYTHON_CLASSES.get(type.name)
     if type.library_methods is None and python is None and _SOURCES:
         _read_sources()
@@ -109,7 +112,7 @@ def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:
 
 
 def schemas_of_method(type: ClassType, name: str) -> list[FunctionSchema]:
-    """Return the schemas of a method of which :func:`methods_of` knows: that of this release, then of earlier ones."""
+    """Return the schemas of a method of a known C++ class: that of this release, then those of earlier ones."""
     python = _PYTHON_CLASSES.get(type.name)
     found = [(methods_of(type) or {})[name]]
     if python is not None and name in python.older:
@@ -173,7 +176,7 @@ def static_method_of(type: ClassType, name: str) -> FunctionSchema | None:
 
 
 def class_of_library_object(value: torch.ScriptObject) -> ClassType:
-    """Return the class of an object, and record its methods."""
+    """Return the C++ class of an object, and record the schemas of its methods."""
     held: Any = value
     type = custom_class(held._type().qualified_name())
     if type.library_methods is None and type.name not in _PYTHON_CLASSES:
@@ -214,7 +217,7 @@ WRAPPER: Final[type] = vars(torch)["ScriptClass"]
 
 
 def class_in_namespace(owner: object, name: str) -> ClassType | None:
-    """Return the class ``torch.classes.space.name`` where ``owner`` is ``torch.classes.space``; else None."""
+    """Return the class ``torch.classes.space.name`` if ``owner`` is ``torch.classes.space``; else None."""
     if not isinstance(owner, _ClassNamespace):
         return None
     return custom_class(f"{LIBRARY_CLASSES}{owner.name}.{name}")

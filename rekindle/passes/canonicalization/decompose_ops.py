@@ -47,7 +47,7 @@ def _take_sum_off(at: RewriteSite) -> bool:
 
 
 def _take_affine_part_off(at: RewriteSite) -> bool:
-    """Normalise without a weight and a bias, then multiply and add these."""
+    """Replace a normalization with weight and bias by one without, followed by a multiplication and an addition."""
     node, schema = at.node, at.node.schema
     if schema is None:
         return False
@@ -68,8 +68,7 @@ def _take_affine_part_off(at: RewriteSite) -> bool:
 
 
 def _as_column(at: RewriteSite, value: Value, rank: int) -> Value:
-    """Return the numbers for each channel, which is dimension 1 of ``rank``, with dimensions of size 1 for those
-    after it."""
+    """Insert a reshape of per-channel numbers, so that they broadcast along dimension 1 of ``rank`` dimensions."""
     if rank <= 2:
         return value
     sizes = [at.constant(-1), *[at.constant(1)] * (rank - 2)]
@@ -92,7 +91,7 @@ def _sizes(value: Value) -> tuple[int | None, ...]:
 
 
 def _fits(node: Node, part: Value) -> bool:
-    """Return whether a weight or a bias is known to have the sizes that ``node`` wants."""
+    """Return whether a weight or a bias is known to have the sizes that ``node`` requires."""
     sizes = _sizes(part)
     if node.kind == "aten::batch_norm":
         return len(sizes) == 1 and sizes[0] is not None and sizes == _sizes(node.named_input("input"))[1:2]

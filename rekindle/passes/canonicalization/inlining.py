@@ -100,8 +100,8 @@ def inline_between(before: Node, end: Node, result: Value) -> Value:
 
 
 def replace_call(call: Node, record: GraphFunction, body: Graph) -> Node:
-    """Replace ``call``, which calls ``record``, by a copy of the nodes of ``body``, a graph that computes the same.
-    Returns the first of them, or what follows the call where there are none."""
+    """Replace ``call``, which calls ``record``, by a copy of the nodes of ``body``, an equivalent graph. Return the
+    first of them; the node after the call, if there are none."""
     graph = call.graph
     callee, *_ = call.inputs
     before = call.prev
@@ -126,7 +126,7 @@ def call_arguments(call: Node) -> list[Value]:
 
 
 def _note_call(before: Node, call: Node, record: GraphFunction) -> None:
-    """Record in the nodes between ``before`` and ``call`` that they were inlined from it."""
+    """Add the call to the call stacks of the nodes between ``before`` and ``call``, which were inlined from it."""
     prefix = (*call.callstack, (record.basename, call.range))
     node = before.next
     while node is not call:

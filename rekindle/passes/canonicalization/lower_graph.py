@@ -73,7 +73,7 @@ class LowerGraph:
 
 
 def lower_graph(graph: Graph) -> list[str] | None:
-    """Make inputs of the attributes that ``graph`` reads; returns their paths, or None where a module must stay."""
+    """Replace the attributes that ``graph`` reads by new inputs. Return their paths; None if a module is still used."""
     lowering = LowerGraph()
     lowering.run(graph)
     return None if any(map(_is_module, graph.inputs)) else lowering.paths
@@ -103,7 +103,7 @@ def _reads_of(module: Value) -> dict[str, list[Node]] | None:
 
 
 def _destroy_chain(node: Node) -> None:
-    """Destroy an unused read, and the reads of modules that only served it."""
+    """Destroy an unused attribute read, and the reads of modules that only it used."""
     while node.kind == "prim::GetAttr" and not node.has_uses:
         before = node.input.node
         node.destroy()

@@ -53,8 +53,8 @@ class LowerSimpleTuples:
 
 
 def lower_tuple(node: Node) -> bool:
-    """Use the elements of a tuple where ``node`` takes them out of it right after it was made; returns whether anything
-    changed."""
+    """Replace the elements that ``node`` reads from a tuple constructed in the graph by the original values. Return
+    whether anything changed."""
     if node.kind not in ("prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"):
         return False
     whole, *_ = node.inputs

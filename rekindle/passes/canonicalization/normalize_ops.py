@@ -84,7 +84,7 @@ def _rename(at: RewriteSite) -> bool:
 
 
 def _swap_operands(at: RewriteSite) -> bool:
-    """``rsub`` of two tensors is ``sub`` with the operands exchanged."""
+    """Replace ``rsub`` of two tensors by ``sub`` with the operands exchanged."""
     if len(at.node.inputs) != 3:
         return False
     right, left, alpha = at.node.inputs

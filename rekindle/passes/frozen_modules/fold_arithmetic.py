@@ -81,8 +81,8 @@ def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
 
 
 def _channels(value: Value, map: Foldable, aliases: AliasDb, ranks: Ranks | None) -> torch.Tensor | None:
-    """Return the value of the constant ``value`` for each channel of the map's result, in float64, or for all of
-    them."""
+    """Return the constant ``value`` in float64: one number for each channel of the map's result, or one for all; None
+    if it has another form."""
     if not is_constant(value):
         return None
     found = value_of(value.node)

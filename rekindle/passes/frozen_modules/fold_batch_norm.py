@@ -113,7 +113,7 @@ def _may_fold(node: Node) -> bool:
 
 
 def _insert_check(map: Foldable) -> None:
-    """Raise an error in front of a convolution if there is no batch."""
+    """Insert a check before a convolution, which raises if the input has no batch dimension."""
     graph, node, rank = map.node.graph, map.node, map.spatial + 2
     with graph.inserting_before(node):
         dim = graph.insert_node(graph.create("aten::dim", [map.operand], types=[INT], range=node.range))
@@ -132,8 +132,8 @@ def _insert_check(map: Foldable) -> None:
 
 
 def _folded(node: Node, map: Foldable, aliases: AliasDb) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Return, in float64, the weight and the bias with which the map alone computes what map and normalisation compute
-    together."""
+    """Return the weight and the bias, in float64, with which the map alone computes what the map and the normalization
+    compute together; None if there are none."""
     _, *parameters, _, _, eps, _ = node.inputs
     scale, shift, mean, variance = (fixed_tensor(value, aliases) for value in parameters)
     epsilon = value_of(eps.node) if is_constant(eps) else None

@@ -31,8 +31,8 @@ class Foldable:
         return self.weight.shape[1] * self.groups if self.is_transposed else self.weight.shape[0]
 
     def scaled(self, factor: torch.Tensor) -> torch.Tensor:
-        """Return the weight, in float64, with each channel of the result times its ``factor``, or all times the only
-        one."""
+        """Return the weight in float64, with each channel of the result multiplied by its ``factor``, or all by a
+        single one."""
         weight = self.weight.to(torch.float64)
         factor = factor.to(torch.float64).expand(self.channels)
         if not self.is_transposed:
@@ -48,7 +48,7 @@ class Foldable:
         return self.node.named_input("input")
 
     def shift(self) -> torch.Tensor:
-        """Return the bias in float64, zeros where there is none."""
+        """Return the bias in float64; zeros, if the map has none."""
         if self.bias is None:
             return torch.zeros(self.channels, dtype=torch.float64, device=self.weight.device)
         return self.bias.to(torch.float64)
@@ -85,9 +85,11 @@ MAPS: Final = frozenset({*_PLAIN, "aten::convolution", "aten::_convolution", "at
 
 
 def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
-    """Return the map that computes ``value``: a convolution or a linear map with constants and a single use.
+    """Return the map that computes ``value``: a convolution or a linear map with constant weights and a single use;
+    None for other values.
 
-    Where nothing else uses it, it does not matter that it is another tensor than before."""
+    Where nothing else uses it, it does not matter that it is another tensor than before.
+    """
     node = value.node
     if node.kind not in MAPS or len(value.uses) != 1 or aliases.has_writers(value):
         return None
@@ -108,7 +110,7 @@ def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
 
 
 def fixed_tensor(value: Value, aliases: AliasDb) -> torch.Tensor | None:
-    """Return the tensor that ``value`` is a constant of, which nothing in the graph writes to."""
+    """Return the tensor of the constant ``value``, if nothing in the graph writes to it; else None."""
     if not is_constant(value) or aliases.has_writers(value):
         return None
     found = value_of(value.node)

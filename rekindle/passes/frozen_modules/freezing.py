@@ -72,7 +72,7 @@ def _replace(node: Node, value: Any) -> None:
 
 
 def _path(value: Value) -> str:
-    """``self.layers.0.weight`` → a name that the text form allows, for what is read from a part of a part."""
+    """Return the path of an attribute, such as ``self.layers.0.weight``, as a name that the text form allows."""
     names: list[str] = []
     while value.node.kind == "prim::GetAttr":
         names.append(value.node.get_string("name"))
@@ -81,8 +81,8 @@ def _path(value: Value) -> str:
 
 
 def can_be_constant(value: Any) -> bool:
-    """Return whether a program may hold ``value`` as a constant: a tensor, a number, a string, None, and the like, and
-    lists, dicts and tuples of such."""
+    """Return whether ``value`` can be a constant of a program: a tensor, a number, a string, None, and lists, dicts and
+    tuples of such."""
     if isinstance(value, (list, tuple)):
         return all(can_be_constant(item) for item in value)
     if isinstance(value, dict):

@@ -106,7 +106,8 @@ def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
 
 
 def _pack_transposed(node: Node, aliases: AliasDb) -> bool:
-    """Pack a transposed convolution whose stride is the kernel's size: each place of a kernel is a linear map."""
+    """Pack the weights of a transposed convolution whose stride is the kernel's size: each position of the kernel is a
+    linear map."""
     *_, group_count, dilation = node.inputs
     if constant_int(group_count) != 1 or not has_fixed_weights(node, aliases, 4):
         return False
@@ -143,7 +144,7 @@ def has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
 
 
 def _ints(value: Value) -> list[int] | None:
-    """Return a pair of ints that is known; None where it is not."""
+    """Return a pair of constant ints; None for another value."""
     if value.node.kind == "prim::ListConstruct":
         found = [constant_int(item) for item in value.node.inputs]
     else:
@@ -154,7 +155,8 @@ def _ints(value: Value) -> list[int] | None:
 
 
 def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
-    """Replace ``node``, and the activation after it that is the only use of its result, with the packed node."""
+    """Replace ``node`` by the packed operator. The activation after it, if it is the only use of the result, becomes
+    part of that."""
     last, activation = _with_activation(node)
     made = node.graph.create(kind, node.inputs[:3], attributes={**attributes, "activation": activation})
     made.set_range(node.range)
@@ -175,8 +177,8 @@ _ACTIVATIONS: Final = frozenset(
 
 
 def _with_activation(node: Node) -> tuple[Node, str]:
-    """Return the activation that alone uses the result of ``node``, and its name; ``node`` and ``none`` where kernels
-    do not know what follows."""
+    """Return the activation that is the only user of the result of ``node``, and its name; ``node`` and ``none``, if
+    kernels do not support the user."""
     user = _only_user(node)
     if user is None or user.inputs[0] is not node.output:
         return node, "none"
@@ -233,8 +235,8 @@ def _take_addition(node: Node, graph: Graph) -> None:
 
 
 def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
-    """Return whether ``add`` is the last to read ``value``, which a convolution made for it and for convolutions
-    before."""
+    """Return whether ``add`` is the last reader of ``value``, which only convolutions and ``add`` use, so that its
+    memory may be overwritten."""
     if value.node.kind not in (CONVOLUTION, ADDING) or value.node.owning_block is not add.owning_block:
         return False
     others = [use.user for use in value.uses if use.user is not add]
@@ -309,8 +311,8 @@ class _Order:
             use.user.replace_input(use.offset, copy.output)
 
     def _order_of(self, value: Value) -> Value:
-        """Return the memory order that PyTorch would choose for a value: channels-last after a convolution with weights
-        in that order, else the order of the image that the first convolution reads."""
+        """Return a value for the memory order that PyTorch would choose: channels-last after a convolution with such
+        weights, else that of the image that the first convolution reads."""
         known = self.orders.get(value)
         if known is None:
             node = value.node
@@ -331,7 +333,7 @@ class _Order:
 
 
 def _works_on_own_result(node: Node) -> bool:
-    """Return whether a node works in place on the whole result of another node, and not on a view of it."""
+    """Return whether a node works in place on the complete result of another node, not on a view."""
     if node.kind not in _IN_PLACE:
         return False
     maker = node.inputs[0].node
@@ -339,7 +341,7 @@ def _works_on_own_result(node: Node) -> bool:
 
 
 def _has_channels_last_weights(node: Node) -> bool:
-    """Return whether PyTorch, too, returns the result of a convolution in channels-last order for every image."""
+    """Return whether PyTorch also returns the result of a convolution in channels-last order for every image."""
     weight = value_of(node.inputs[1].node)
     return isinstance(weight, torch.Tensor) and suggest_memory_format(weight) is torch.channels_last
 
@@ -350,8 +352,8 @@ _REORDERING: Final = frozenset({"aten::permute", "aten::transpose"})
 
 
 def _does_not_mind(use: Use) -> bool:
-    """Return whether the values that the user of a tensor computes do not depend on the tensor's memory order, nor does
-    any observable memory order."""
+    """Return whether the memory order of a tensor affects nothing that its user computes, and no observable memory
+    order."""
     user = use.user
     if user.kind in _LAST_ORDER:
         return use.offset in (0, 3)
@@ -365,7 +367,7 @@ def _does_not_mind(use: Use) -> bool:
 
 
 def _forgets_order(use: Use) -> bool:
-    """Return whether all results of the user of a tensor are in an order that does not depend on the tensor's.
+    """Return whether the memory order of all results of a tensor's user is independent of the tensor's.
 
     Operators that keep the order (``relu``) do not qualify after a permutation: a copy of their result in the usual
     order would not restore it.
@@ -377,6 +379,7 @@ def _forgets_order(use: Use) -> bool:
 
 
 def _gives_one_place(mean: Node) -> bool:
-    """Return whether a mean of images has one number for each channel, so that memory order is not observable."""
+    """Return whether a mean of images leaves one number for each channel, so that their memory order is not
+    observable."""
     dims = _ints(mean.inputs[1]) if len(mean.inputs) > 2 else None
     return dims is not None and {dim % 4 for dim in dims} == {2, 3}

@@ -113,7 +113,7 @@ class _WrittenAttention:
 
     @classmethod
     def ending_in(cls, product: Node) -> _WrittenAttention | None:
-        """Return the attention whose last operator is ``product``; None if there is none."""
+        """Match the operators of attention that end in ``product``; return None if they do not match."""
         softmax = product.inputs[0].node
         if softmax.kind != "aten::softmax" or not _is_usual_softmax(softmax):
             return None
@@ -183,7 +183,8 @@ def _is_branch(node: Node) -> bool:
 
 
 def _nothing_is_written(first: Node, last: Node) -> bool:
-    """Return whether no node between two nodes of a block may write to memory: the first one may run later."""
+    """Return whether no node between two nodes of a block may write to memory, so that the first one may be moved to
+    the last."""
     between = False
     block = first.owning_block
     for node in () if block is None else block.nodes:

@@ -165,7 +165,7 @@ class _Specialization:
 
 
 def _any(known: Iterable[bool | None]) -> bool | None:
-    """Return whether one is True; None where that is not known."""
+    """Return whether one of ``known`` is True; None if that is unknown."""
     found: bool | None = False
     for each in known:
         if each:
@@ -176,7 +176,7 @@ def _any(known: Iterable[bool | None]) -> bool | None:
 
 
 def _gives_a_tensor(node: Node) -> bool:
-    """Return whether ``node`` is an operator whose one result is a tensor that is there."""
+    """Return whether ``node`` is an operator with one result, a tensor that is never undefined."""
     takes_container = bool(node.inputs) and node.inputs[0].type.kind not in ("TensorType", "OptionalType")
     is_tensor = len(node.outputs) == 1 and isinstance(node.output.type, TensorType)
     return is_tensor and node.kind.startswith("aten::") and not takes_container and node.operator is not None

@@ -120,7 +120,7 @@ class _Projection:
     """Whether iterations select one part after the other, from the first."""
 
     def pays(self, types: dict[Value, Type]) -> bool:
-        """Return whether the product of one iteration takes about as long as loading the matrix."""
+        """Return whether loading the matrix dominates the product of one iteration, so that batching pays off."""
         part, matrix = types.get(self.select.output), types.get(_matrix(self.loop, self.product.inputs[1]))
         if not isinstance(part, TensorType) or not isinstance(matrix, TensorType):
             return False
@@ -130,7 +130,7 @@ class _Projection:
         return rows < _MAX_ROWS and math.prod(size or 0 for size in matrix.sizes) >= _MIN_MATRIX
 
     def is_safe(self, types: dict[Value, Type], aliases: AliasDb) -> bool:
-        """Return whether the parts are rows of matrices, and nothing is written to."""
+        """Return whether the slices are rows of matrices, and nothing writes to the operands."""
         whole, dim, _ = self.select.inputs
         type, axis = types.get(whole), constant_int(dim)
         rank = type.rank if isinstance(type, TensorType) else None
@@ -142,7 +142,7 @@ class _Projection:
         return not any(isinstance(value.type, TensorType) and aliases.has_writers(value) for value in values)
 
     def move(self) -> None:
-        """Compute the product for all iterations before the loop, and select its part in each."""
+        """Compute the product for all iterations before the loop; in the loop, select the part of the iteration."""
         graph, loop, product = self.loop.graph, self.loop, self.product
         whole, dim, index = self.select.inputs
         count = LoopView(loop).trip_count
@@ -181,7 +181,7 @@ def _projection(loop: Node, node: Node) -> _Projection | None:
 
 
 def _goes_back(loop: Node, index: Value) -> bool:
-    """Return whether iterations go from some index to smaller ones."""
+    """Return whether later iterations select smaller indices."""
     node = index.node
     if node.kind != "aten::sub" or len(node.inputs) != 2:
         return False
@@ -190,12 +190,12 @@ def _goes_back(loop: Node, index: Value) -> bool:
 
 
 def _matrix(loop: Node, value: Value) -> Value:
-    """Return the value of which ``value`` is the transpose, if it is transposed in the loop."""
+    """Return the matrix whose transpose is ``value``, if it is transposed in the loop; else ``value``."""
     return value.node.inputs[0] if value.node.kind == "aten::t" and loop.contains(value.node) else value
 
 
 def _before(loop: Node, value: Value) -> Value:
-    """Return ``value``, which is the same in all iterations, before the loop."""
+    """Return the loop-invariant ``value`` before the loop."""
     if not loop.contains(value.node):
         return value
     return loop.graph.create_clone(value.node, lambda operand: operand).insert_before(loop).output

@@ -117,7 +117,8 @@ class _Motion:
         )
 
     def _may_read_before(self, node: Node, loop: Node) -> bool:
-        """Return whether an attribute of a module, which exists, is the same before ``loop`` and in it."""
+        """Return whether an attribute that exists can be read before ``loop`` instead of in it, since the loop does not
+        change it."""
         owner, name = node.input, node.get_string("name")
         if module_table(owner.type, name) is None or self._is_uninitialized(owner):
             return False

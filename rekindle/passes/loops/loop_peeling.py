@@ -75,7 +75,7 @@ class LoopPeeling:
 
 
 def _settled(loop: Node) -> list[int]:
-    """Return which of the values that a loop carries are Tensors after an iteration, and may be numbers before."""
+    """Return the indices of loop-carried values that are Tensors after an iteration, and may be numbers before."""
     return [
         at
         for at, variable in enumerate(LoopView(loop).carried)
@@ -118,8 +118,8 @@ def _peel(loop: Node, settled: list[int]) -> None:
 
 
 def _copy_body(body: Block, block: Block, inputs: list[Value]) -> list[Value]:
-    """Copy the nodes of a loop's body to the end of ``block``, with ``inputs`` for its own; returns the copies of its
-    outputs: the condition and the loop-carried values."""
+    """Copy the nodes of a loop's body to the end of ``block``, with ``inputs`` in place of the body's inputs. Return
+    the copies of its outputs: the condition and the loop-carried values."""
     local: dict[Value, Value] = dict(zip(body.inputs, inputs, strict=True))
 
     def mapped(value: Value) -> Value:

@@ -61,8 +61,8 @@ class ScalarReplacement:
 
 
 def _replaceable(made: Node) -> tuple[Node, list[Node], list[Node]] | None:
-    """Return the loop that writes to a list, those that read elements of the list before it, and those that use the
-    list after it; None where its elements cannot be carried."""
+    """Return the loop that writes to a list, the nodes that read elements before it, and those that use the list after
+    it; None if the loop cannot carry the elements."""
     block = made.owning_block
     loop: Node | None = None
     outside: list[tuple[Node, Node]] = []
@@ -97,7 +97,7 @@ def _is_write(node: Node) -> bool:
 
 
 def _index_of(node: Node, made: Node) -> int | None:
-    """Return which element of a list ``node`` reads or writes; None where it does something else."""
+    """Return the index of the list element that ``node`` reads or writes; None if it does something else."""
     if node.kind not in ("aten::__getitem__", "aten::_set_item") or node.inputs[0] is not made.output:
         return None
     if any(value is made.output for value in node.inputs[1:]) or (_is_write(node) and node.output.has_uses):

@@ -131,7 +131,7 @@ def _replace_by_elements(loop: Node, index: int, carried: Carried, type: TupleTy
 
 
 def _drop(loop: Node, index: int) -> None:
-    """Carry the variable of this index no more."""
+    """Remove the loop-carried variable ``index``."""
     loop.remove_input(2 + index)
     loop.blocks[0].erase_output(1 + index)
     loop.blocks[0].erase_input(1 + index)
@@ -160,14 +160,14 @@ def _carry_no_lists(loop: Node) -> bool:
 
 
 def _written_list(value: Value) -> Value:
-    """Return the list that ``value`` is, looking through the operators that write to it and return it."""
+    """Return the list that ``value`` is: operators that write to a list and return it are skipped."""
     while value.node.kind in _RETURN_THEIR_LIST and isinstance(value.type, ListType):
         value = value.node.inputs[0]
     return value
 
 
 def _append_one(node: Node) -> bool:
-    """Append the element of a list of one instead of the list."""
+    """Replace the extension of a list by a list of one element by ``append``. Return whether it was replaced."""
     if node.kind != "aten::add_" or not isinstance(node.output.type, ListType):
         return False
     added = node.inputs[1]
@@ -187,7 +187,8 @@ def _append_one(node: Node) -> bool:
 
 
 def _drop_whole_slices(graph: Graph, loops: Sequence[Node]) -> bool:
-    """Use a tensor itself in place of ``x[:]`` in loops, where that is only computed with."""
+    """Replace ``x[:]`` of a tensor in loops by ``x``, if the slice is only read. Return whether anything was
+    replaced."""
     found = [node for loop in loops for node in loop.blocks[0].nodes if _is_whole_slice(node)]
     if not found:
         return False
@@ -217,8 +218,8 @@ def _is_whole_slice(node: Node) -> bool:
 
 
 def _elements_of_iterations(loop: Node) -> list[Node]:
-    """Return the nodes that take the element of the iteration from the parts of a tensor, of which there are as
-    many."""
+    """Return the nodes that select the part of the current iteration from a list of a tensor's parts, which has one
+    part for each iteration."""
     view = LoopView(loop)
     length = view.trip_count.node
     if length.kind != "aten::len":
@@ -234,7 +235,7 @@ def _elements_of_iterations(loop: Node) -> list[Node]:
 
 
 def _measure_tensor(parts: Value) -> None:
-    """Query the size of the tensor instead of the number of its ``parts``."""
+    """Replace the length of the list ``parts`` by the size of the tensor."""
     for length in [use.user for use in parts.uses if use.user.kind == "aten::len"]:
         _replace(length, "aten::size", parts.node.inputs, INT)
 

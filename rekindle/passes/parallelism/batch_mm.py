@@ -107,7 +107,7 @@ class _Trees:
                 self.modes[node] = modes
 
     def _is_sum(self, node: Node, modes: int) -> bool:
-        """Return whether ``node`` adds two products or sums of them, which have no other use."""
+        """Return whether ``node`` adds two matrix products, or sums of them, that have no other use."""
         if len(node.inputs) != 3 or self.aliases.has_writers(node):
             return False
         left, right, alpha = node.inputs
@@ -126,7 +126,7 @@ class _Trees:
 
     @staticmethod
     def _parts(root: Node) -> tuple[list[Node], list[Node]]:
-        """Return the products below ``root`` from left to right, and the sums, each after the one that uses it."""
+        """Return the matrix products in the sum ``root`` from left to right, and the additions, each after its user."""
         leaves: list[Node] = []
         sums: list[Node] = []
         pending = [root]
@@ -193,7 +193,7 @@ class _Sides:
         return changed
 
     def _candidates(self, block: Block, side: int) -> dict[Value, list[Node]]:
-        """Return the products in ``block`` that no caller can see, by the factor that they share."""
+        """Return the matrix products in ``block`` whose results do not escape, by the factor that they share."""
         found: dict[Value, list[Node]] = {}
         for node in block.nodes:
             if node.kind != "aten::mm" or len(set(node.inputs)) != 2:
@@ -206,7 +206,7 @@ class _Sides:
         return bool(self.aliases.reachable(value) & self.known_later) or self.aliases.escapes(value)
 
     def _movable(self, products: list[Node]) -> list[Node]:
-        """Return the first of ``products``, and those that can be computed at its position."""
+        """Return the first of ``products``, and those that can be moved to its position."""
         first, last = products[0], products[-1]
         wanted = set(products)
         group = [first]

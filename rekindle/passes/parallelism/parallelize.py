@@ -100,7 +100,7 @@ class _Parallelization:
         return changed
 
     def _split(self, join: Node) -> bool:
-        """Run the operands of ``join`` beside each other, as far as it pays."""
+        """Run the operands of ``join`` in parallel tasks, as far as that pays off. Return whether anything changed."""
         operands = [value for value in dict.fromkeys(join.inputs) if isinstance(value.type, TensorType)]
         parts = {value: part for value in operands if _work(part := self._part(value, join)) >= self.least}
         if len(parts) < 2:
@@ -174,7 +174,7 @@ class _Parallelization:
 
 
 def _start(join: Node) -> Node:
-    """Return the insertion point for a node that is to be first in the block of ``join``: the node to insert after."""
+    """Return the node after which to insert a node that is to be the first in the block of ``join``."""
     assert join.owning_block is not None
     return join.owning_block.return_node
 
@@ -183,12 +183,12 @@ def _start(join: Node) -> Node:
 
 
 def _work(nodes: Sequence[Node]) -> int:
-    """Return how many multiplications and additions ``nodes`` take at least."""
+    """Return a lower bound of the multiplications and additions of ``nodes``."""
     return sum(_WORK[node.kind](node) for node in nodes if node.kind in _WORK)
 
 
 def _sizes(value: Value) -> list[int]:
-    """Return the sizes of a tensor, 1 for those that are not known."""
+    """Return the sizes of a tensor, with 1 for unknown sizes."""
     sizes = value.type.sizes if isinstance(value.type, TensorType) else None
     return [1 if size is None else size for size in sizes or ()]
 

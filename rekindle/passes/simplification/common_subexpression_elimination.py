@@ -82,12 +82,12 @@ class _Elimination:
 
     @cached_property
     def aliases(self) -> AliasDb:
-        """Made when the first two nodes that look alike are met."""
+        """The alias database, created when two nodes look alike for the first time."""
         return AliasDb(self.graph)
 
     @cached_property
     def known_later(self) -> MemoryLocations:
-        """Memory that a caller or another thread may access once the call has returned."""
+        """The memory that a caller or another thread may access after the call has returned."""
         found = self.aliases.outliving_memory
         for value in self.graph.outputs:
             found |= self.aliases.reachable(value)
@@ -132,8 +132,8 @@ class _Elimination:
         return node.kind, tuple(node.inputs), attributes, types, modes
 
     def _may_be_one(self, known: Node, node: Node) -> bool:
-        """Return whether no observer distinguishes the two results as objects and, unless they are equal views of
-        one tensor, as memory."""
+        """Return whether two equal results may be one: nothing distinguishes them as objects, and as memory only if
+        they are not equal views of one tensor."""
         schema = node.schema
         for index, (mine, theirs) in enumerate(zip(known.outputs, node.outputs, strict=True)):
             if is_immutable(mine.type) or node.kind == "prim::GetAttr":
@@ -157,7 +157,7 @@ class _Elimination:
 
 
 def _sets_modes_within(node: Node) -> bool:
-    """Return whether the node, its blocks and its subgraph counted, may change a mode."""
+    """Return whether the node, or a node in its blocks or subgraph, may change a global mode."""
     if writes_modes(node) or any(_sets_modes_within(inner) for block in node.blocks for inner in block.nodes):
         return True
     subgraph = node.attributes.get("Subgraph")
@@ -165,7 +165,7 @@ def _sets_modes_within(node: Node) -> bool:
 
 
 def _has_key(node: Node) -> bool:
-    """Return whether the node itself permits merging it with an equal one."""
+    """Return whether a node may be merged with an equal one, as far as that depends on its operator."""
     if not node.outputs or node.kind in _NOT_ELIMINATED or is_nondeterministic(node):
         return False
     return not any(isinstance(value, (torch.Tensor, Graph)) for value in node.attributes.values())

@@ -106,9 +106,8 @@ def _propagate(block: Block, through_branches: bool) -> bool:
 
 
 def fold_node(node: Node, *, through_branches: bool = True) -> bool:
-    """Put constants in place of the outputs of ``node`` if its inputs are constants, or (``through_branches``) one of
-    them is a constant in both branches of a ``prim::If``, and it can be computed now; returns whether anything
-    changed."""
+    """Replace the outputs of ``node`` by constants, if it can be computed at compile time: its inputs are constants, or
+    (``through_branches``) one is a constant in both branches of a ``prim::If``. Return whether anything changed."""
     open_inputs = {value for value in node.inputs if not is_constant(value)}
     if not open_inputs:
         return _can_be_computed(node) and _compute(node)
@@ -120,12 +119,12 @@ def fold_node(node: Node, *, through_branches: bool = True) -> bool:
 
 
 def _results(selected: Value) -> list[Value]:
-    """Return the values that the branches of a ``prim::If`` return as one of its outputs."""
+    """Return the values of both branches for an output of a ``prim::If``."""
     return [block.outputs[selected.offset] for block in selected.node.blocks]
 
 
 def _can_be_computed(node: Node) -> bool:
-    """Return whether an operator may run when the program is compiled, where its inputs are known."""
+    """Return whether an operator may run at compile time, if its inputs are known."""
     if (
         node.kind in _NOT_FOLDED
         or not node.outputs
@@ -144,7 +143,7 @@ _VARARG_KINDS = frozenset({"prim::TupleConstruct"})
 
 
 def _compute(node: Node) -> bool:
-    """Run the node now, and put constants in place of its outputs; returns whether that could be done."""
+    """Run the node at compile time, and replace its outputs by constants. Return whether that succeeded."""
     results = _results_of(node, [value_of(value.node) for value in node.inputs])
     if results is None or not may_change("compute", node):
         return False
@@ -158,7 +157,8 @@ def _compute(node: Node) -> bool:
 
 
 def _compute_in_branches(node: Node, selected: Value) -> bool:
-    """Run the node for both values of ``selected``, and let the branches return the results."""
+    """Run the node for both values of ``selected``, and let the branches return the results. Return whether that
+    succeeded."""
     (output,) = node.outputs
     constants = []
     for chosen in _results(selected):
@@ -179,7 +179,7 @@ def _compute_in_branches(node: Node, selected: Value) -> bool:
 
 
 def _results_of(node: Node, values: list[Any]) -> list[object] | None:
-    """Run the node on ``values``; None where that raises, or would take long."""
+    """Run the node on ``values``; return its results, or None if it raises or would take long."""
     operator = node.operator
     assert operator is not None
     if _may_be_huge(node, values) or not may_fold(operator, values):
@@ -253,7 +253,7 @@ def _replace_by_constant(output: Value, value: object) -> bool:
 
 
 def _constant(output: Value, value: object) -> Node | None:
-    """Create a constant, not yet in a block, that may be used instead of ``output``; None where there is none."""
+    """Create a constant node that can replace ``output``, without inserting it; None if there is none."""
     graph = output.graph
     if value is None and not output.type.is_optional:
         return None  # a cast after a check that raises where it is None
@@ -285,7 +285,8 @@ def _propagate_if(node: Node, through_branches: bool) -> bool:
 
 
 def propagate_condition(node: Node) -> bool:
-    """Use constants for the condition of a ``prim::If`` within its branches; returns whether it is used there."""
+    """Replace uses of the condition of a ``prim::If`` within its branches by constants. Return whether there were
+    any."""
     condition = node.input
     changed = False
     for use in list(condition.uses) if len(condition.uses) > 1 else ():
@@ -298,13 +299,14 @@ def propagate_condition(node: Node) -> bool:
 
 
 def decided_branch(node: Node) -> Block | None:
-    """Return the block of a ``prim::If`` that always runs; None where the condition is not a constant."""
+    """Return the block of a ``prim::If`` that always runs; None if the condition is not a constant."""
     condition = constant_bool(node.input)
     return None if condition is None else node.blocks[0 if condition else 1]
 
 
 def merge_outputs(node: Node) -> bool:
-    """Take out the outputs of a ``prim::If`` that are the same in both branches; returns whether there are any."""
+    """Replace the outputs of a ``prim::If`` that are the same in both branches by that value. Return whether there were
+    any."""
     changed = False
     then, otherwise = node.blocks
     for index in reversed(range(len(node.outputs))):

@@ -103,7 +103,7 @@ class _Elimination:
                 return found
 
     def _mark_results(self, block: Block) -> bool:
-        """Make those outputs of ``block`` live that its node passes on to someone."""
+        """Mark the outputs of ``block`` that are needed after its node, or by the next iteration."""
         before = len(self.live)
         owner = block.owning_node
         if owner is None:

@@ -89,8 +89,8 @@ _GRAD_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_m
 
 
 def _sets_modes(graph: Graph) -> bool:
-    """Return whether other modes than that of gradients are set in the graph: under autocast, an operator is
-    another."""
+    """Return whether the graph changes global modes other than gradients. Under autocast, operators compute something
+    else."""
     entered = (node.input.type for node in graph.find_nodes("prim::Enter"))
     return any(not str(type).endswith(_GRAD_MODES) for type in entered)
 
@@ -127,7 +127,7 @@ class _Work:
         return node.kind == "prim::Constant"
 
     def _stays(self, value: Value) -> bool:
-        """Return whether nothing writes to ``value``, and it does not reach a caller."""
+        """Return whether nothing writes to ``value``, and it does not escape to a caller."""
         if is_immutable(value.type):
             return True
         if not isinstance(value.type, (TensorType, ListType, TupleType)):
@@ -138,7 +138,7 @@ class _Work:
         return not aliases.reachable(value) & self.leaving
 
     def compute(self, node: Node) -> bool:
-        """Run the node now, and put constants in place of its outputs; returns whether that could be done."""
+        """Run the node at compile time, and replace its outputs by constants. Return whether that succeeded."""
         operator = node.operator
         assert operator is not None
         given = [_value(value) for value in node.inputs]
@@ -181,7 +181,7 @@ class _Work:
 
 
 def _is_constant_holder(value: Value) -> bool:
-    """Return whether it is a constant tensor, list or dict, or a list of them that is written out."""
+    """Return whether ``value`` is a constant tensor, list or dict, or a list literal of such."""
     node = value.node
     if node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
         return any(_is_constant_holder(item) for item in node.inputs)
@@ -198,7 +198,7 @@ def _value(value: Value) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """Return the value with its own lists and dicts, as the program gets them each time."""
+    """Return the value with copies of its lists and dicts, which a program gets at each use."""
     if isinstance(value, list):
         return [_copied(item) for item in value]
     return {key: _copied(item) for key, item in value.items()} if isinstance(value, dict) else value
@@ -213,7 +213,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def _bytes(tensors: list[torch.Tensor]) -> int:
-    """Return how much memory tensors hold, those that share it counted once."""
+    """Return the size of the memory of tensors in bytes; shared memory counts once."""
     sizes: dict[int, int] = {}
     for tensor in tensors:
         try:

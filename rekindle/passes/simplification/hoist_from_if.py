@@ -91,7 +91,7 @@ def _first(block: Block) -> Node | None:
 
 
 def _are_alike(mine: Node, theirs: Node) -> bool:
-    """Return whether both do the same, on values from outside of the branches."""
+    """Return whether both nodes compute the same, from values defined outside of the branches."""
     return (
         mine.kind == theirs.kind
         and not mine.blocks

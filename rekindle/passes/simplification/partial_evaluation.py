@@ -59,7 +59,8 @@ from rekindle.rewriting.node_rules import AliasFacts, RewriteSite
 
 
 class ModulePath(NamedTuple):
-    """A module: the number of an input of a graph, and the names of the submodules that lead from there."""
+    """A module among the arguments: the index of an input of the graph, and the names of the submodules that lead to
+    the module."""
 
     input: int
     names: tuple[str, ...] = ()
@@ -69,14 +70,13 @@ class ModulePath(NamedTuple):
 
 
 class AttributeRead(NamedTuple):
-    """An attribute of a module."""
+    """A read of an attribute of a module: the path of the module, and the name."""
 
     module: ModulePath
     name: str
 
     def within(self, module: ModulePath) -> AttributeRead:
-        """Return the same attribute relative to the caller, which passes ``module`` for the input at which the path
-        starts."""
+        """Return the same read relative to the caller, which passes ``module`` for the input where the path starts."""
         return AttributeRead(ModulePath(module.input, module.names + self.module.names), self.name)
 
 
@@ -98,11 +98,11 @@ class Attributes(Protocol):
     """The values of attributes of the modules among the inputs of a graph."""
 
     def value_of(self, read: AttributeRead) -> object:
-        """Return the bool, number, string or None that the attribute is known to hold; the type of a tensor that it
-        holds, of which dtype, device and rank are known; otherwise ``UNKNOWN``."""
+        """Return the known value of an attribute: a bool, number, string or None; for a tensor, its type with dtype,
+        device and rank. Otherwise return ``UNKNOWN``."""
 
     def is_written(self, key: AttributeKey) -> bool:
-        """Return whether the program may write to the attribute, of whichever module."""
+        """Return whether the program may write to this attribute of any module of the class."""
 
 
 @dataclass(slots=True)
@@ -183,8 +183,8 @@ def is_module(value: Value) -> bool:
 
 @dataclass(slots=True)
 class _Callee:
-    """A callee, evaluated for calls of which the same is known. ``reads`` are the attributes that it relies on, by
-    paths from its inputs."""
+    """A function evaluated for calls with the same known facts about arguments. ``reads`` are the attributes on which
+    the result depends, by paths from its inputs."""
 
     graph: Graph
     reads: dict[AttributeRead, object]
@@ -209,7 +209,7 @@ class _Callees:
     def specialized(
         self, record: GraphFunction, arguments: Sequence[Value], modules: Sequence[ModulePath | None]
     ) -> _Callee:
-        """Return the callee for a call with ``arguments``, of which ``modules`` are the modules that are known."""
+        """Return the function evaluated for a call with ``arguments``, of which ``modules`` are the known modules."""
         key = record, tuple(map(_known_of, arguments, record.graph.inputs))
         candidates = self.evaluated.setdefault(key, [])
         for each in candidates:
@@ -238,15 +238,15 @@ class _Callees:
 
 
 def _known_of(value: Value, parameter: Value) -> Hashable:
-    """Return the fact that a callee is specialized to, for one of its arguments."""
+    """Return what is known about an argument to which a function is specialized."""
     if _is_known_constant(value):
         return constant_key(value.node)
     return value.type if _is_narrower(value, parameter) else None
 
 
 def _is_narrower(value: Value, parameter: Value) -> bool:
-    """Return whether an argument is known to be a tensor of some dtype, rank or device, or not to be None, where the
-    callee takes any."""
+    """Return whether more is known of an argument than the parameter's type: the dtype, rank or device of a tensor, or
+    that it is not None."""
     declared = parameter.type.element if isinstance(parameter.type, OptionalType) else parameter.type
     if isinstance(value.type, TensorType) and isinstance(declared, TensorType):
         return value.type != parameter.type and not declared.is_refined
@@ -270,7 +270,7 @@ _TRANSFER: Final = TransferFunctions(any_modes=True)
 
 
 def _fact_of(value: Value) -> Fact:
-    """Return the fact about an input of a node, for the transfer functions."""
+    """Return what is known about an input of a node, for the transfer functions."""
     if is_constant(value):
         return fact_of_input(value)
     if value.node.kind == "prim::ListConstruct":
@@ -283,7 +283,7 @@ def _may_be_refined(output: Value) -> bool:
 
 
 def _refine(output: Value, fact: TensorType) -> bool:
-    """Write dtype, device and rank of a tensor into the graph; returns whether any is known."""
+    """Write the known dtype, rank and device of a tensor into its type. Return whether any is known."""
     is_integral = fact.dtype is not None and not (fact.dtype.is_floating_point or fact.dtype.is_complex)
     sizes = None if fact.rank is None else (None,) * fact.rank
     type = TensorType(fact.dtype, fact.device, sizes, requires_grad=False if is_integral else None)
@@ -384,9 +384,9 @@ class _Walk:
         return known is not None and RewriteSite(node, "fold", self.aliases).fold(known)
 
     def _refined_by_attributes(self, value: Value) -> TensorType | None:
-        """Refine the type of a tensor that operators compute of parameters and buffers, among others; return it, None
-        where nothing is known. That types of parameters and buffers are what they are is assumed in any case: where
-        types of arguments are missing, the graph is evaluated again for each that they may have."""
+        """Refine the type of a tensor that operators compute from parameters and buffers, and return it; None if
+        nothing is known. The types of parameters and buffers are assumed in any case; if types of arguments are
+        missing, the graph is evaluated again for each combination."""
         if not _may_be_refined(value):
             return None
         fact = self._fact_by_attributes(value, self.reads, _MAX_OPERATORS)
@@ -412,7 +412,7 @@ class _Walk:
         return next(iter(_TRANSFER.results(node, facts)), known)
 
     def _type_of_attribute(self, node: Node, read: AttributeRead, slot: ClassAttribute) -> TensorType | None:
-        """Return dtype, device and rank of a parameter or a buffer, where they may be assumed."""
+        """Return dtype, device and rank of a parameter or a buffer, if they may be assumed; else None."""
         if slot.kind == "attribute" or self.callees.is_written(slot_of(node)):
             return None
         value = self.callees.value_of(AttributeRead(self._passed(read.module), read.name))
@@ -430,7 +430,7 @@ class _Walk:
         return known
 
     def _read_of(self, node: Node) -> tuple[AttributeRead, ClassAttribute] | None:
-        """Return which attribute of a module that is known a ``prim::GetAttr`` reads."""
+        """Return the attribute that a ``prim::GetAttr`` reads, if its module is known; else None."""
         module = self.modules.get(node.input)
         owner = node.input.type
         name = node.get_string("name")
@@ -457,7 +457,8 @@ class _Walk:
         return changed
 
     def _attribute(self, node: Node) -> bool:
-        """Note which module a submodule is; replace an attribute whose value is known by a constant."""
+        """Record which module a submodule is. Replace an attribute with a known value by a constant. Return whether
+        anything changed."""
         found = self._read_of(node)
         if found is None:
             return False

@@ -82,7 +82,7 @@ _PLAIN: Final = (INT, FLOAT, BOOL, STRING)
 
 
 def _not(at: RewriteSite) -> bool:
-    """``not not p`` is ``p``; ``not a == b`` is ``a != b``, of NaN too."""
+    """Replace ``not not p`` by ``p``, and ``not a == b`` by ``a != b``, which holds for NaN too."""
     node = at.node
     inner = node.input.node
     if node.input.type != BOOL:
@@ -97,7 +97,7 @@ def _not(at: RewriteSite) -> bool:
 
 
 def _same_scalar(at: RewriteSite) -> bool:
-    """``float(x)`` of a float."""
+    """Replace ``float(x)`` of a float by ``x``, and similar conversions."""
     node = at.node
     return (
         len(node.inputs) == 1
@@ -108,14 +108,14 @@ def _same_scalar(at: RewriteSite) -> bool:
 
 
 def _plus_nothing(at: RewriteSite) -> bool:
-    """Remove the sum of a gradient and one that does not exist."""
+    """Replace the sum of a gradient and a missing one by the gradient."""
     gradient, other = at.node.inputs
     return is_constant(other) and value_of(other.node) is None and at.replace_uses(gradient)
 
 
 def _neutral(neutral: int) -> NodeRule:
     def rule(at: RewriteSite) -> bool:
-        """``n * 1`` and ``n + 0`` of ints."""
+        """Replace ``n * 1`` and ``n + 0`` of ints by ``n``."""
         node = at.node
         if len(node.inputs) != 2 or any(value.type != INT for value in (*node.inputs, *node.outputs)):
             return False
@@ -133,7 +133,7 @@ _NEVER_NONE: Final = (TensorType, ListType, DictType, TupleType)
 
 
 def _is_none(at: RewriteSite) -> bool:
-    """Fold ``x is x``, and ``x is None`` where the type of ``x`` decides it."""
+    """Replace ``x is x``, and ``x is None`` if the type of ``x`` determines it, by a constant."""
     node = at.node
     left, right = node.inputs
     if left is right:
@@ -149,7 +149,7 @@ def _is_none(at: RewriteSite) -> bool:
 
 
 def _none_attribute(at: RewriteSite) -> bool:
-    """Fold an attribute of a module that is None by its type."""
+    """Replace the read of an attribute whose type is None by a constant."""
     owner = at.node.input.type
     if at.node.output.type != NONE or not isinstance(owner, ClassType) or not owner.is_module or not at.begin():
         return False
@@ -170,7 +170,8 @@ def _cast_of_cast(at: RewriteSite) -> bool:
 
 
 def _type_test(at: RewriteSite) -> bool:
-    """Return whether a value is a Tensor or a number, where the type that it was made with determines it."""
+    """Replace the test whether a value is a Tensor or a number by a constant, if the type of the original value
+    determines it."""
     node = at.node
     types, type = node["types"], _before_casts(node.input).type
     if not isinstance(types, list) or any(wanted not in (TENSOR, INT, FLOAT, COMPLEX, BOOL) for wanted in types):
@@ -189,7 +190,7 @@ def _before_casts(value: Value) -> Value:
 
 
 def _compared_length(at: RewriteSite) -> bool:
-    """``len(s) > 0`` of a text with a part that is known not to be empty."""
+    """Replace ``len(s) > 0`` by True, if a part of the string ``s`` is known not to be empty."""
     node = at.node
     length, bound = node.inputs
     limit = constant_int(bound)
@@ -199,7 +200,7 @@ def _compared_length(at: RewriteSite) -> bool:
 
 
 def shortest_text(value: Value) -> int:
-    """Return how many characters a string has at least."""
+    """Return a lower bound of the length of a string."""
     node = value.node
     match node.kind:
         case "prim::Constant":
@@ -218,7 +219,7 @@ def shortest_text(value: Value) -> int:
 
 
 def _choice(at: RewriteSite) -> bool:
-    """``True if p else False`` is ``p``, and ``False if p else True`` is ``not p``."""
+    """Replace ``True if p else False`` by ``p``, and ``False if p else True`` by ``not p``."""
     node = at.node
     changed = False
     for output, *results in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
@@ -234,7 +235,7 @@ def _choice(at: RewriteSite) -> bool:
 
 
 def _length(at: RewriteSite) -> bool:
-    """Fold the length of a list literal, of an empty dict, and of a shape."""
+    """Replace the length of a list literal, of an empty dict or of a shape by a constant."""
     node = at.node
     made = node.input.node
     if (
@@ -252,7 +253,7 @@ def _length(at: RewriteSite) -> bool:
 
 
 def _item(at: RewriteSite) -> bool:
-    """``[a, b][1]``."""
+    """Replace ``[a, b][1]`` by ``b``."""
     node = at.node
     whole, place = node.inputs
     made, index = whole.node, constant_int(place)
@@ -262,7 +263,7 @@ def _item(at: RewriteSite) -> bool:
 
 
 def _unpack(at: RewriteSite) -> bool:
-    """``a, b = [c, d]``."""
+    """Replace ``x, y = [a, b]`` by uses of ``a`` and ``b``."""
     node = at.node
     made = node.input.node
     if made.kind != "prim::ListConstruct" or len(made.inputs) != len(node.outputs):
@@ -275,7 +276,7 @@ def _unpack(at: RewriteSite) -> bool:
 
 
 def _extremum(at: RewriteSite) -> bool:
-    """``min([a, b, c])`` of numbers is ``min(min(a, b), c)``, which needs no list."""
+    """Replace ``min([a, b, c])`` of numbers by ``min(min(a, b), c)``, which needs no list; also ``max``."""
     node = at.node
     made = node.inputs[0].node
     if len(node.inputs) != 1 or made.kind != "prim::ListConstruct" or node.output.type not in (INT, FLOAT):
@@ -294,7 +295,7 @@ def _extremum(at: RewriteSite) -> bool:
 
 
 def _fact(at: RewriteSite) -> bool:
-    """Fold a query of a tensor that its type determines."""
+    """Replace a query of a tensor property that the type determines by a constant."""
     node = at.node
     tensor, *_ = node.inputs
     found = known_by_type(node, tensor.type) if isinstance(tensor.type, TensorType) else None
@@ -302,7 +303,7 @@ def _fact(at: RewriteSite) -> bool:
 
 
 def known_by_type(node: Node, type: TensorType) -> object:
-    """Return the result of a query of a tensor of ``type``; None where the type leaves it open."""
+    """Return the result of a property query of a tensor of ``type``; None if the type does not determine it."""
     match node.kind:
         case "aten::dim":
             return type.rank
@@ -335,7 +336,7 @@ def _product(sizes: Sizes) -> int | None:
 
 
 def _shape(at: RewriteSite) -> bool:
-    """Fold the shape of a tensor whose type determines it: a list of constants, new each time."""
+    """Replace the shape of a tensor whose type determines it by a list of constants, which is constructed each time."""
     node = at.node
     tensor, *dims = node.inputs
     type = tensor.type
@@ -360,7 +361,7 @@ def _same_dtype(at: RewriteSite) -> bool:
 
 
 def _identity_dropout(at: RewriteSite) -> bool:
-    """Replace a dropout that returns its argument by that: one without probability, or outside of training."""
+    """Replace a dropout that returns its argument, with a rate of 0 or outside of training, by the argument."""
     tensor, probability, train = at.node.inputs
     p = probability.to_python()
     if not isinstance(p, (int, float)) or not 0 <= p <= 1:  # an error otherwise

@@ -95,8 +95,8 @@ _READS: Final = frozenset({"aten::cat", "aten::stack"})
 
 
 def _read_contents(node: Node, unseen: set[Value]) -> bool:
-    """Replace a list that is mutated later by a list of its current elements, as operand of a node that reads it;
-    returns whether that was done."""
+    """Replace a list that is mutated later, as operand of a node that reads it, by a list of its current elements.
+    Return whether it was replaced."""
     if node.kind not in _READS:
         return False
     read = node.inputs[0]
@@ -262,7 +262,7 @@ class _TensorMutation:
         return True
 
     def _is_unknown(self, written: Value, node: Node) -> bool:
-        """Return whether ``written`` is known as itself only, and to this call only, when ``node`` writes to it."""
+        """Return whether no other value aliases ``written`` when ``node`` writes to it, and no caller knows it."""
         aliases = self.aliases
         memory = aliases.reachable(written)
         if aliases.outlives_call(written) or aliases.escapes(written) or memory & aliases.wildcard_memory:
@@ -272,7 +272,7 @@ class _TensorMutation:
         )
 
     def _only_looks(self, user: Node, written: Value) -> bool:
-        """Return whether ``user`` keeps nothing of ``written``."""
+        """Return whether ``user`` only reads ``written``, and keeps no alias of it."""
         if user.operator is None or user.blocks or user.kind in DEFERRED_SUBGRAPH_KINDS or user.kind == "prim::Return":
             return False
         memory = self.aliases.reachable(written)
@@ -281,12 +281,12 @@ class _TensorMutation:
 
 
 def _is_plain(node: Node) -> bool:
-    """Return whether ``node`` does nothing by itself."""
+    """Return whether ``node`` has no effects of its own."""
     return node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS or node.kind in CONTROL_FLOW
 
 
 def _is_made_here(written: Value, node: Node) -> bool:
-    """Return whether ``written`` is a new tensor, made in the block of ``node``."""
+    """Return whether ``written`` is a new tensor, created in the block of ``node``."""
     maker = written.node
     operator = maker.operator
     if operator is None or maker.owning_block is not node.owning_block or maker.kind in FORWARDING_KINDS:

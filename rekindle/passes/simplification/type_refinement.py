@@ -70,7 +70,7 @@ class TypeRefinement:
         return refine_types(graph, types) or decided
 
     def _decide(self, graph: Graph, inputs: list[Type]) -> bool:
-        """Take the branches that are known to be taken."""
+        """Inline the branches of ``prim::If`` nodes whose types determine the branch. Return whether there were any."""
         changed = False
         for node, first in decided_branches(graph, inputs, any_modes=self.any_modes):
             if may_change("decide", node):

@@ -26,7 +26,7 @@ from rekindle.passes.speculation.insert_bailouts import BAILOUT, is_captured
 
 
 def bailout_graph(template: Graph, index: int) -> Graph:
-    """Return the rest of ``template`` from its bailout ``index`` on.
+    """Return the continuation graph: the rest of ``template`` from its bailout ``index`` on.
 
     Raises:
         GraphError: there is no such bailout.
@@ -69,7 +69,8 @@ class _BailoutGraphBuilder:
         return self.graph
 
     def of(self, value: Value) -> Value:
-        """Return the value of the continuation for ``value``. Constants of the template are recreated at its start."""
+        """Return the value of the continuation graph for ``value``. Constants of the template are recreated at its
+        start."""
         found = self.values.get(value)
         if found is None:
             if is_captured(value):

@@ -88,7 +88,8 @@ def template_of(bailout: Node) -> Graph:
 
 
 def is_rest_of(block: Block) -> bool:
-    """Return whether the rest of the program after a node of ``block`` is known: only branches and loops enclose it."""
+    """Return whether the rest of the program after a node of ``block`` can be extracted: it is only enclosed by
+    branches and loops."""
     owner = block.owning_node
     while owner is not None:
         if owner.kind not in ("prim::If", "prim::Loop") or len(owner.outputs) != _result_count(owner):
@@ -103,7 +104,7 @@ def _result_count(owner: Node) -> int:
 
 
 def _within_with(block: Block, depth: int) -> list[Node]:
-    """Return the guards that cannot become bailouts."""
+    """Return the guards within ``with`` blocks, which cannot become bailouts."""
     found: list[Node] = []
     is_open = not is_rest_of(block)
     for node in block.nodes:
@@ -119,7 +120,7 @@ def _within_with(block: Block, depth: int) -> list[Node]:
 
 
 class _Captures:
-    """The values that the rest of the program reads, for each guard: one walk from the end to the start."""
+    """The values that the continuation of each guard needs, found in one walk from the end to the start."""
 
     def __init__(self, graph: Graph) -> None:
         self.found: dict[Node, list[Value]] = {}
@@ -209,7 +210,8 @@ def _insert(graph: Graph, captured: dict[Node, list[Value]]) -> None:
 
 
 def _is_at_entry(graph: Graph, guard: Node) -> bool:
-    """Return whether nothing has run before it that cannot run again."""
+    """Return whether the guard is at the entry of the graph: no node before it has effects, so that the call can be
+    restarted."""
     at = guard
     while guard.owning_block is graph.block and at.kind in _PURE_READS:
         at = at.prev

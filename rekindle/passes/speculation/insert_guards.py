@@ -71,7 +71,7 @@ class InsertGuards:
         return changed
 
     def _guarded_type(self, steady: InvariantTypeFacts, note: Node) -> Type | None:
-        """Return the type to insist on; None for nothing."""
+        """Return the type that a guard checks; None if there is nothing to check."""
         seen = note.attributes.get(PROFILED_TYPE)
         if seen == NONE:
             return NONE if note.input.type != NONE else None
@@ -87,7 +87,7 @@ class InsertGuards:
 
 
 def _comes_from_outside(value: Value) -> bool:
-    """Return whether it is an argument, or an attribute of one."""
+    """Return whether ``value`` is an argument, or an attribute of one."""
     node = value.node
     return node.kind == "prim::GetAttr" or (node.kind == "prim::Param" and node.owning_block is value.graph.block)
 

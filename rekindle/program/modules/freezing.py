@@ -270,7 +270,7 @@ class _Freezer:
         return result
 
     def _keep_ways(self, part: ScriptModule, used: dict[int, set[str]], methods: set[int]) -> bool:
-        """Keep the ways to all parts of which something is kept; returns whether there is anything in ``part``."""
+        """Keep the submodules that lead to something that is kept. Return whether there is anything in ``part``."""
         if id(part) in self.kept_parts:
             return True
         names = used.get(id(part))
@@ -334,7 +334,7 @@ def methods_named(type: ClassType, name: str) -> list[GraphFunction]:
 
 
 def _inline_within(graph: Graph) -> None:
-    """Inline all calls, those in what runs later too."""
+    """Inline all calls, also in subgraphs that run later."""
     inline(graph)
     for node in graph.all_nodes():
         for inner in node.attributes.values():

@@ -80,7 +80,7 @@ class InferenceModule(FrozenModule):
 
 
 class _Changed:
-    """The class of a frozen module with other tensors for constants: copies of the module keep the old one."""
+    """The class of a frozen module with other tensors as constants. Copies of the module keep the old class."""
 
     def __init__(self, module: FrozenModule, fn: TensorMap) -> None:
         old = module.script_type

@@ -150,14 +150,14 @@ class ScriptModule(torch.nn.Module, Savable):
     def _of_type(
         cls, type: ClassType, *, binding: SelfBinding | None = None, python_class: type | None = None
     ) -> ScriptModule:
-        """Return a module of this type whose attributes are still to be set."""
+        """Return a module of this type whose attributes are not set yet."""
         self = cls.__new__(cls)
         torch.nn.Module.__init__(self)
         self._take_type(type, binding or ObjectBinding(type), python_class)
         return self
 
     def _take_type(self, type: ClassType, binding: SelfBinding, python_class: builtins.type | None) -> None:
-        """Become a compiled module of this type; its attributes are still to be set."""
+        """Turn this module into a compiled module of this type, whose attributes are not set yet."""
         own = self.__dict__
         own["_rekindle_type"] = type
         own["_rekindle_binding"] = binding
@@ -165,11 +165,11 @@ class ScriptModule(torch.nn.Module, Savable):
 
     @property
     def _is_compiled(self) -> bool:
-        """Whether the module has its type; not while the ``__init__`` of a user's class runs."""
+        """Whether the module is compiled; false while the ``__init__`` of a user's class runs."""
         return "_rekindle_type" in self.__dict__
 
     def _slot(self, name: str) -> ClassAttribute | None:
-        """Return the typed attribute of this name."""
+        """Return the typed attribute ``name``; None if there is none."""
         return self._rekindle_type.attributes.get(name) if self._is_compiled else None
 
     def _register_hooks(self) -> None:
@@ -193,7 +193,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return self._added(super().register_full_backward_pre_hook(hook, prepend), "_backward_pre_hooks")
 
     def _added(self, handle: RemovableHandle, table: str) -> RemovableHandle:
-        """Remember a hook that compiled code does not run: methods of modules that hold this one refuse calls."""
+        """Record a hook that compiled code does not run: methods of modules that contain this one reject calls then."""
         self.__dict__.setdefault("_rekindle_late_hooks", []).append((table, handle.id))
         late_hooks.add(self)
         return handle
@@ -221,7 +221,7 @@ class ScriptModule(torch.nn.Module, Savable):
 
     @property
     def script_type(self) -> ClassType:
-        """The type that the module has in programs."""
+        """The class type of the module in programs."""
         return self._rekindle_type
 
     @property
@@ -244,7 +244,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return self._rekindle_method_class(self, record)
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
-        """Optimise ``forward`` for calls with such arguments now rather than at the first of them. It is not called.
+        """Optimize ``forward`` for calls with such arguments now, not in the first of them. It is not called.
 
         Raises:
             ArgumentError: they do not fit.
@@ -252,7 +252,7 @@ class ScriptModule(torch.nn.Module, Savable):
         self.forward.compile(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return ``forward``, with the hooks that Python has registered."""
+        """Call ``forward``, with the hooks that Python has registered; return its result."""
         own = self.__dict__
         if late_hooks:
             check_parts(self)
@@ -364,7 +364,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return Overloaded(found, self) if found else None
 
     def _python_attribute(self, name: str) -> Any:
-        """Return an attribute that the module's Python class leaves to Python, bound to this module."""
+        """Return an attribute of the module's Python class that is not compiled, bound to this module."""
         python_class = self._rekindle_python_class
         return None if python_class is None else python_attribute.get()(self, python_class, name)
 
@@ -429,7 +429,7 @@ class ScriptModule(torch.nn.Module, Savable):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def _check_new_part(self, name: str) -> None:
-        """Refuse a new sub-module where compiled code would take no notice of it."""
+        """Raise if compiled code would ignore a new submodule."""
 
     def _check_kind(self, slot: ClassAttribute, kind: AttributeKind) -> None:
         if slot.kind != kind:
@@ -502,8 +502,8 @@ class ScriptModule(torch.nn.Module, Savable):
 
     @contextmanager
     def _as_written(self) -> Iterator[torch.nn.Module]:
-        """Yield the object whose methods make ``state_dict()``: this one, or if the Python class overrides them, one
-        of that class that shares this one's state."""
+        """Yield the object whose methods implement ``state_dict()``: this one; if the Python class overrides them, an
+        object of that class that shares the state of this one."""
         python_class = self._rekindle_python_class if self._is_compiled else None
         if python_class is None or isinstance(self, python_class) or not has_overrides(python_class):
             yield self
@@ -518,8 +518,8 @@ class ScriptModule(torch.nn.Module, Savable):
         return None if record is None else Method(self, record)
 
     def _replace_in_containers(self, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """Put new parameters and buffers in place of the old ones in the lists, dicts and tuples among the module's own
-        attributes too, as in the ``_flat_weights`` of an LSTM: they are the same tensors in another place."""
+        """Replace old parameters and buffers by new ones in the lists, dicts and tuples among the module's attributes,
+        such as the ``_flat_weights`` of an LSTM."""
         changed = {id(old): new for old, new in pairs if old is not None and new is not None and old is not new}
         if not changed or not self._is_compiled:
             return
@@ -578,8 +578,8 @@ class ScriptModule(torch.nn.Module, Savable):
 
 
 class ScriptContainer(ScriptModule):
-    """A compiled module that has a length, items or an order: a ``ModuleList``, a ``Sequential``, a ``ParameterDict``
-    and what derives from them, or a module with such methods of its own."""
+    """A compiled module with a length, items or an order: a ``ModuleList``, a ``Sequential``, a ``ParameterDict`` or a
+    class derived from one, or a module with such methods of its own."""
 
     @property
     def _names(self) -> list[str]:
@@ -675,7 +675,7 @@ class ScriptContainer(ScriptModule):
 
 
 def _consecutive(name: str, methods: Mapping[str, object]) -> Iterator[int]:
-    """0, 1 … as long as there is a method of that number."""
+    """Yield 0, 1 … as long as there is a method ``name__0``, ``name__1`` …."""
     return itertools.takewhile(lambda index: f"{name}__{index}" in methods, itertools.count())
 
 

@@ -35,7 +35,7 @@ _HOOKS: Final = (
 
 
 def has_overrides(python_class: type | None) -> bool:
-    """Return whether a class changes what ``state_dict()`` or ``load_state_dict()`` does."""
+    """Return whether a class overrides ``state_dict()`` or ``load_state_dict()``."""
     if python_class is None:
         return False
     return any(getattr(python_class, name, None) is not getattr(torch.nn.Module, name) for name in _METHODS)
@@ -67,7 +67,7 @@ def as_written(module: torch.nn.Module, python_class: type, constants: dict[str,
 
 
 def _python_values(module: torch.nn.Module) -> dict[str, object]:
-    """Return the Python values of attributes that are ints in programs: ``torch.float32``."""
+    """Return the Python values of attributes that are ints in programs, such as ``torch.float32``."""
     held: dict[str, tuple[int, object]] = vars(module).get("_rekindle_python_values", {})
     return {name: value for name, (number, value) in held.items() if vars(module).get(name) == number}
 
@@ -107,7 +107,7 @@ def _for(compiled: torch.nn.Module, module: torch.nn.Module, hook: Any) -> Any:
 
 
 def warn_of_lost_overrides(module: torch.nn.Module, python_class: type | None, compiled: ClassType) -> None:
-    """Warn where an archive of ``module`` loses what its class or hooks do for ``state_dict()``.
+    """Warn if an archive of ``module`` loses the overrides of ``state_dict()`` in its class or hooks.
 
     ``compiled`` is the type with the methods that were compiled, which are not lost. The overrides and hooks of
     PyTorch's own classes read checkpoints of earlier releases, and change nothing for others; those of

@@ -14,7 +14,7 @@ from rekindle.program.modules.module import ScriptModule
 
 
 class ModuleValues:
-    """The modules that values of methods are, wherever that is known: ``known``.
+    """The result of an analysis: which submodule each value of the methods is, as far as that is known (``known``).
 
     ``methods`` are graphs with the modules that they are methods of, which are ``root`` and its parts. ``whole`` are
     the identities of the parts with which a program does more than to read and write their attributes: it swaps them,
@@ -80,7 +80,7 @@ class ModuleValues:
             self.known[node.output] = held
 
     def _visit_uses(self, node: Node) -> None:
-        """Note a use of a module other than an attribute read: it may do anything with the module."""
+        """Record each use of a module other than an attribute read, since it may do anything with the module."""
         is_plain = node.kind in ("prim::GetAttr", "prim::SetAttr")
         for index, value in enumerate(node.inputs):
             if value not in self.known or (index == 0 and (is_plain or self._is_call_of_interface(node))):
@@ -88,7 +88,8 @@ class ModuleValues:
             self._keep(self.known[value])
 
     def _is_call_of_interface(self, node: Node) -> bool:
-        """Return whether it is a call that is inlined once :meth:`narrow` has determined its callee."""
+        """Return whether ``node`` is a call through an interface, which is inlined once :meth:`narrow` has determined
+        its callee."""
         if node.kind != "prim::CallMethod":
             return False
         receiver, *_ = node.inputs

@@ -40,7 +40,7 @@ def definitions_in(source: Source) -> dict[str, ClassDef | Def]:
 
 @dataclass(slots=True)
 class ClassText:
-    """The contents of the body of a class."""
+    """The contents of a class body in the source of an archive."""
 
     slots: list[tuple[str, Expr]]
     """Attributes and their types."""
@@ -85,7 +85,8 @@ _MAX_VALUES: Final = 10_000
 
 
 def check_tuple(name: str, fields: Sequence[tuple[str, Expr]], types: Sequence[Type]) -> None:
-    """
+    """Check the fields of a NamedTuple in the source of an archive.
+
     Raises:
         CompileError: Python cannot have a NamedTuple of these fields, or it is larger than any program needs: thirty
             that hold each other twice have more values than memory has bytes.
@@ -135,7 +136,8 @@ def _check_names(body: ClassText, place: SourceRange) -> None:
 
 
 def _read_assignment(body: ClassText, assign: Assign) -> None:
-    """``x : Tensor``, ``n : Final[int] = 3``, ``__annotations__["0"] = Tensor``, ``__parameters__ = ["weight", ]``."""
+    """Read an assignment in the body of a class: ``x : Tensor``, ``n : Final[int] = 3``, ``__annotations__["0"] =
+    Tensor`` or ``__parameters__ = ["weight", ]``."""
     if len(assign.targets) != 1:
         raise _not_in_class(assign)
     target = assign.targets[0]

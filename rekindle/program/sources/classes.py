@@ -51,7 +51,7 @@ class ClassNames(EmptyResolver):
 
 
 def declare_class(name: str, definition: ClassDef) -> DefinedType:
-    """Return a class or an interface of which nothing but the name is known yet."""
+    """Return a new class or interface with this name, without contents."""
     qualified = unique_name(f"__torch__.{name}")
     base = _only_base(definition)
     return InterfaceType(qualified, is_module=_INTERFACES[base]) if base in _INTERFACES else ClassType(qualified)
@@ -63,7 +63,7 @@ def _only_base(definition: ClassDef) -> str:
 
 
 def define_interface(owner: InterfaceType, definition: ClassDef, resolver: Resolver) -> None:
-    """Give ``owner`` the methods of ``definition``.
+    """Add the methods of ``definition`` to the interface ``owner``.
 
     Raises:
         CompileError: there is anything but methods without a body.
@@ -77,7 +77,7 @@ def define_interface(owner: InterfaceType, definition: ClassDef, resolver: Resol
 
 
 def python_class(owner: DefinedType) -> type:
-    """Return the Python class of a class or an interface that is defined."""
+    """Create and return the Python class for a defined class or interface."""
     if isinstance(owner, ClassType):
         assert owner.python_class is not None
         return owner.python_class
@@ -87,7 +87,7 @@ def python_class(owner: DefinedType) -> type:
 
 
 def define_class(owner: ClassType, definition: ClassDef, resolver: Resolver) -> None:
-    """Give ``owner`` the methods and constants of ``definition``, and the attributes that its ``__init__`` assigns.
+    """Add the methods and constants of ``definition``, and the attributes that its ``__init__`` assigns, to ``owner``.
 
     Raises:
         CompileError: the class has what no script class can have, or a method cannot be compiled.
@@ -129,7 +129,7 @@ def _check_bases(definition: ClassDef) -> None:
 
 
 def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type], resolver: Resolver) -> None:
-    """``name: type`` declares an attribute, ``name = value`` is a constant."""
+    """Add a statement of a class body: ``name: type`` declares an attribute, ``name = value`` is a constant."""
     kind = statement.tree.kind
     if kind in (Def.KIND, Decorated.KIND) or _is_empty(statement):
         return
@@ -146,7 +146,7 @@ def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type],
 
 
 def _is_empty(statement: Stmt) -> bool:
-    """``pass`` or a docstring."""
+    """Return whether a statement is ``pass`` or a docstring."""
     tree = statement.tree
     return tree.kind == Pass.KIND or (
         tree.kind == ExprStmt.KIND and ExprStmt(tree).expr.tree.kind == StringLiteral.KIND
@@ -199,7 +199,7 @@ def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -
 
 
 def _accessor(owner: ClassType, definition: Def, name: str, resolver: Resolver) -> GraphFunction:
-    """Return the getter or the setter of a property, a method under a name of its own."""
+    """Compile the getter or setter of a property as a method with its own name."""
     _add_method(owner, definition.with_name(name), {}, resolver)
     return owner.methods[name]
 
@@ -210,7 +210,7 @@ def _python_property(item: Property) -> property:
 
 
 def give_python_class(owner: ClassType) -> None:
-    """Make the Python class of a class whose methods and constants are known."""
+    """Create the Python class of a class whose methods and constants are known."""
     methods: dict[str, Any] = {name: _python_method(record) for name, record in owner.methods.items()}
     methods |= {name: staticmethod(_python_method(record)) for name, record in owner.static_methods.items()}
     methods |= {name: _python_property(item) for name, item in owner.properties.items()}
@@ -234,7 +234,7 @@ _HIDDEN_CALLS: Final = frozenset(
 
 
 def _without_hidden_calls(methods: dict[str, Any]) -> dict[str, Any]:
-    """Return the methods that Python's users call; all of them are there for compiled code."""
+    """Return the methods that the Python class has, for users in Python. Compiled code can call all methods."""
     return {name: method for name, method in methods.items() if name not in _HIDDEN_CALLS}
 
 
@@ -247,7 +247,8 @@ def _python_method(record: GraphFunction) -> Callable[..., Any]:
 
 
 def _python_init(name: str, record: GraphFunction) -> Callable[..., None]:
-    """``__init__``, whose object has no attributes yet that could be looked at."""
+    """Return a Python function that runs the compiled ``__init__``. It does not check the object, which has no
+    attributes yet."""
     schema: list[FunctionSchema] = []  # made once: what binds arguments is kept for each schema
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -208,7 +208,7 @@ def _record(name: str, definition: Def, resolver: Resolver) -> GraphFunction:
 
 
 class _LostNames(EmptyResolver):
-    """The names of definitions that could not be read: what uses them is given up."""
+    """The names of definitions that could not be parsed. Their users are not reported."""
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
@@ -236,8 +236,8 @@ class _UnitResolver(EmptyResolver):
 
 
 def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:
-    """Return the schema of a function that runs ``graph``: inputs without a name are called ``arg0``, ``arg1`` …,
-    further ones of the same name ``x_1``, ``x_2`` …, by their places."""
+    """Return the schema of a function that runs ``graph``. Inputs without a name are called ``arg0``, ``arg1`` …; a
+    repeated name ``x`` becomes ``x_1``, ``x_2`` …, by position."""
     names: list[str] = []
     for index, value in enumerate(graph.inputs):
         base = value.base_name or f"arg{index}"

@@ -97,8 +97,8 @@ def define_function(
 
 
 def _check_shared_defaults(graph: Graph, schema: FunctionSchema, definition: Def) -> None:
-    """Refuse a function that writes to a list or dict in the default of a parameter: in Python all calls share
-    the object, and see what earlier calls wrote; in compiled code it is a constant.
+    """Raise for a function that writes to a list or dict in the default of a parameter. In Python all calls share the
+    object, and see earlier writes; in compiled code it is a constant.
 
     Raises:
         UnsupportedError: it writes to one.
@@ -166,7 +166,7 @@ def _blame_assumption(error: TypeMismatchError, argument: Argument, param: Param
 
 
 def _misfit(argument: Argument) -> str | None:
-    """Return why the default of a parameter does not fit its type; None where it does."""
+    """Return the reason why the default of a parameter does not fit its type; None if it fits."""
     if not argument.has_default:
         return None
     if argument.size is not None and not isinstance(argument.default, (list, tuple)):
@@ -179,7 +179,7 @@ def _misfit(argument: Argument) -> str | None:
 
 
 def clean_up(graph: Graph, passes: Sequence[Pass] = CLEANUP_AFTER_EMISSION) -> None:
-    """Bring a graph that was just emitted into the form in which programs keep it."""
+    """Run ``passes`` on a graph that was just emitted."""
     verifier = chosen_verifier()
     if verifier is not None:
         verifier(graph)

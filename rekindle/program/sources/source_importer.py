@@ -84,7 +84,7 @@ class SourceImporter:
         self._types: dict[str, NamedType | None] = {}
 
     def load_type(self, name: str) -> NamedType:
-        """Return the type or function of a qualified name, ``__torch__.a.b.Net``.
+        """Return the type or function with a qualified name such as ``__torch__.a.b.Net``.
 
         Raises:
             UndefinedNameError: the archive has none.
@@ -161,7 +161,7 @@ class SourceImporter:
             return self._evaluate(param.default)
 
     def _evaluate(self, expr: Expr) -> object:
-        """Return the value of an expression that is constant: what would have to run is refused."""
+        """Evaluate a constant expression. One that would have to run code is rejected."""
         body = [Return.create(expr.range, expr)]
         definition = Def.create(expr.range, Ident.create(expr.range, "default"), [], None, body)
         record = GraphFunction("default")
@@ -223,7 +223,8 @@ class SourceImporter:
 
     @staticmethod
     def _binding(owner: ClassType, method: str, body: ClassText) -> ObjectBinding | InitBinding:
-        """Script classes of releases before 1.5 do not list their attributes: ``__init__`` assigns them."""
+        """Return the binding of ``self`` in a method. Script classes of releases before 1.5 do not list their
+        attributes: those that ``__init__`` assigns are declared."""
         if method == "__init__" and not body.slots and not owner.is_module:
             return InitBinding(owner)
         return ObjectBinding(owner)

@@ -55,7 +55,7 @@ from rekindle.runtime.interpreter.instructions import copy_constant
 
 
 def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the arguments of a call as the program takes them, in the order of the schema.
+    """Return the arguments of a call in the order of the schema, converted to the program's types.
 
     Raises:
         ArgumentError: they do not fit. The message names the function, the argument, what it got and what it takes.
@@ -90,11 +90,8 @@ Runner = Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any]
 
 
 class Binder:
-    """Argument binding for one schema (see :func:`bind`), and conversion of results.
-
-    ``bind`` is Python written for the schema: arguments of just the class that is expected are passed on after one
-    comparison.
-    """
+    """Argument binding for one schema (see :func:`bind`), and conversion of results. ``bind`` is Python code generated
+    for the schema: arguments of exactly the expected class are accepted after one comparison."""
 
     def __init__(
         self,
@@ -112,12 +109,12 @@ class Binder:
 
     @cached_property
     def bind(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]]:
-        """See :func:`bind`."""
+        """The binding function: it takes positional and keyword arguments, and returns what :func:`bind` does."""
         return self._written("args, kwargs", "", {})
 
     def runner(self, execute: Callable[[GraphFunction, Sequence[Any]], Any]) -> Runner:
-        """Return a function that calls a function with this schema from Python: ``execute`` runs it on bound
-        arguments."""
+        """Return a function that binds the arguments of a call from Python, runs ``execute`` on them, and converts the
+        result."""
         if any(map(_is_written_copy, self.schema.arguments)):
             return self._runner_over_copies(execute)
         if self._gives_as_is:
@@ -153,7 +150,7 @@ class Binder:
         return written
 
     def result(self, value: Any) -> Any:
-        """Return a result as a Python value: NamedTuples are of their class."""
+        """Convert a result to a Python value: NamedTuples become instances of their class."""
         return value if self._gives_as_is else to_python(value, self._result)
 
     def _convert(self, index: int, value: Any) -> Any:
@@ -213,7 +210,7 @@ class Binder:
 
     @property
     def _hidden(self) -> int:
-        """Number of leading arguments that the caller does not write: the object of a method."""
+        """The number of leading arguments that callers do not pass: the object of a method."""
         first = self.schema.arguments[0] if self.schema.arguments else None
         is_method = first is not None and first.name == "self" and isinstance(first.type, (ClassType, InterfaceType))
         return 1 if is_method else 0
@@ -260,8 +257,8 @@ def _converter_of(argument: Argument, numbers: NumberRules) -> Converter:
 
 
 def _copied(given: object, taken: object) -> tuple[object, object] | None:
-    """Return the list, dict, set or deque within ``given`` of which ``taken`` holds a converted copy, and an item of it
-    that was converted; None where there is none."""
+    """Return the list, dict, set or deque within ``given`` that was copied by a conversion to ``taken``, and an item
+    that was converted; None if there is none."""
     if given is taken:
         return None
     if isinstance(given, (MutableSet, deque)):
@@ -320,7 +317,7 @@ def _write_back(given: Any, taken: Any) -> None:
 
 
 def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:
-    """Return a test for values that do not fit a type at the first glance; empty where all do."""
+    """Return source of a test for values that need a closer look to fit a type; empty if all values fit."""
     if isinstance(type, OptionalType):
         test = _fits_not(name, type.element, names)
         return f"{name} is not None and ({test})" if test else ""

@@ -61,7 +61,7 @@ from rekindle.runtime.calls.type_checks import TypeCheck, exact_class, is_checka
 
 
 def converter_for(type: Type, numbers: NumberRules = PYTHON_RULES) -> Converter:
-    """Return the converter of values from Python to ``type``, for numbers by the rules ``numbers``."""
+    """Return the converter of Python values to ``type``. ``numbers`` are the rules for numbers."""
     make = _MAKERS.get(type.kind)
     if make is None:
         return _pass
@@ -86,7 +86,7 @@ _CONTAINERS: Final = frozenset({DictType.kind, ListType.kind, OptionalType.kind,
 
 
 def takes_conversion(type: Type) -> bool:
-    """Return whether there are values that do not fit ``type`` as they are."""
+    """Return whether some accepted values of ``type`` need a conversion."""
     return type.kind in _MAKERS
 
 
@@ -95,7 +95,7 @@ class_of_python_object: Final = LayerHook[Callable[[type], Type | None]]("rekind
 
 
 def class_of(value: object) -> Type | None:
-    """Return the script class of an object: of a module, or of one that a program made."""
+    """Return the script class of an object: a module, or an object created by a program; None for others."""
     if isinstance(value, ScriptObject):
         found = value.__dict__["script_type"]
     elif isinstance(value, torch.ScriptObject):
@@ -269,7 +269,7 @@ def _tuple(type: TupleType, numbers: NumberRules) -> Converter:
 
 
 def _items_of(value: object) -> Sequence[Any] | None:
-    """Return the contents of a tuple or a list, ignoring overrides of a derived class; None for anything else."""
+    """Return the contents of a tuple or a list, ignoring overrides of a derived class; None for other values."""
     if type(value) is tuple or isinstance(value, list):
         return value
     return tuple(tuple.__iter__(value)) if isinstance(value, tuple) else None
@@ -321,14 +321,14 @@ def _union(type: UnionType, numbers: NumberRules) -> Converter:
 
 
 class _Walk(threading.local):
-    """The objects whose attributes are still to be looked at, while a value is converted on this thread."""
+    """The objects whose attributes are still to be checked, during a conversion on this thread."""
 
     queue: list[tuple[Any, ClassType, str]] | None = None
     twins: dict[int, Any] | None = None
 
     def twin_of(self, value: Any, type: ClassType, numbers: NumberRules) -> Any:
-        """Return an object of ``type`` with the attributes of ``value``; one object has one twin, even within
-        itself."""
+        """Return an object of ``type`` with the converted attributes of ``value``. An object that occurs several times,
+        even within itself, gets one such twin."""
         if self.twins is not None:
             return self._twin(value, type, numbers, self.twins)
         self.twins = {}
@@ -419,7 +419,8 @@ def _check_objects(
 
 
 def _interface(type: InterfaceType, numbers: NumberRules) -> Converter:
-    """Return an object of any class that has the methods; it is then looked at as an object of its class is."""
+    """Return the converter for an interface: an object of any class with its methods, checked as an object of that
+    class."""
 
     def convert(value: Any) -> Any:
         found = class_of(value)
@@ -519,7 +520,7 @@ def _named(value: Any, type: Type) -> Any:
 
 
 def _member_of(value: Any, type: UnionType) -> Type:
-    """Return the member of a Union that a value is one of, by the classes of all that is in it.
+    """Return the member of a Union to which a value belongs, by the classes of the value and its contents.
 
     Raises:
         TypeError: it may be one of several, as which Python would have different classes for it.
@@ -536,7 +537,8 @@ def _member_of(value: Any, type: UnionType) -> Type:
 
 
 def _may_be(value: Any, type: Type) -> bool:
-    """Return whether ``value``, as programs have it, may be one of the type, by the classes of all that is in it."""
+    """Return whether ``value``, as programs represent it, may have the type, by the classes of the value and its
+    contents."""
     if isinstance(type, (OptionalType, UnionType)):
         return any(_may_be(value, member) for member in union_members(type))
     if isinstance(type, TupleType):
@@ -556,8 +558,7 @@ def _may_be(value: Any, type: Type) -> bool:
 
 
 def _is_shown_alike(value: Any, a: Type, b: Type) -> bool:
-    """Return whether Python has the same classes in ``value``, which may be one of either type, as one and as the
-    other."""
+    """Return whether ``value``, which may have either type, is converted to the same Python classes for both."""
     if a == b or not (differs_in_python(a) or differs_in_python(b)):
         return True
     if isinstance(a, TupleType) and isinstance(b, TupleType):
@@ -570,7 +571,7 @@ def _is_shown_alike(value: Any, a: Type, b: Type) -> bool:
 
 
 def _as_sequence(value: list[Any], type: ListType) -> Any:
-    """Return a list as the class that Python has in its place."""
+    """Convert a list to its class in Python, such as a deque or a tuple."""
     if type.is_tuple:
         return tuple(value) if type.python == "tuple" else torch.Size(value)
     most = type.python.partition(":")[2]
@@ -578,7 +579,7 @@ def _as_sequence(value: list[Any], type: ListType) -> Any:
 
 
 def _as_class(value: dict[Any, Any], type: DictType) -> Any:
-    """Return a dict as the class that Python has in its place."""
+    """Convert a dict to its class in Python, such as a set or a Counter."""
     if type.python == "OrderedDict":
         return OrderedDict(value)
     if type.python == "Counter":

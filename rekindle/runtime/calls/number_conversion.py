@@ -38,7 +38,7 @@ class NoMatch(Exception):
 
     @property
     def hint(self) -> str | None:
-        """Hint about a number that does not fit; None if there is none."""
+        """The hint about a number that does not fit; None if there is none."""
         wanted, value = self.type.annotation, self.value
         if isinstance(value, deque):
             return "a program does not keep the limit (maxlen) of a deque that it is given; pass a deque without one"
@@ -94,7 +94,8 @@ def _as_plain(value: int | float | complex) -> int | float | complex:
 
 
 def _or_of_tensor(value: Any) -> bool | int | float | complex | None:
-    """Return the same as :func:`plain_number`; for a Tensor of one element that does not require grad, its number."""
+    """Return the number of a Tensor of one element that does not require grad; for other values
+    :func:`plain_number`."""
     if isinstance(value, torch.Tensor):
         return value.item() if value.numel() == 1 and not value.requires_grad else None
     return plain_number(value)
@@ -147,7 +148,7 @@ class NumberRules:
         return convert
 
     def check_equal(self, result: complex, number: complex, type: Type, value: object) -> None:
-        """Refuse an int that its float does not equal."""
+        """Raise if the float ``result`` does not equal the int ``number``."""
         if isinstance(number, int) and result != number:
             raise NoMatch(type, value)
 
@@ -176,7 +177,7 @@ class _TorchScriptRules(NumberRules):
     number = staticmethod(_or_of_tensor)
 
     def check_equal(self, result: complex, number: complex, type: Type, value: object) -> None:
-        """Take the nearest float."""
+        """Accept the nearest float, even if it does not equal the int."""
 
     def to_bool(self, type: Type) -> Converter:
         def convert(value: Any) -> bool:
@@ -189,7 +190,7 @@ class _TorchScriptRules(NumberRules):
 
 
 def _in_tensor(value: Any) -> Any:
-    """Return the number in a Tensor of one element through which no gradient flows; other values as they are."""
+    """Return the number in a Tensor of one element that does not require grad; other values unchanged."""
     if not isinstance(value, torch.Tensor) or value.numel() != 1 or (value.requires_grad and torch.is_grad_enabled()):
         return value
     return value.item()

@@ -37,7 +37,7 @@ _SCALAR: Final = (
 
 
 def word_as_python_does(error: BaseException, node: Node) -> None:
-    """Replace the text of an IndexError that ``node``, a part of a subscript, has raised."""
+    """Replace the message of an IndexError that ``node``, a part of a subscript, has raised by that of Python."""
     if type(error) is not IndexError or len(error.args) != 1:
         return
     if node.kind == "aten::__getitem__":
@@ -87,8 +87,8 @@ def _worded(text: str, node: Node, indices: Sequence[ast.expr]) -> str:
 
 
 def _indices(text: str) -> Sequence[ast.expr] | None:
-    """Return the expressions between the brackets of a subscript; None for another text. The range of ``(a + b)[0]``
-    begins at the ``a``."""
+    """Return the expressions between the brackets of a subscript; None if ``text`` is not one. The range of ``(a +
+    b)[0]`` begins at the ``a``."""
     opened = "(" * (1 + max(text.count(")") - text.count("("), 0))
     try:
         expression = ast.parse(f"{opened}{text})", mode="eval").body

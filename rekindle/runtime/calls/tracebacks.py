@@ -39,7 +39,7 @@ class SourceFrame:
 
 
 class _Left(Exception):
-    """Raised to obtain a frame."""
+    """Exception that is raised to obtain a frame."""
 
 
 def foreign_frames(traceback: TracebackType | None) -> TracebackType | None:
@@ -88,7 +88,7 @@ def traceback_through(places: Sequence[SourceFrame], tail: TracebackType | None 
 
 
 def _frame_at(place: SourceFrame) -> tuple[FrameType, int, int]:
-    """Return a frame of a function of that name at that location, with its current instruction and line."""
+    """Return a frame of a function with that name at that location, with its current instruction and line."""
     code = _code_at(place)
     try:
         exec(code, {"__builtins__": {}, "__name__": place.function, "left": _Left})  # noqa: S102 (made right above)

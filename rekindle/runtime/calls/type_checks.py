@@ -44,7 +44,7 @@ _EXACT: Final[dict[str, type]] = {
 
 
 def exact_class(type: Type) -> Any:
-    """Return the Python class whose direct instances fit ``type`` as they are; None where there is no such class."""
+    """Return the Python class whose direct instances always have ``type``; None if there is no such class."""
     if isinstance(type, TensorType):
         return None if type.is_refined else torch.Tensor
     return _EXACT.get(type.kind)
@@ -52,7 +52,7 @@ def exact_class(type: Type) -> Any:
 
 @cache
 def is_checkable(type: Type) -> bool:
-    """Return whether :func:`type_check` knows values of ``type``, once machine code has been loaded."""
+    """Return whether native code can check values of ``type``, once it is loaded."""
     try:
         _Description(type)
     except _NotDescribed:
@@ -78,7 +78,7 @@ def _compiled(type: Type) -> TypeCheck | None:
 
 
 class _NotDescribed(Exception):
-    """A type that has no description."""
+    """A type has no description for native code."""
 
 
 class _Description:
@@ -94,7 +94,8 @@ class _Description:
 
 
 def _form_of(type: Type) -> tuple[Form, int, tuple[Type, ...]]:
-    """Return the form of a type, its operand and its parts.
+    """Return the form by which machine code checks a type (list, tuple, class …), the operand of that form, and the
+    types of the parts.
 
     Raises:
         _NotDescribed: values of the type have no form of their own.

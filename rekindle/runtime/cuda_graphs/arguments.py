@@ -16,7 +16,7 @@ COMPARED: Final = frozenset({int, bool, str, type(None), torch.dtype, torch.devi
 
 
 class NotCapturable(Exception):
-    """A call cannot be captured; the text is the reason."""
+    """A call cannot be captured; the message is the reason."""
 
 
 def kind_of(value: Any, tensors: list[Tensor], parameters: list[Tensor] | None = None) -> Hashable:
@@ -51,7 +51,7 @@ def kind_of(value: Any, tensors: list[Tensor], parameters: list[Tensor] | None =
 
 
 def layout_of(tensor: Tensor) -> Hashable:
-    """Return what operators depend on beside the elements of a tensor.
+    """Return a key of the properties of a tensor on which operators depend, other than its elements.
 
     Raises:
         NotCapturable: it has more than one block of elements, or they are not what its memory holds.
@@ -65,7 +65,7 @@ def layout_of(tensor: Tensor) -> Hashable:
 
 
 def value_key(value: Any) -> Hashable | None:
-    """Return what identifies a number, a text or None; None for other values."""
+    """Return a key of a number, a string or None; None for other values."""
     if type(value) in COMPARED:
         return type(value), value
     return (float, value, math.copysign(1.0, value)) if type(value) is float else None
@@ -103,7 +103,7 @@ _SETTINGS: Final = tuple(
 
 
 def modes() -> Hashable:
-    """Return the modes that choose what operators do."""
+    """Return a key of the global modes on which operators depend, such as inference mode and autocast."""
     return (
         torch.is_inference_mode_enabled(),
         *((torch.is_autocast_enabled(each), torch.get_autocast_dtype(each)) for each in ("cuda", "cpu")),
@@ -115,7 +115,8 @@ def modes() -> Hashable:
 
 
 def is_intercepted() -> bool:
-    """Return whether something has to see each operator."""
+    """Return whether something observes each operator: a mode, a function transform, forward-mode derivatives or a
+    trace."""
     return (
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._len_torch_function_stack() > 0

@@ -42,7 +42,7 @@ class Attributes:
         self._read = found["read"]
 
     def of(self, arguments: Sequence[object]) -> list[Any]:
-        """Return the values of the attributes for ``arguments``.
+        """Return the values of the attributes, read from ``arguments``.
 
         Raises:
             NotCapturable: a module has its parameter elsewhere, as with parametrizations.
@@ -53,7 +53,7 @@ class Attributes:
             raise NotCapturable("an attribute of a module has moved") from None
 
     def have_not_changed(self, arguments: Sequence[object], state: State) -> bool:
-        """Return whether the attributes for ``arguments`` are as in ``state``."""
+        """Return whether the attributes of ``arguments`` are the same as in ``state``."""
         try:
             return all(map(_is_as_before, self.of(arguments), state))
         except NotCapturable:
@@ -70,7 +70,7 @@ def _reads_of(graph: Graph) -> Iterator[Node]:
 
 
 def _held(value: Value) -> Value:
-    """Return the value that ``value`` is a refinement of."""
+    """Return the value before refinements (casts) to ``value``."""
     while value.node.kind == "prim::unchecked_cast":
         value = value.node.input
     return value
@@ -83,7 +83,7 @@ def _expression(node: Node, owner: str) -> str:
 
 
 def state_of(attributes: Sequence[Any]) -> State:
-    """Return the state of the values of attributes.
+    """Return the state of attribute values, for a comparison with later ones.
 
     Raises:
         NotCapturable: nothing shows whether one has changed.

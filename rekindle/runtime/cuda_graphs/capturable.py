@@ -33,7 +33,7 @@ _WAITS_BY_DTYPE: Final = frozenset({"aten::index", "aten::tensor_split"})
 
 
 def refusal_of(graph: Graph) -> str | None:
-    """Return why calls that run ``graph`` must not be replayed; None if they may be.
+    """Return the reason why calls of ``graph`` must not be replayed; None if they may be.
 
     A replay repeats what the GPU did in the captured call, and nothing that the host did. What the host computes from
     equal arguments is equal, so that only its effects, and what it reads from elsewhere, would be lost.

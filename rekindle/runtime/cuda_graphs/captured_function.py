@@ -38,7 +38,7 @@ _TOLERANCE: Final = 1.05
 
 
 def captured_function(version: Version) -> CapturedFunction:
-    """Return what calls a version, or replays its calls."""
+    """Return the object that calls a version, or replays a captured call of it."""
     found = version.captured
     if not isinstance(found, CapturedFunction):
         found = version.captured = CapturedFunction(version)
@@ -80,7 +80,7 @@ class _Capture:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, given: list[Tensor]) -> Any:
-        """Return the results for ``given``."""
+        """Copy the tensors ``given`` to the inputs, replay the capture, and return copies of the results."""
         with self.lock:
             self.arguments.write(given)
             self.replay()
@@ -98,8 +98,8 @@ class _Times:
 
 @dataclass(slots=True)
 class _Kind:
-    """Calls of one kind: how many there were, how many captures were discarded, and the capture. ``is_refused``: there
-    can be none."""
+    """Calls of one kind: their number, the number of discarded captures, and the capture. ``is_refused``: calls of this
+    kind cannot be captured."""
 
     calls: int = 0
     changes: int = 0
@@ -108,11 +108,8 @@ class _Kind:
 
 
 class CapturedFunction:
-    """Calls the function of ``version``, and replays it where that is possible.
-
-    ``captures`` and ``replays`` are their numbers. ``reason`` is why a call was not captured, where there were enough
-    calls of its kind.
-    """
+    """Calls the function of ``version``, or replays a capture of it. ``captures`` and ``replays`` are counts.
+    ``reason`` is why a call was not captured, if there were enough calls of its kind."""
 
     def __init__(self, version: Version, device: GraphDevice | None = None) -> None:
         self.function = version.function
@@ -163,7 +160,7 @@ class CapturedFunction:
         return self.function(*arguments) if captured is None else captured.run(tensors)
 
     def _key(self, arguments: Sequence[Any], tensors: list[Tensor]) -> Hashable:
-        """Return what identifies the kind of a call, and add its tensors to ``tensors``.
+        """Return the key of the kind of a call, and append its tensors to ``tensors``.
 
         Raises:
             NotCapturable: calls like this one are not captured.
@@ -195,14 +192,15 @@ class CapturedFunction:
         return kind
 
     def _discard(self, kind: _Kind) -> None:
-        """Drop a capture, because attributes have changed."""
+        """Drop the capture of a kind, because attributes have changed."""
         kind.capture, kind.calls = None, 0
         kind.changes += 1
         kind.is_refused = kind.changes >= _MAX_CHANGES
         self.reason = "attributes have changed since calls were captured"
 
     def _capture_kind(self, kind: _Kind, device: torch.device, arguments: Sequence[Any], tensors: list[Tensor]) -> None:
-        """Capture a call, if that can be done. What the program raises, the plain call raises that follows."""
+        """Capture a call, if that is possible. Errors of the program are ignored here: the normal call that follows
+        raises them."""
         kind.is_refused = True  # whatever happens, it is tried once
         try:
             kind.capture = self._capture(device, arguments, tensors)

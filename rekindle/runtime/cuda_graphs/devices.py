@@ -16,7 +16,7 @@ from rekindle.runtime.cuda_graphs.arguments import NotCapturable
 
 
 class GraphDevice(Protocol):
-    """What captures need of a kind of device. Tests have one that needs no GPU."""
+    """Interface to a kind of device for captures. Tests implement it without a GPU."""
 
     def owns(self, tensor: Tensor) -> bool:
         """Return whether ``tensor`` is on a device of this kind."""
@@ -25,25 +25,25 @@ class GraphDevice(Protocol):
         """Return whether the caller captures a graph already."""
 
     def stream(self, device: torch.device) -> Hashable:
-        """Return what identifies the current stream of ``device``."""
+        """Return a key of the current stream of ``device``."""
 
     def prepared(self, device: torch.device) -> AbstractContextManager[object]:
-        """Make ``device`` the current one within a ``with`` block, and restore its generator of random numbers after
-        it."""
+        """Make ``device`` the current one within a ``with`` block, and restore its random number generator at the
+        end."""
 
     def now(self) -> float:
-        """Return the time of the host in seconds."""
+        """Return the host time in seconds."""
 
     def synchronize(self) -> None:
         """Wait for the current device."""
 
     def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
-        """Capture what ``run`` does on the current device. Return a function that replays it, and what ``run``
+        """Capture the work of ``run`` on the current device. Return a function that replays it, and what ``run``
         returned."""
 
 
 class CudaGraphDevice:
-    """PyTorch's GPUs. One capture may be under way in a process."""
+    """NVIDIA GPUs of PyTorch. One capture may be in progress in a process."""
 
     _capturing: ClassVar = threading.Lock()
 

@@ -43,12 +43,12 @@ class BasicBlock:
 
     @property
     def boundary_index(self) -> int:
-        """The index of the instruction that ends the segment."""
+        """The index of the instruction that ends the block."""
         return self.start + len(self.body)
 
 
 def basic_blocks_of(instructions: Sequence[Instruction], hot: HotLoops) -> list[BasicBlock]:
-    """Cut instructions into segments. The first one starts the program."""
+    """Split instructions into basic blocks; the first one is the entry. ``hot`` is called for loops that run often."""
     starts = {0}
     for index, instruction in enumerate(instructions):
         if instruction.opcode in ENDS_SEGMENT:
@@ -92,7 +92,7 @@ def _go_to(segment: BasicBlock, registers: Registers) -> BasicBlock:
 
 
 def _jump(instruction: Instruction, target: BasicBlock, following: BasicBlock | None) -> Jump:
-    """Return the function that runs a jump. A conditional one is never the last instruction."""
+    """Return the function that executes a jump. A conditional jump is never the last instruction."""
     if instruction.opcode is Opcode.JUMP:
         return partial(_go_to, target)
     assert following is not None
@@ -131,7 +131,7 @@ def _loop_next(counter: int, limit: int, body: BasicBlock, behind: BasicBlock) -
 
 
 def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:
-    """Return a jump back to the start of a loop, which compiles the loop when it has been taken often."""
+    """Return a backward jump to the start of a loop, which compiles the loop once it has been taken often."""
     taken = 0
     is_tried = False
     loop: Callable[[Registers], None] | None = None
@@ -176,7 +176,8 @@ def _write_copy(register: int | None, value: object, registers: Registers) -> No
 
 @cache
 def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) -> Callable[..., BoundInstruction]:
-    """Return a factory of steps of one shape: from the operation and the registers of inputs, to clear, and of outputs.
+    """Return a factory of the functions that run instructions of one shape, by operation and registers: inputs,
+    registers to clear, outputs.
 
     For two inputs, one to clear and one output::
 

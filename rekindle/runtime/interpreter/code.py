@@ -53,7 +53,7 @@ class Code:
 
     @cached_property
     def segments(self) -> Sequence[BasicBlock]:
-        """The instructions in the form that the interpreter runs."""
+        """The basic blocks, in the form that the interpreter runs."""
         return basic_blocks_of(self.instructions, self.hot)
 
     @property
@@ -63,7 +63,7 @@ class Code:
 
     @cached_property
     def positions(self) -> dict[BoundInstruction, int]:
-        """The index of the instruction that each step runs."""
+        """The index of the instruction that each bound function runs."""
         found: dict[BoundInstruction, int] = {}
         for segment in self.segments:
             for offset, step in enumerate(segment.body):
@@ -93,7 +93,7 @@ class Code:
         return [register for enter, exit, register in self._with_statements if enter < index < exit]
 
     def listing(self) -> tuple[list[str], list[int]]:
-        """Return the lines of ``str(code)``, and for each instruction the number of its line, counted from 1."""
+        """Return the lines of ``str(code)``, and the line number of each instruction, counted from 1."""
         registers = ", ".join(map(str, range(self.argument_count)))
         lines = [f"{registers} = Load".strip()]
         lines += [f"{register} = Constant {describe_constant(self.template[register])}" for register in self.constants]

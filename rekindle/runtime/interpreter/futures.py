@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """The result of a call on another thread: a value or an error that is there later.
+    """The result of a call on another thread: a value or an error, once it is done.
 
     Example:
         >>> future = rekindle.fork(torch.ones, 2)
@@ -50,7 +50,7 @@ class Future(Generic[T]):
         self._callbacks: list[Callable[[Future[T]], object]] = []
 
     def done(self) -> bool:
-        """Return whether there is a value or an error."""
+        """Return whether the future has a value or an error."""
         return self._done
 
     def value(self) -> T:
@@ -141,7 +141,7 @@ class Future(Generic[T]):
 
 
 def copy_of_error(error: BaseException) -> BaseException:
-    """Return a copy; the error itself if its class does not reproduce it from its arguments."""
+    """Return a copy of an exception; the exception itself, if its class cannot be reconstructed from its arguments."""
     try:
         made = copy.copy(error)
         if type(made) is not type(error) or made.args != error.args or str(made) != str(error):
@@ -207,7 +207,7 @@ class TaskPool:
             self._call_worker()
 
     def _call_worker(self) -> None:
-        """Wake a thread, or start one if there may be more."""
+        """Wake an idle thread for a new task, or start a thread if fewer than the maximum are running."""
         if self._closed or not self._tasks:
             return
         if self._idle:
@@ -228,7 +228,7 @@ class TaskPool:
             del task  # nothing of it may live on while this thread waits for the next one
 
     def _next(self) -> Callable[[], object] | None:
-        """Return the next task; None if this thread is to end."""
+        """Wait for the next task and return it; None if this thread has to end."""
         with self._lock:
             while not (self._closed or len(self._workers) - self._blocked > self.threads):
                 if self._tasks:
@@ -260,7 +260,7 @@ class TaskPool:
 
 
 class _Blocked:
-    """See :meth:`TaskPool.blocked`."""
+    """Context manager of :meth:`TaskPool.blocked`."""
 
     __slots__ = ("_pool",)
 
@@ -281,7 +281,7 @@ class _Blocked:
 
 
 class _Current:
-    """The pool that forked tasks run on, once one has been forked."""
+    """The pool of forked tasks, created by the first fork."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

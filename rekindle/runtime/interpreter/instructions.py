@@ -87,7 +87,7 @@ class Instruction:
 
     @property
     def input(self) -> int:
-        """The only register that is read."""
+        """The only input register."""
         (register,) = self.inputs
         return register
 
@@ -121,7 +121,7 @@ def describe_constant(value: object) -> str:
 
 
 def copy_constant(value: object) -> object:
-    """Return a copy of a constant that shares nothing that a program can write to, but for tensors and objects."""
+    """Return a copy of a constant with its own mutable containers. Tensors and objects are shared."""
     if isinstance(value, list):
         return [copy_constant(item) for item in value]
     if isinstance(value, tuple):

@@ -59,7 +59,7 @@ class LoweredCode:
 
 
 def lower(graph: Graph) -> LoweredCode:
-    """Return the instructions of ``graph``. The arguments are expected in the first registers.
+    """Lower ``graph`` to instructions for the interpreter. The arguments are in the first registers.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
@@ -96,7 +96,7 @@ class _Lowering:
         return register
 
     def define(self, value: Value) -> int:
-        """Return the register that ``value`` is written to."""
+        """Return the register to which ``value`` is written: the planned one, or a new one."""
         register = self.planned.pop(value, None)
         if register is None:
             register = self.new_register()
@@ -104,14 +104,14 @@ class _Lowering:
         return register
 
     def assign(self, value: Value, register: int) -> None:
-        """Say that ``register`` holds ``value``."""
+        """Record that ``register`` holds ``value``."""
         self.registers[value] = register
         self.result.values[register].append(value)
         if value.type.kind not in WITHOUT_MEMORY:
             self.result.non_owning.discard(register)
 
     def define_outputs(self, node: Node) -> tuple[int | None, ...]:
-        """Return the registers that the outputs of ``node`` are written to; None for unused outputs."""
+        """Return the registers to which the outputs of ``node`` are written; None for unused outputs."""
         assert node.owning_block is not None
         used = self.live.last_use[node.owning_block]
         return tuple(self.define(output) if output in used else None for output in node.outputs)
@@ -151,7 +151,8 @@ class _Lowering:
         return len(self.result.instructions)
 
     def drop(self, values: Sequence[Value], node: Node) -> None:
-        """Clear the registers of the ``values`` that die here without an instruction that uses them last."""
+        """Emit an instruction that clears the registers of ``values``, which die here without being an instruction's
+        last use."""
         held = [
             value
             for value in values
@@ -219,8 +220,8 @@ class _Lowering:
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> None:
-        """Lower a constant. It is in its register from the start, unless it is mutable: then a copy is made each
-        time."""
+        """Assign a register to a constant. The register holds it from the start; for a mutable constant, an instruction
+        copies it at each execution."""
         value = node.output.to_python()
         if is_writable(value):
             self.emit(Opcode.CONSTANT, node, (), self.define_outputs(node)).constant = value
@@ -287,7 +288,7 @@ class _Lowering:
             self.assign(node.output, self.new_register(None))
 
     def deferred(self, opcode: Opcode, node: Node, name: str) -> None:
-        """Lower a fork or await to a function of its own. Its graph remains that of the node."""
+        """Lower a fork or an await: its graph is compiled as a function of its own, and stays part of the node."""
         graph = node.get_graph("Subgraph")
         arguments = tuple(Argument(value.base_name, value.type) for value in graph.inputs)
         function = GraphFunction(name)
@@ -303,7 +304,8 @@ class _Lowering:
         self.emit(opcode, node, inputs, outputs, dying=dying, name=name).function = function
 
     def bailout(self, node: Node) -> None:
-        """Lower a guard and its continuation, which gets all inputs but the template."""
+        """Lower a guard and its continuation, which gets all inputs of the node but the first, the unoptimized
+        template."""
         guarded, template, *captured = node.inputs
         inputs = [guarded, *captured]
         dying = self.live.dies_at.get(node, set()) - {template}
@@ -391,7 +393,8 @@ class _Lowering:
         return carried
 
     def _body(self, loop: LoopView, carried: dict[int, int], start: int) -> list[Instruction]:
-        """Return the body and what leads to its next iteration. Returns the instructions that leave the loop."""
+        """Lower the body of a loop and the test for another iteration. Return the instructions that leave the loop,
+        whose targets the caller sets."""
         node, body = loop.node, loop.body
         around = self.occupants
         self.occupants = around | {register: loop.parameters[index] for index, register in carried.items()}

@@ -193,7 +193,7 @@ class InterpreterState:
         return len(self._stack)
 
     def _pass_joints(self) -> None:
-        """Go over ends of segments where there is no instruction."""
+        """Run what the end of each basic block requires, until a block with an instruction is reached."""
         segment = self._segment
         while segment is not None and segment.falls_through and self._offset == len(segment.body):
             assert segment.transfer is not None
@@ -203,7 +203,7 @@ class InterpreterState:
     # --------------------------------------------------------------------------------------------------------- frames
 
     def _cross(self, segment: BasicBlock) -> None:
-        """Run the call, the return or what has to do with tasks at the end of ``segment``."""
+        """Run what ends the basic block ``segment``: a call, a return, or a fork or wait of a task."""
         boundary = segment.exit_instruction
         assert boundary is not None
         opcode = boundary.opcode
@@ -315,7 +315,7 @@ class InterpreterState:
             self.code, self.registers, self._segment = callee, registers, callee.segments[0]
 
     def _being_computed(self) -> list[Await[Any]]:
-        """Return the Awaits whose functions this execution is in."""
+        """Return the Awaits whose functions this execution is running."""
         return [
             registers[segment.exit_instruction.input]
             for _, registers, segment in self._stack
@@ -323,7 +323,7 @@ class InterpreterState:
         ]
 
     def _go_on(self, instruction: Instruction, segment: BasicBlock, result: object) -> None:
-        """Write the result of an instruction at the end of ``segment``, and continue after it."""
+        """Write the result of the instruction that ends ``segment`` to its registers, and continue after it."""
         registers = self.registers
         for register in instruction.cleared:
             registers[register] = None
@@ -335,7 +335,7 @@ class InterpreterState:
     # --------------------------------------------------------------------------------------------------------- errors
 
     def _fail(self, segment: BasicBlock | None, step: BoundInstruction | None, error: BaseException) -> None:
-        """Record the location of the error, leave the with statements around it, and release all references."""
+        """Record the source location of the error, exit the enclosing with statements, and release all references."""
         traceback = error.__traceback__
         index = 0 if segment is None else segment.boundary_index
         if step is not None:
@@ -367,7 +367,8 @@ class InterpreterState:
         leave_all(managers, error)
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
-        """Return the traceback of the error that ended the program: the places in its source, then ``tail``."""
+        """Return the traceback of the error that ended the program: an entry for each source location of the program,
+        then ``tail``."""
         return traceback_through(self._places, tail)
 
 
@@ -377,7 +378,7 @@ def _run(function: GraphFunction, *arguments: object) -> Any:
 
 
 def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
-    """Return the result of an Await that Python computes, or that another has just computed."""
+    """Return the result of an Await by running ``call``; if that is None, another caller computes it: wait for it."""
     if call is None:
         return awaited.wait()
     try:
@@ -407,7 +408,7 @@ def places_of(code: Code, index: int, function: str = "") -> list[SourceFrame]:
 
 
 def _method_of(value: object, name: str) -> GraphFunction:
-    """Return the method of an object whose class is known only now."""
+    """Return the method of an object whose class is known only at run time."""
     owner = class_of(value)
     method = owner.methods.get(name) if isinstance(owner, ClassType) else None
     if method is None:

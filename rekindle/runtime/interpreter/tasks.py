@@ -18,7 +18,7 @@ class Resumable(Protocol):
 
     @property
     def awaited(self) -> Any:
-        """The future that it waits for; None while it can run, and when it is finished."""
+        """The unfinished future that the execution waits for; None while it can run, and when it is finished."""
 
     def resume(self) -> Any:
         """Continue until it is finished or waits for an unfinished future; return the result once finished."""
@@ -111,7 +111,7 @@ class _Task:
 
 
 class _Call:
-    """A call of a Python function: an execution that never stops."""
+    """A call of a Python function as an execution: it never waits for a future."""
 
     __slots__ = ("resume",)
 

@@ -24,7 +24,7 @@ UNKNOWN: Final = object()
 
 
 class NotNative(Exception):
-    """Nothing calls the node without Python."""
+    """Raised if native code cannot call the operator of the node without Python."""
 
 
 class CallContext(Protocol):
@@ -44,8 +44,8 @@ class CallContext(Protocol):
 
 
 def passed_argument(context: CallContext, type: str, register: int) -> Passed:
-    """Return the words that pass the value of ``register`` as a parameter of the C++ type ``type``, and emit what makes
-    the memory that they refer to.
+    """Return the 64-bit words that pass the value of ``register`` as a parameter of the C++ type ``type``; emit the
+    instructions that fill the memory to which these words point.
 
     Raises:
         NotNative: it cannot be passed without Python.
@@ -57,7 +57,7 @@ def passed_argument(context: CallContext, type: str, register: int) -> Passed:
 
 
 def tensor_word(context: CallContext, register: int) -> Word:
-    """Return the address of the ``at::Tensor`` that a register holds."""
+    """Return the 64-bit word that is the address of the ``at::Tensor`` in a register."""
     found = context.layout.registers[register]
     if found.kind is Kind.TENSOR:
         return address(found.offset)
@@ -113,7 +113,7 @@ def _tensors(context: CallContext, register: int) -> Passed:
 
 
 def _tensor_list_ref(context: CallContext, register: int) -> Passed:
-    """Return a ``c10::IListRef``: an array, and a tag, which is 0 for an array."""
+    """Return the argument for a ``c10::IListRef``: an array, followed by a tag, which is 0 for an array."""
     array = _tensor_array(context, register)
     scratch = context.layout.reserve(3)
     context.emit("copy_word", scratch, array)
@@ -128,7 +128,7 @@ _SCALAR_WORDS: Final = 4
 
 
 def _word_of(context: CallContext, register: int, kind: Kind) -> Word:
-    """Return the word of a number of a kind."""
+    """Return the 64-bit word of the number of kind ``kind`` in a register."""
     constant = context.constant_of(register)
     if constant is not UNKNOWN:
         return immediate(_constant_word(constant, kind))
@@ -269,7 +269,8 @@ def _sym_ints(context: CallContext, register: int) -> Passed:
 
 
 def _optional_ints(context: CallContext, register: int) -> Passed:
-    """Return a ``c10::OptionalArrayRef``: an array and whether there is one, in memory."""
+    """Return the argument for a ``c10::OptionalArrayRef``: in memory, an array and a flag that states whether there is
+    one."""
     if context.constant_of(register) is None:
         return InMemory((immediate(0), immediate(0), immediate(0)))
     return InMemory((*_int_array(context, register, symbolic=True), immediate(1)))
@@ -286,7 +287,7 @@ def _optional_floats(context: CallContext, register: int) -> Passed:
 
 
 def _bools(context: CallContext, register: int) -> Passed:
-    """Return a ``std::array<bool, N>`` of at most eight, in one word."""
+    """Return the argument for a ``std::array<bool, N>`` of at most eight bools: one 64-bit word."""
     constant = context.constant_of(register)
     if not isinstance(constant, (list, tuple)) or not all(isinstance(item, bool) for item in constant):
         raise NotNative
@@ -297,7 +298,7 @@ def _bools(context: CallContext, register: int) -> Passed:
 
 
 def _enumeration(members: Sequence[object]) -> Callable[[CallContext, int], Passed]:
-    """Return an enumeration of 8 bits, whose members are ints in programs."""
+    """Return the function that converts an argument of an 8-bit C++ enumeration, whose members are ints in programs."""
 
     def convert(context: CallContext, register: int) -> Passed:
         return Integers((immediate(_member(members, context.constant_of(register))),))

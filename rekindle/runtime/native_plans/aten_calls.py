@@ -54,8 +54,8 @@ def write_aten_call(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def _probe(writer: PlanWriter, instruction: Instruction, function: AtenFunction) -> Word | None:
-    """Return the Tensor whose size decides whether the call releases the GIL; None for operators that take negligible
-    time."""
+    """Return the word of the tensor whose size decides whether the call releases the GIL; None for operators that take
+    negligible time."""
     operator_ = instruction.node.operator
     if operator_ is None or Trait.VIEW in operator_.traits:
         return None
@@ -128,7 +128,7 @@ def _take_tensor(writer: PlanWriter, output: int | None, offset: int) -> None:
 
 
 def _take_argument(writer: PlanWriter, instruction: Instruction, function: AtenFunction) -> None:
-    """Use the argument that was written to as the result."""
+    """Store the argument that the operator wrote to as its result."""
     (output,) = instruction.outputs
     if output is None:
         return

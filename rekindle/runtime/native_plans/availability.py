@@ -14,14 +14,14 @@ from rekindle.runtime.native_plans.self_test import passes_self_test
 
 
 def native_function(code: Code, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Return a function that runs ``code`` without Python between its operators; None where there is none. Calls that
-    it does not take go to ``fallback``."""
+    """Return a function that runs ``code`` without Python between its operators; None if there is no such function.
+    Calls that it does not support are passed to ``fallback``."""
     library = _library()
     return None if library is None else compiled_plan(code, library, fallback)
 
 
 @cache
 def _library() -> NativeCode | None:
-    """Return the machine code of native plans; None where this process has no use for it."""
+    """Return the machine code of native plans; None if it is not available or not used in this process."""
     library = plan_library()
     return library if library is not None and passes_self_test(library) else None

@@ -21,7 +21,7 @@ _ITERATIONS: Final = 10
 
 
 def function_of(node: Node) -> AtenFunction | None:
-    """Return the C++ function that runs a node; None where Python has to."""
+    """Return the C++ function that runs a node; None if only Python can call its operator."""
     found = node.operator
     if found is None or not found.is_dispatched or not node.kind.startswith("aten::"):
         return None
@@ -32,7 +32,8 @@ def function_of(node: Node) -> AtenFunction | None:
 
 
 def returned_form(function: AtenFunction) -> str | None:
-    """Return the form in which a function returns its result; None if native plans do not support it."""
+    """Return a name for the C++ return type of a function, such as ``tensor``, ``vector`` or ``nothing``; None if
+    native plans do not support the type."""
     match function.returns:
         case ():
             return "nothing"
@@ -57,7 +58,7 @@ def written_arguments(node: Node) -> list[bool]:
 
 
 def weights_of(code: Code) -> list[int]:
-    """Return how often each instruction is expected to run."""
+    """Return for each instruction how often it is expected to run in one call."""
     weights = [1] * len(code.instructions)
     for end, instruction in enumerate(code.instructions):
         if 0 <= instruction.target <= end:
@@ -91,8 +92,8 @@ _ARRAY_READERS: Final = (operator.getitem, operator.eq, operator.ne, len)
 
 
 def _only_native_calls(readers: Sequence[tuple[Instruction, int]]) -> bool:
-    """Return whether only operators of ATen, and operations on arrays, read a list, and none writes to it or returns
-    it."""
+    """Return whether all instructions that read a list are calls of ATen functions or operations on arrays, and none of
+    them writes to it or returns it."""
     for instruction, position in readers:
         if instruction.opcode is not Opcode.OPERATION:
             return False
@@ -109,7 +110,8 @@ def _only_native_calls(readers: Sequence[tuple[Instruction, int]]) -> bool:
 
 
 def constant_lists(code: Code, demoted: set[int]) -> dict[int, object]:
-    """Return the lists that are constant and that only native calls read, by their registers."""
+    """Return by register the constant lists that only calls of C++ functions read; those in ``demoted`` are
+    excluded."""
     readers, writers = _readers(code), _writers(code)
     found: dict[int, object] = {}
     for instruction in code.instructions:
@@ -134,7 +136,8 @@ def _makes_array(instruction: Instruction) -> bool:
 
 
 def arrays_of(code: Code, demoted: set[int]) -> dict[int, Kind]:
-    """Return the lists of ints and of Tensors that only native calls read, with the kinds of their registers."""
+    """Return by register the lists of ints and of tensors that only calls of C++ functions read, with the kind of the
+    register; those in ``demoted`` are excluded."""
     readers, writers = _readers(code), _writers(code)
     found: dict[int, Kind] = {}
     for register, written in writers.items():

@@ -15,28 +15,29 @@ from rekindle.ir.subgraph_execution import PatchableOperation
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The first instruction that is written for the instruction of a Code with this index."""
+    """A reference to the first table entry that was written for the instruction ``index`` of the Code."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """An object of Python, which the table keeps alive."""
+    """A reference to a Python object, which the table keeps alive."""
 
     value: object
 
 
 @dataclass(slots=True, eq=False)
 class EntryLabel:
-    """An instruction of the table, which is known once :meth:`InstructionTable.place` has been called."""
+    """A reference to an entry of the table, bound by :meth:`InstructionTable.place`."""
 
     entry: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class KernelSite:
-    """The site that the kernels of an operation are launched from: its address, or 0 as long as there is none."""
+    """A reference to the call site from which the kernels of an operation are launched: its address, or 0 as long as
+    there is none."""
 
     operation: PatchableOperation
 
@@ -54,10 +55,8 @@ class _Entry:
 
 @dataclass(slots=True)
 class InstructionTable:
-    """Collects instructions; :meth:`finish` makes words of them.
-
-    ``kept`` is what the words refer to.
-    """
+    """A collector of the instructions of a native plan; :meth:`finish` encodes them as 64-bit words. ``kept`` are the
+    objects to which the words refer."""
 
     entries: list[_Entry] = field(default_factory=list)
     starts: dict[int, int] = field(default_factory=dict)
@@ -65,11 +64,12 @@ class InstructionTable:
     kept: list[object] = field(default_factory=list)
 
     def begin(self, index: int) -> None:
-        """Say that what follows is written for the instruction ``index`` of the Code."""
+        """Record that the instructions added next belong to the instruction ``index`` of the Code."""
         self.starts[index] = len(self.entries)
 
     def add(self, index: int, handler: str, *operands: Operand, next: Label | None = None) -> None:
-        """Append an instruction; ``next`` is where it leads to, by default the one that is appended next."""
+        """Append an instruction. ``next`` is the instruction that follows it at run time; by default, the one that is
+        appended next."""
         self.entries.append(_Entry(handler, index, operands, next))
 
     def place(self, label: EntryLabel) -> None:
@@ -85,7 +85,7 @@ class InstructionTable:
         return start
 
     def finish(self, address_of: Callable[[str], int]) -> FinishedTable:
-        """Make words of the instructions."""
+        """Return the instructions encoded as 64-bit words; ``address_of`` returns the address of a handler."""
         places = [0, *itertools.accumulate(3 + len(entry.operands) for entry in self.entries)]
         words: Any = (ctypes.c_int64 * places[-1])()
         found = FinishedTable(words)
@@ -118,8 +118,8 @@ class InstructionTable:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTable:
-    """The words of instructions, and the indices of those that refer to objects, by the identity of the object:
-    ``references`` hold its address, ``sites`` that of the site of its kernels."""
+    """The instructions of a native plan as 64-bit words. By the identity of an object, ``references`` are the indices
+    of words that hold its address, and ``sites`` those that hold the site of its kernels."""
 
     words: Any
     references: dict[int, list[int]] = field(default_factory=dict)
@@ -128,8 +128,8 @@ class FinishedTable:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """Where a plan calls an operation: the words at ``places``, and those at ``sites`` that launch its kernels. A call
-    of the object with another function patches these words."""
+    """A call of an operation in a native plan: the words at ``places`` refer to its function, and those at ``sites``
+    launch its kernels. Calling this object with another function patches these words."""
 
     words: Any
     places: Sequence[int]

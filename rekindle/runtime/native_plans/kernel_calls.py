@@ -21,7 +21,8 @@ _NUMBERS: Final = {Kind.INT: int, Kind.FLOAT: float, Kind.BOOL: bool}
 
 
 def write_kernel_call(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Write the launch of the kernel of an operation, and the call of the operation for when there is none.
+    """Write the launch of the kernel of an operation, and a call of the operation that runs as long as there is no
+    kernel.
 
     That of a group adds to neither count that decides whether a native plan pays: a plan in Python calls a kernel as
     fast. Packed weights stand for operators of PyTorch, which plans in Python call for more.
@@ -57,8 +58,8 @@ def _output(writer: PlanWriter, register: int) -> int:
 
 
 def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
-    """Return the class and the words of an input that must be a certain object: the operation belongs to the node, so
-    it can be called only with the constants of the node."""
+    """Return the class and the words of an input that must be a constant of the node: an operation belongs to its node,
+    so it can be called with that object only."""
     if writer.constant_of(register) is not UNKNOWN:
         return CONSTANT_INPUT, *immediate(0)
     found = writer.register(register)

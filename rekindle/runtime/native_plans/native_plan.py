@@ -40,8 +40,8 @@ _FUNCTIONS: Final[WeakKeyDictionary[Callable[..., Any], ref[NativePlan]]] = Weak
 
 
 class NativePlan:
-    """Metadata of a native function: it runs ``code``. ``handlers`` are the indices of the instructions of the code,
-    each with the name of its handler, in their order. ``str(plan)`` lists them."""
+    """A description of the native function that runs ``code``: ``handlers`` are the index of an instruction of the code
+    and the name of its handler, for each table entry in order. ``str(plan)`` lists them."""
 
     __slots__ = ("__weakref__", "_kept", "code", "handlers")
 
@@ -122,7 +122,7 @@ class NativePlan:
 
 
 class _Resume:
-    """Resumes in the interpreter where a plan exited."""
+    """A function that resumes the call in the interpreter at the instruction where the native plan stopped."""
 
     def __init__(self, code: Code, lists: dict[int, object]) -> None:
         self.code = code
@@ -161,8 +161,8 @@ class _Resume:
 
 
 def compiled_plan(code: Code, library: NativeCode, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Return a function that runs ``code`` by the handlers of ``library``; None where none can, or a plan in Python is
-    as fast. Calls that it does not take go to ``fallback``."""
+    """Return a function that runs ``code`` by the handlers of ``library``; None if that is impossible, or not faster
+    than a plan in Python. Calls that it does not support are passed to ``fallback``."""
     objects = tensor_objects()
     assert objects is not None
     try:
@@ -175,8 +175,8 @@ def compiled_plan(code: Code, library: NativeCode, fallback: Callable[..., Any])
 
 
 def native_place(frame: FrameType, line: int) -> tuple[Code, int] | None:
-    """Return the code that a frame of a native plan runs, and the index of the instruction that has raised; None for
-    other frames."""
+    """Return the code that a frame of a native plan runs, and the index of the instruction that raised; None for other
+    frames."""
     if frame.f_code is _Resume.__call__.__code__:
         return frame.f_locals["self"].code, frame.f_locals["index"]
     file = frame.f_code.co_filename
@@ -185,7 +185,7 @@ def native_place(frame: FrameType, line: int) -> tuple[Code, int] | None:
 
 
 def native_plan_of(function: object) -> NativePlan | None:
-    """Return the plan of which ``function`` is the attribute of that name; None for other objects."""
+    """Return the native plan whose :attr:`function` is the given function; None for other objects."""
     try:
         found = _FUNCTIONS.get(function)  # type: ignore[call-overload]
     except TypeError:  # it cannot be referred to weakly, or has no hash

@@ -61,13 +61,13 @@ _COMPARISONS: Final = (operator.eq, operator.ne, operator.lt, operator.le, opera
 
 
 def write_by_kind(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Write a node whose kind has a function of its own here."""
+    """Write the instruction if this module has a function for its node's kind; return whether it could."""
     write = _WRITERS.get(instruction.node.kind)
     return write is not None and write(writer, instruction)
 
 
 def list_construct(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Write a list: an array where only native calls read it."""
+    """Write the construction of a list: an array if only calls of C++ functions read it, otherwise a Python list."""
     (output,) = instruction.outputs
     if output is None:
         return False
@@ -90,7 +90,7 @@ def list_construct(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def tuple_construct(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Write a tuple without names."""
+    """Write the construction of a tuple without field names."""
     type = instruction.node.output.type
     (output,) = instruction.outputs
     if output is None or (isinstance(type, TupleType) and type.fields is not None):
@@ -101,7 +101,7 @@ def tuple_construct(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def unpack(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Take a tuple or a list apart."""
+    """Write the unpacking of a tuple or a list into registers."""
     source = writer.register(instruction.input)
     if source.kind in (Kind.INTS, Kind.TENSORS):
         return _unpack_array(writer, source, instruction.outputs)
@@ -127,7 +127,7 @@ def _unpack_array(writer: PlanWriter, array: Register, outputs: Sequence[int | N
 
 
 def chunk(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Cut a Tensor into pieces, one an output."""
+    """Write the split of a tensor into chunks, one for each output."""
     function = aten_function("aten::chunk")
     if function is None or any(
         output is not None and writer.register(output).kind is not Kind.TENSOR for output in instruction.outputs
@@ -154,7 +154,7 @@ def chunk(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def attribute(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Read an attribute."""
+    """Write the read of an attribute."""
     source = writer.register(instruction.input)
     if source.kind is not Kind.OBJECT:
         return False
@@ -178,7 +178,7 @@ def uninitialized(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def cast(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Write a value as one of another static type."""
+    """Write the copy of a value to a register of another static type."""
     source, (output,) = writer.register(instruction.input), instruction.outputs
     if output is None or instruction.input in writer.lists:
         return False
@@ -192,7 +192,7 @@ def cast(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def size(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Read one size of a Tensor, or all of them as an array."""
+    """Write the read of one size of a tensor, or of all sizes as an array."""
     (output,) = instruction.outputs
     if output is None:
         return False
@@ -212,7 +212,7 @@ def size(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def dtype(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Read the number of the dtype of a Tensor."""
+    """Write the read of the number that denotes the dtype of a tensor."""
     (output,) = instruction.outputs
     if output is None or writer.register(output).kind is not Kind.INT:
         return False
@@ -221,7 +221,7 @@ def dtype(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def _count(handler: str, writer: PlanWriter, instruction: Instruction) -> bool:
-    """Read the number of dimensions or of elements of a Tensor by ``handler``."""
+    """Write the read of the number of dimensions or of elements of a tensor, by ``handler``."""
     (output,) = instruction.outputs
     if output is None or len(instruction.inputs) != 1 or writer.register(output).kind is not Kind.INT:
         return False
@@ -230,7 +230,7 @@ def _count(handler: str, writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def derived_index(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Compute ``start + index * step``."""
+    """Write the computation of ``start + index * step``."""
     (output,) = instruction.outputs
     registers = [writer.register(each) for each in instruction.inputs]
     if output is None or instruction.operation is not derive_index:

@@ -19,7 +19,7 @@ _INT_LIMIT: Final = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register: ``offset`` is its place in the frame in bytes."""
+    """A register of a native plan; ``offset`` is its position in the frame in bytes."""
 
     number: int
     kind: Kind
@@ -30,11 +30,9 @@ class Register:
 
 @dataclass(slots=True)
 class FrameLayout:
-    """The registers of ``code`` in a frame, followed by scratch memory.
-
-    ``writes_natively`` specifies for each instruction whether it is expected to write Tensors without Python;
-    ``arrays`` are the registers of lists that only native calls read, with their kinds.
-    """
+    """The layout of a frame: the registers of ``code``, followed by scratch memory. ``writes_natively`` states for each
+    instruction whether it is expected to write tensors without Python; ``arrays`` maps the registers of lists that only
+    C++ functions read to their kinds."""
 
     code: Code
     writes_natively: Sequence[bool]
@@ -80,8 +78,8 @@ class FrameLayout:
         return Register(number, kind, offset, is_tensor)
 
     def reserve(self, words: int, kind: Kind = Kind.INT) -> int:
-        """Reserve words at the end of the frame, which begin as 0; returns their offset. What they own as ``kind`` is
-        released at the end."""
+        """Reserve 64-bit words at the end of the frame, which are 0 at the start of a call; return their offset in
+        bytes. The memory that they own as ``kind`` is released at the end of the call."""
         if words > 1:
             self.words += self.words % 2  # C++ structures are aligned to 16 bytes
         offset = self.words * WORD

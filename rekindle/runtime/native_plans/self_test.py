@@ -124,7 +124,7 @@ _logger = logging.getLogger(__name__)
 
 
 def passes_self_test(library: NativeCode) -> bool:
-    """Return whether native plans may be used in this process."""
+    """Return whether the machine code of native plans works in this process."""
     if not torch.__version__.startswith(TESTED):
         return False
     disk = disk_cache()

@@ -15,37 +15,39 @@ _ALL: Final = -1
 
 
 def immediate(value: int) -> Word:
-    """Return the word that is ``value``."""
+    """Return the operand whose value is ``value`` itself."""
     return 0, 0, 0, value
 
 
 def address(offset: int) -> Word:
-    """Return the word that is the address ``offset`` bytes after the start of the frame."""
+    """Return the operand whose value is the address ``offset`` bytes after the start of the frame."""
     return 0, 0, _ALL, offset
 
 
 def content(offset: int, add: int = 0) -> Word:
-    """Return the word at ``offset`` bytes after the start of the frame, plus ``add``."""
+    """Return the operand whose value is the 64-bit word at ``offset`` bytes after the start of the frame, plus
+    ``add``."""
     return offset, _ALL, 0, add
 
 
 @dataclass(frozen=True, slots=True)
 class Integers:
-    """An argument of one or two words of class INTEGER: all in registers, or all on the stack."""
+    """An argument of one or two 64-bit words of the class INTEGER of the calling convention: all in registers, or all
+    on the stack."""
 
     words: tuple[Word, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """An argument of class MEMORY: on the stack, by value."""
+    """An argument of the class MEMORY of the calling convention: on the stack, by value."""
 
     words: tuple[Word, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Floating:
-    """A double, and the word of class INTEGER after it in a structure."""
+    """A double argument, and the word of class INTEGER that follows it in the same structure."""
 
     value: Word
     behind: Word | None = None
@@ -60,14 +62,14 @@ class TooManyArguments(Exception):
 
 @dataclass(slots=True)
 class ArgumentPlacement:
-    """Places arguments one by one, as a C++ compiler does."""
+    """The assignment of arguments to registers and stack, in order, by the rules of the C++ calling convention."""
 
     registers: list[Word] = field(default_factory=list)
     stack: list[Word] = field(default_factory=list)
     doubles: list[Word] = field(default_factory=list)
 
     def add(self, argument: Passed) -> None:
-        """Place the next argument."""
+        """Assign a register or a stack position to the next argument."""
         match argument:
             case Integers(words) if len(self.registers) + len(words) <= REGISTER_WORDS:
                 self.registers += words

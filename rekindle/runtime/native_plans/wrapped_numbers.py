@@ -23,19 +23,20 @@ _AS_TENSORS: Final = {
 
 
 def overload_for_tensors(function: AtenFunction) -> AtenFunction | None:
-    """Return the function that Python calls with a number where a program calls ``function``; None if it is that."""
+    """Return the function that Python calls with a number converted to a tensor, in place of the overload for numbers
+    that ``function`` is; None if Python calls ``function`` itself."""
     name = _AS_TENSORS.get(function.name)
     return None if name is None else aten_function(name)
 
 
 def saves_number(function: AtenFunction) -> bool:
-    """Return whether autograd saves the number that Python passes."""
+    """Return whether autograd saves the number that is passed to ``function``."""
     return function.name.removeprefix("aten::").partition(".")[0] in _SAVED
 
 
 def wrapped_number(value: object) -> torch.Tensor | None:
-    """Return the Tensor that represents a number in calls from Python; None for other values, and while modes or
-    transforms are active, in which no Tensor can be created that outlives them."""
+    """Return the tensor to which Python converts a number in a call; None for other values, and while a mode or a
+    transform is active, under which no tensor can be created that outlives it."""
     is_number = type(value) in (bool, float) or (type(value) is int and -(1 << 63) <= value < 1 << 63)
     if (
         not is_number

@@ -19,23 +19,20 @@ _MAX_PYTHON_CALLS: Final = 4
 
 
 class Unsuitable(Exception):
-    """A Code that the interpreter, or a plan in Python, has to run."""
+    """Raised for a Code that only the interpreter or a plan in Python can run."""
 
 
 class Demoted(Exception):
-    """A list that was to be an array has to be a list of Python."""
+    """Raised if a list that was planned as an array must be a Python list."""
 
     def __init__(self, register: int) -> None:
         self.register = register
 
 
 class PlanWriter:
-    """Writes ``table`` and ``layout`` for ``code``.
-
-    ``ways`` are what may write an operator: each returns whether it could, or raises NotNative. Lists in registers that
-    are ``demoted`` are lists of Python. ``native_calls`` and ``python_calls`` count the calls of operators, those in
-    loops several times.
-    """
+    """A writer of the instruction ``table`` and the frame ``layout`` for ``code``. ``ways`` are functions that may
+    write an operator: each returns whether it did, or raises NotNative. Lists in ``demoted`` registers are Python
+    lists. ``native_calls`` and ``python_calls`` count the calls of operators, those in loops several times."""
 
     def __init__(
         self,
@@ -74,7 +71,8 @@ class PlanWriter:
 
     @property
     def pays(self) -> bool:
-        """Whether the plan is faster than one in Python, where operators on objects are a part of the language."""
+        """Whether the native plan is expected to be faster than a plan in Python, whose interpreter has instructions
+        for operations on objects."""
         return self.native_calls > 0 and self.python_calls <= _MAX_PYTHON_CALLS * self.native_calls
 
     # --------------------------------------------------------------------------------------------------- instructions
@@ -157,7 +155,7 @@ class PlanWriter:
         self.emit(handler, len(registers), *items)
 
     def _boxed(self, number: int) -> tuple[Operand, Operand]:
-        """Return the kind and the place of an operand that an object of Python is made of."""
+        """Return the kind and the frame position of an operand that is converted to a Python object."""
         register = self.register(number)
         reads_only = self.code.instructions[self.index].node.kind in LIST_READERS
         if number in self.lists or (register.kind in (Kind.INTS, Kind.TENSORS) and not reads_only):
@@ -208,7 +206,7 @@ class PlanWriter:
         self.emit(handler, to.offset, source.offset)
 
     def copy(self, source: int, to: Register) -> None:
-        """Write the value of a register to another place.
+        """Write the copy of a register's value to another frame position.
 
         Raises:
             NotNative: the place is of a kind that does not hold it.
@@ -280,7 +278,7 @@ class PlanWriter:
             self._unpack_result(outputs)
 
     def store_result(self, output: int | None) -> None:
-        """Write the result of a call to a register."""
+        """Write the move of a call's result to a register."""
         if output is None:
             self.emit("drop_result")
             return
@@ -298,7 +296,7 @@ class PlanWriter:
                 raise Demoted(output)
 
     def _unpack_result(self, outputs: Sequence[int | None]) -> None:
-        """Write the items of the tuple or the list that a call has returned to registers."""
+        """Write the moves of the items of a returned tuple or list to registers."""
         self.check_items(FrameField.RESULT * WORD, outputs, has_run=True)
         scratch = self.layout.reserve(1, Kind.OBJECT)
         self.emit("take_result", scratch)
@@ -324,7 +322,8 @@ class PlanWriter:
 def _python_function(
     instruction: Instruction,
 ) -> tuple[Any, list[int | Reference], list[tuple[str, int | Reference]]]:
-    """Return the function that Python calls, and its arguments: registers, or objects in their place."""
+    """Return the function that Python calls for an instruction, and its positional and keyword arguments: registers, or
+    objects that are constants."""
     found = instruction.node.operator
     if found is None or found.invocation_for_node is None:
         return instruction.operation, list(instruction.inputs), []

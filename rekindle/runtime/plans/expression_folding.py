@@ -46,15 +46,15 @@ _READERS: Final = frozenset(
 
 @dataclass(slots=True)
 class FoldedInstructions:
-    """The indices of instructions that are joined to the next one, and of those that are repeated where they are
-    read."""
+    """The indices of instructions that are folded into the next one, and of those whose expression is repeated at each
+    use."""
 
     inlined: set[int] = field(default_factory=set)
     rematerialized: set[int] = field(default_factory=set)
 
 
 def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructions:
-    """Return the results that need no line of their own."""
+    """Return the instructions whose results need no line of their own in a plan."""
     found = FoldedInstructions()
     for index, instruction in enumerate(instructions):
         if uses.is_plain_result(instruction) and _is_list_of_numbers(instruction, uses):
@@ -66,7 +66,7 @@ def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructi
 
 
 class Uses:
-    """The readers and the number of writes of each register, and the targets of jumps."""
+    """The number of reads and writes of each register, and the targets of jumps."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         self.readers: dict[int | None, list[int]] = {}
@@ -89,11 +89,11 @@ class Uses:
         return len(outputs) == 1 and outputs[0] is not None and self.writes[outputs[0]] == 1
 
     def writer_of(self, register: int) -> Instruction | None:
-        """Return the only instruction that writes a register; None if there is none, or there are several."""
+        """Return the only instruction that writes a register; None if none or several write it."""
         return self._writers[register] if self.writes.get(register) == 1 else None
 
     def reader_of(self, instruction: Instruction) -> int:
-        """Return the only instruction that reads the result of another; -1 if there is none, or there are several."""
+        """Return the index of the only instruction that reads the result of another; -1 if none or several read it."""
         readers = self.readers.get(instruction.outputs[0], ()) if instruction.outputs else ()
         return readers[0] if len(readers) == 1 else -1
 

@@ -40,7 +40,7 @@ def _must_be_interpreted(instruction: Instruction) -> bool:
 
 
 class HotLoops:
-    """The compiled loops of some instructions, and the source positions of their lines."""
+    """The loops of a sequence of instructions, compiled on demand, and the source locations of their lines."""
 
     __slots__ = ("_instructions", "_light", "_lines")
 
@@ -79,7 +79,8 @@ class HotLoops:
 
 
 class LoopWriter(PythonWriter):
-    """Writes a loop. Registers stay where they are, but for those of numbers, which have a variable."""
+    """A writer of one loop as Python code. Registers remain items of the list of registers, but each register of a
+    number has a local variable."""
 
     def __init__(self, instructions: Sequence[Instruction], light: Set[int]) -> None:
         super().__init__(instructions)
@@ -103,11 +104,11 @@ class LoopWriter(PythonWriter):
         return self.source(register)
 
     def head(self) -> str:
-        """Return the line that loads the variables."""
+        """Return the line that loads registers into local variables."""
         names = sorted(self.read | self.written)
         return f" ({''.join(f'r{n}, ' for n in names)}) = ({''.join(f'registers[{n}], ' for n in names)})"
 
     def tail(self) -> str:
-        """Return the line that writes them back."""
+        """Return the line that writes the local variables to their registers."""
         names = sorted(self.written)
         return f" ({''.join(f'registers[{n}], ' for n in names)}) = ({''.join(f'r{n}, ' for n in names)})"

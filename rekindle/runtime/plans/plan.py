@@ -38,7 +38,7 @@ _PLAN = "__plan__"
 
 
 class ExecutionPlan:
-    """``function`` runs ``code`` on its arguments; ``source`` is its text.
+    """A Python function, ``function``, that runs ``code`` on its arguments; ``source`` is its source code.
 
     Raises:
         NotCompilable: the interpreter has to run it.
@@ -69,7 +69,7 @@ class ExecutionPlan:
 
 
 def plan_of(function: object) -> ExecutionPlan | None:
-    """Return the plan of which ``function`` is the attribute of that name; None for other objects."""
+    """Return the plan whose :attr:`function` is the given function; None for other objects."""
     found = getattr(function, "__globals__", {}).get(_PLAN)
     return found if isinstance(found, ExecutionPlan) else None
 

@@ -50,8 +50,8 @@ def plan_text(plan: ExecutionPlan) -> str:
 
 
 def _group_text(name: str, node: Node) -> str | None:
-    """Return the text of a function named ``name`` that computes the graph within ``node``; None if it has no graph, or
-    no plan can run it."""
+    """Return the source of a function named ``name`` that computes the graph within ``node``; None if it has no graph,
+    or no plan can run it."""
     if "Subgraph" not in node.attributes:
         return None
     try:

@@ -61,15 +61,13 @@ _PREFIX: Final[dict[object, str]] = {operator.neg: "-", operator.not_: "not "}
 
 
 class NotCompilable(Exception):
-    """The instructions cannot be written as Python, and have to be interpreted."""
+    """Raised if instructions cannot be written as Python, so that the interpreter must run them."""
 
 
 class PythonWriter:
-    """Writes instructions as lines of Python; subclasses define how registers are read and written.
-
-    ``lines`` are the lines, ``indices`` has for each the instruction that it runs, and ``names`` are the globals that
-    the code needs.
-    """
+    """A writer of instructions as lines of Python; subclasses define how registers are read and written. ``lines`` are
+    the lines, ``indices`` the index of the instruction that each line runs, and ``names`` the globals that the code
+    needs."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         self.instructions = instructions
@@ -98,16 +96,16 @@ class PythonWriter:
     # ------------------------------------------------------------------------------------------------------ registers
 
     def source(self, register: int | None) -> str:
-        """Return the text that reads a register with a variable."""
+        """Return the expression that reads a register which has a variable."""
         raise NotImplementedError
 
     def part(self, register: int | None) -> str:
-        """Return the text that reads a register, as an operand."""
+        """Return the expression that reads a register, in parentheses if needed within a larger expression."""
         text, is_compound = self.folded.get(register, ("", False)) if register is not None else ("", False)
         return (f"({text})" if is_compound else text) or self.source(register)
 
     def alone(self, register: int | None) -> str:
-        """Return the text that reads a register, as a whole expression."""
+        """Return the expression that reads a register, for use as a whole expression."""
         return (self.folded.get(register, ("", False))[0] if register is not None else "") or self.source(register)
 
     def target(self, register: int | None) -> str:
@@ -123,7 +121,8 @@ class PythonWriter:
         self.indices.append(index)
 
     def inside(self, index: int, head: str, start: int, end: int) -> None:
-        """``head`` with the instructions from ``start`` to before ``end`` as its block."""
+        """Write ``head``, a line that begins a block, and the instructions from ``start`` to before ``end`` as the
+        block."""
         self.write(index, head)
         self.indent += 1
         before = len(self.lines)
@@ -182,7 +181,7 @@ class PythonWriter:
         self.open_loops.pop()
 
     def _counted(self, index: int, start: Instruction) -> int:
-        """Return a loop that counts to a number."""
+        """Write a loop with a known number of iterations as ``for``; return the index after it."""
         counter, limit = self.target(start.outputs[0]), self.part(start.input)
         back = start.target - 1
         jump = self.instructions[back]
@@ -225,7 +224,7 @@ class PythonWriter:
         return max(inner, default=None)
 
     def _choice(self, index: int, test: Instruction) -> int:
-        """Return a jump forward that depends on a register."""
+        """Write a forward jump that depends on a register as ``if``; return the index after it."""
         condition = self.alone(test.input)
         negated = "" if test.opcode is Opcode.JUMP_IF_FALSE else "not "
         if self.open_loops and test.target == self.open_loops[-1] + 1:
@@ -272,7 +271,7 @@ class PythonWriter:
             self.write(index, f"{' = '.join([*freed, *more])} = None")
 
     def _fold(self, index: int, instruction: Instruction) -> None:
-        """Keep the expression of an instruction for the instruction that reads it."""
+        """Keep the expression of an instruction, to insert it where its result is read."""
         register = instruction.outputs[0]
         assert register is not None
         if index in self.folding.rematerialized:
@@ -289,7 +288,7 @@ class PythonWriter:
     # ----------------------------------------------------------------------------------------------------- operations
 
     def statement(self, index: int, instruction: Instruction) -> bool:
-        """Write an operation that is a statement; return whether it was one."""
+        """Write an operation that is a Python statement; return whether it was one."""
         form = _STATEMENTS.get(instruction.operation)
         if form is not None and all(output is None for output in instruction.outputs):
             self.write(index, form.format(*map(self.part, instruction.inputs)))
@@ -309,7 +308,7 @@ class PythonWriter:
         return True
 
     def operation(self, index: int, instruction: Instruction) -> str:
-        """Return the expression that an operation is."""
+        """Return the Python expression that computes an operation."""
         reads = [self.part(register) for register in instruction.inputs]
         function = instruction.operation
         if len(reads) == 2 and function in _INFIX and not (function in _IDENTITY and any(map(_is_literal, reads))):
@@ -364,7 +363,7 @@ class PythonWriter:
 
 
 def literal(value: object) -> str | None:
-    """Return a constant as a Python literal; None if there is none."""
+    """Return a constant as a Python literal; None if it has none."""
     if value is None or type(value) in (bool, str):  # members of an enum of strings are strings, too
         return repr(value)
     if type(value) is int or (type(value) is float and math.isfinite(value)):
@@ -373,7 +372,7 @@ def literal(value: object) -> str | None:
 
 
 def _is_literal(text: str) -> bool:
-    """Return whether Python warns of a test for identity with this."""
+    """Return whether ``text`` begins like a literal: Python warns of ``is`` with a literal."""
     return text[0] in "'\"(0123456789"
 
 
@@ -399,7 +398,8 @@ def _derived_index(node: Node, reads: Sequence[str]) -> str:
 
 
 def _slice(node: Node, reads: Sequence[str]) -> str | None:
-    """Return a part of a tensor, as Python programs write it: that is read faster."""
+    """Return a slice of a tensor as Python programs write it, ``x[1:3]``, which is faster than a call of the operator;
+    None for other dimensions and steps."""
     base, *_ = node.inputs
     if not isinstance(base.type, TensorType) or len(reads) != 5 or reads[4] != "1":
         return None
@@ -437,7 +437,8 @@ def _attribute(node: Node, reads: Sequence[str]) -> str | None:
 
 
 def _several(node: Node, reads: Sequence[str]) -> str | None:
-    """Return an assignment to several names, by which Python itself unpacks the value; None without names."""
+    """Return the expression of a value that Python unpacks by an assignment to several names; None if no output of the
+    node is used."""
     return reads[0] if len(node.outputs) > 1 and any(output.has_uses for output in node.outputs) else None
 
 

@@ -75,24 +75,22 @@ _PLAIN: Final = (TensorType, IntType, FloatType, BoolType, NoneType)
 
 @dataclass(frozen=True, slots=True)
 class ArgumentPath:
-    """Access path of an argument: the index of an input, and the indices of the tuples on the way from there."""
+    """The path to an argument: the index of an input, and the indices of elements in nested tuples from there."""
 
     input: int
     path: tuple[int, ...] = ()
 
     @property
     def expression(self) -> str:
-        """How Python reads it."""
+        """The Python expression that reads it."""
         return f"r{self.input}" + "".join(f"[{index}]" for index in self.path)
 
 
 @dataclass(slots=True)
 class ArgumentSpecCreator:
-    """Computes the specs of the calls of ``graph``.
-
-    ``key``, called with all arguments, gives the spec; it is None where the graph asks nothing. It is Python, written
-    for the graph: it runs at every call. Where ``allowed`` is given, nothing else is part of a spec.
-    """
+    """A generator of the specs of the calls of ``graph``. ``key``, called with all arguments, returns the spec; it is
+    None if the graph queries nothing about its arguments. It is Python code written for the graph, since it runs at
+    every call. If ``allowed`` is given, only those queries are part of a spec."""
 
     graph: Graph
     allowed: Collection[tuple[ArgumentPath, ArgumentProperty]] | None = None
@@ -137,7 +135,7 @@ class ArgumentSpecCreator:
 
 
 def _arguments(graph: Graph) -> dict[Value, ArgumentPath]:
-    """Return the inputs of a graph, and the elements that it extracts from tuples among them."""
+    """Return by value the paths of a graph's inputs, and of the elements that it extracts from tuples among them."""
     found: dict[Value, ArgumentPath] = {}
     for index, value in enumerate(graph.inputs):
         _add(found, value, ArgumentPath(index))
@@ -154,7 +152,7 @@ def _add(found: dict[Value, ArgumentPath], value: Value, place: ArgumentPath) ->
 
 
 def _elements(node: Node) -> Iterator[tuple[int, Value]]:
-    """Yield the outputs of a node that takes a tuple apart, and which elements they are."""
+    """Yield each output of a node that unpacks a tuple, with the index of the element."""
     if node.kind == "prim::TupleUnpack":
         yield from enumerate(node.outputs)
     elif node.kind == "prim::TupleIndex":
@@ -165,8 +163,8 @@ def _elements(node: Node) -> Iterator[tuple[int, Value]]:
 
 
 def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
-    """Return the queries of ``graph`` on its arguments, each once, in the order of the arguments. Queries of results
-    that follow from arguments become queries of these."""
+    """Return the properties of arguments that ``graph`` queries, each once, in the order of the arguments. A query of a
+    tensor whose type follows from arguments counts as a query of these arguments."""
     arguments = _arguments(graph)
     queried: set[tuple[ArgumentPath, ArgumentProperty]] = set()
     derived = _Derived(arguments)
@@ -202,7 +200,7 @@ def _is_tensor_or_none(value: Value) -> bool:
 
 
 class _Derived:
-    """Which arguments decide the type of a tensor that operators compute."""
+    """A search for the arguments that determine the type of a computed tensor."""
 
     def __init__(self, arguments: dict[Value, ArgumentPath]) -> None:
         self.arguments = arguments
@@ -263,7 +261,7 @@ class _Derived:
 
 
 def _tensors_taken(node: Node) -> Iterator[Value]:
-    """Yield the tensors that ``node`` takes, those in lists that are made for it among them."""
+    """Yield the tensor inputs of ``node``, including the items of lists that are constructed for it."""
     for value in node.inputs:
         if isinstance(value.type, TensorType):
             yield value
@@ -276,9 +274,9 @@ _KNOWN_LISTS: Final = frozenset({"prim::ListConstruct", "aten::unbind", "aten::c
 
 
 def _merged_values(value: Value) -> list[Value] | None:
-    """Return the values that ``value`` may be, as far as its type is concerned: what branches return, what a variable
-    is before the first iteration of a loop, for iterations mostly keep its type, elements of tuples of these, and of
-    lists, for they are mostly of one type. None for a value that an operator computes."""
+    """Return the values that determine the type of ``value``: the results of branches, the initial value of a loop
+    variable (iterations seldom change its type), and the possible elements of tuples and lists. Return None if an
+    operator computes ``value``."""
     node = value.node
     if node.kind == "prim::If":
         return [block.outputs[value.offset] for block in node.blocks]
@@ -294,7 +292,7 @@ def _merged_values(value: Value) -> list[Value] | None:
 
 
 def _items_of(made: Value) -> Iterator[Value]:
-    """Yield the items that a list is made of, and those that are appended to it."""
+    """Yield the items with which a list is constructed, and those appended to it."""
     yield from made.node.inputs
     for use in made.uses:
         if use.user.kind == "aten::append" and use.offset == 0:
@@ -316,8 +314,8 @@ def _elements_of(whole: Value, index: int) -> Iterator[Value]:
 
 
 def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -> bool:
-    """Specialise ``graph``, a copy of the creator's, to the arguments described by ``spec``: refined types, and casts
-    where a value is known to be None, or not None. Returns whether the graph has changed."""
+    """Specialize ``graph``, a copy of the creator's graph, to the arguments described by ``spec``: refine types, and
+    insert casts if a value is known to be None, or not None. Return whether the graph changed."""
     values = {place: value for value, place in _arguments(graph).items()}
     facts: dict[ArgumentPath, dict[ArgumentProperty, Any]] = {}
     for (place, fact), answer in zip(creator.queried_properties, spec, strict=True):
@@ -338,7 +336,7 @@ def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -
 
 
 def _casts_of(value: Value) -> list[Value]:
-    """Return the casts of ``value`` where it is known not to be None."""
+    """Return the casts of ``value`` to a type without None, and the casts of these."""
     casts = [use.user.output for use in value.uses if use.user.kind in CASTS] if value.type.is_optional else []
     return [found for cast in casts for found in (cast, *_casts_of(cast))]
 
@@ -351,7 +349,7 @@ def _first(graph: Graph, value: Value) -> Node:
 
 
 def _see(value: Value, known: Value) -> None:
-    """Replace ``value`` by ``known`` at the uses that this simplifies."""
+    """Replace ``value`` by ``known`` at the uses that become simpler by this."""
     for use in list(value.uses):
         if use.user.kind in _SEES_NONE and use.user is not known.node:
             use.user.replace_input(use.offset, known)

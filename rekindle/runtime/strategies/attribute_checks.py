@@ -30,7 +30,8 @@ _DEVICES: Final = {"cpu": 0}
 
 @dataclass(slots=True)
 class AttributeRows:
-    """The rows of a test; ``module_count`` modules are kept while they are read."""
+    """The checks of a call's assumptions as a table for machine code; ``module_count`` modules are kept while it is
+    evaluated."""
 
     rows: list[tuple[int, ...]] = field(default_factory=list)
     module_count: int = 0
@@ -40,16 +41,17 @@ class AttributeRows:
     """Objects whose addresses are in rows."""
 
     def argument_is(self, number: int, value: object, *, negated: bool = False) -> None:
-        """Require that an argument is, or is not, one object."""
+        """Add the check that an argument is, or is not, one object."""
         self.argument_count = max(self.argument_count, number + 1)
         self._add(RowKind.IS_NOT if negated else RowKind.IS, number, self._address(value))
 
     def attribute_is(self, module: ModulePath, name: str, value: object) -> None:
-        """Require that an attribute is equal to None, a bool, a number or a string, and of the same class."""
+        """Add the check that an attribute equals a value of the same class: None, a bool, a number or a string."""
         self._add(RowKind.VALUE, self._module(module), self._name(name), self._address(value))
 
     def tensor_is(self, module: ModulePath, name: str, type: TensorType) -> bool:
-        """Require that a parameter or buffer has a dtype, a device and a rank; returns whether that can be done."""
+        """Add the check that a parameter or buffer has a dtype, a device and a rank; return whether the table can
+        express it."""
         if type.dtype is None or type.device is None or type.rank is None:
             return False
         device = _DEVICES.get(type.device.type)
@@ -59,8 +61,8 @@ class AttributeRows:
         return True
 
     def test(self, decide: Callable[..., bool]) -> Callable[..., bool] | None:
-        """Return a function of the arguments that returns True if all rows hold, and else what ``decide`` returns; None
-        as long as no machine code has been loaded."""
+        """Return a function of the arguments that returns True if all checks hold, and otherwise the result of
+        ``decide``; None as long as no machine code has been loaded."""
         library = loaded_plan_library()
         if library is None:
             return None

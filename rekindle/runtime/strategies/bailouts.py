@@ -20,14 +20,14 @@ from rekindle.passes.speculation.insert_bailouts import AT_ENTRY, template_of
 
 
 class FaultInjector:
-    """Fault injection: makes a guard fail that holds, the one evaluated after ``at`` others."""
+    """Fault injection for tests: makes one guard fail although it holds, the one evaluated after ``at`` others."""
 
     def __init__(self) -> None:
         self.at = -1
         self.queries = 0
 
     def begin(self, at: int = -1) -> None:
-        """Count from 0 again; no guard fails where ``at`` is negative."""
+        """Reset the count of evaluated guards. If ``at`` is negative, no guard is made to fail."""
         self.at, self.queries = at, 0
 
     def should_fail(self) -> bool:
@@ -52,10 +52,7 @@ def failing_guards() -> Iterator[FaultInjector]:
 
 
 class Bailout:
-    """Data of a ``prim::BailOut`` at run time.
-
-    ``test`` returns whether a value is of the assumed ``type``.
-    """
+    """The run-time data of a guard, ``prim::BailOut``. ``test`` returns whether a value has the assumed ``type``."""
 
     __slots__ = (
         *("_graph", "_index", "_places", "_rest", "_template"),
@@ -91,12 +88,12 @@ class Bailout:
 
     @property
     def is_at_entry(self) -> bool:
-        """Whether the whole program can restart."""
+        """Whether the guard is at the start of the program, so that the whole program can be run again."""
         return self._places is not None
 
     @property
     def graph(self) -> Graph:
-        """The rest of the program."""
+        """The graph of the rest of the program."""
         if self._graph is None:
             self._graph = bailout_graph(self._template, self._index)
         return self._graph

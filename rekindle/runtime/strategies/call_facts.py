@@ -47,10 +47,9 @@ _ASSUMED: Final = (bool, int, float, str, type(None))
 
 @dataclass(slots=True)
 class CallFacts:
-    """Assumptions about a call: ``inputs`` that are constants or ``PRESENT``, by index, and ``attributes``.
-
-    ``hold``, called with the arguments, tests whether a call is as assumed; it is None where nothing is.
-    """
+    """The assumptions about a call: ``inputs`` by index that are constants or ``PRESENT`` (not None), and
+    ``attributes`` with their values. ``hold``, called with the arguments, tests whether the assumptions are met; it is
+    None if there are none."""
 
     inputs: Mapping[int, object]
     attributes: Mapping[AttributeRead, object]
@@ -63,7 +62,7 @@ class CallFacts:
         self.hold = self._decide = _test(self, count) if count else None
 
     def use_machine_code(self) -> None:
-        """Test by machine code from now on, if any has been loaded: it takes a tenth of the time."""
+        """Evaluate the test in machine code from now on, if that has been loaded: it takes a tenth of the time."""
         if self._decide is None or self.hold is not self._decide:
             return
         rows = AttributeRows()
@@ -77,12 +76,12 @@ class CallFacts:
         self.hold = rows.test(self._decide) or self._decide
 
     def changed(self, arguments: Sequence[object]) -> set[AttributeRead]:
-        """Return the attributes of which ``arguments`` have other values."""
+        """Return the assumed attributes whose current values, for a call with ``arguments``, are different."""
         return {read for read, value in self.attributes.items() if not same_constant(_value_of(arguments, read), value)}
 
 
 def _test(facts: CallFacts, count: int) -> Callable[..., bool]:
-    """Write the test in Python: it runs at every call."""
+    """Return the test of assumptions as a Python function written for them, since it runs at every call."""
     names: dict[str, Any] = {"classes": _TENSORS}
     modules: dict[ModulePath, str] = {}
     lines = [f"def hold({', '.join(f'r{index}' for index in range(count))}, *others):", " try:"]
@@ -124,10 +123,8 @@ def _module_name(path: ModulePath, known: dict[ModulePath, str], lines: list[str
 
 @dataclass(slots=True)
 class CallFactsFinder:
-    """Finds facts about the calls of a function that a version may assume.
-
-    ``volatile`` are the attributes for which several values other than bools have been seen.
-    """
+    """A search for assumptions about the calls of a function that a version may depend on. ``volatile`` are the
+    attributes for which several values other than bools have been seen."""
 
     record: GraphFunction
     volatile: set[AttributeRead] = field(default_factory=set)
@@ -148,12 +145,13 @@ class CallFactsFinder:
         return PartialEvaluation(_inputs(graph, arguments), attributes=attributes, with_types=self.keeps_types)
 
     def forget(self, reads: AbstractSet[AttributeRead], arguments: Sequence[object]) -> None:
-        """Assume no more of those attributes in ``reads`` that hold something else than a bool."""
+        """Exclude from later assumptions those attributes in ``reads`` whose current value is neither a bool nor a
+        tensor."""
         self.volatile |= {read for read in reads if not isinstance(_value_of(arguments, read), (bool, torch.Tensor))}
 
 
 def _inputs(graph: Graph, arguments: Sequence[object]) -> dict[int, object]:
-    """Return which inputs are None, present, True or False."""
+    """Return by index the inputs that are None, True or False, or known not to be None."""
     found: dict[int, object] = {}
     for index, (value, argument) in enumerate(zip(graph.inputs, arguments, strict=True)):
         if isinstance(value.type, OptionalType):
@@ -165,14 +163,14 @@ def _inputs(graph: Graph, arguments: Sequence[object]) -> dict[int, object]:
 
 @dataclass(slots=True)
 class _LiveAttributes:
-    """The attributes of the modules among ``arguments`` as they are now."""
+    """The current attributes of the modules among ``arguments``."""
 
     arguments: Sequence[object]
     written: AbstractSet[AttributeKey]
     volatile: AbstractSet[AttributeRead]
 
     def value_of(self, read: AttributeRead) -> object:
-        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.value_of`."""
+        """Return the current value of an attribute; ``UNKNOWN`` if it does not exist or may not be assumed."""
         if read in self.volatile:
             return UNKNOWN
         value = _value_of(self.arguments, read)
@@ -181,32 +179,32 @@ class _LiveAttributes:
         return value if type(value) in _ASSUMED and value == value else UNKNOWN
 
     def is_written(self, key: AttributeKey) -> bool:
-        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.is_written`."""
+        """Return whether the program may write to the attribute."""
         return key in self.written
 
 
 @dataclass(slots=True)
 class AssumedAttributes:
-    """Attributes with the values that were assumed before."""
+    """Attributes with the values that were assumed earlier."""
 
     values: Mapping[AttributeRead, object]
 
     def value_of(self, read: AttributeRead) -> object:
-        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.value_of`."""
+        """Return the assumed value of an attribute; ``UNKNOWN`` if nothing is assumed."""
         return self.values.get(read, UNKNOWN)
 
     def is_written(self, key: AttributeKey) -> bool:
-        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.is_written`."""
+        """Return whether the program may write to the attribute."""
         return False
 
 
 def _type_of(tensor: torch.Tensor) -> TensorType:
-    """Return the properties of a tensor in an attribute that may be assumed."""
+    """Return the tensor type with those properties of a tensor attribute that a version may assume."""
     return TensorType(tensor.dtype, tensor.device, (None,) * tensor.dim())
 
 
 def _value_of(arguments: Sequence[object], read: AttributeRead) -> object:
-    """Return the value of an attribute; ``UNKNOWN`` if it does not exist."""
+    """Return the current value of an attribute of a module among ``arguments``; ``UNKNOWN`` if it does not exist."""
     module: Any = arguments[read.module.input]
     for name in read.module.names:
         parts = module._modules if isinstance(module, torch.nn.Module) else {}
@@ -225,7 +223,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _written_attributes(graphs: Iterable[Graph]) -> set[AttributeKey] | None:
-    """Return the attributes that a program writes to; None if it calls code that may write to any."""
+    """Return the attributes that a program writes to; None if it runs code that may write to any attribute."""
     found: set[AttributeKey] = set()
     for graph in graphs:
         for node in nodes_within(graph):
@@ -237,7 +235,7 @@ def _written_attributes(graphs: Iterable[Graph]) -> set[AttributeKey] | None:
 
 
 def _is_unknown_code(node: Node) -> bool:
-    """Return whether ``node`` runs code that is not part of the program, or not known before it runs."""
+    """Return whether ``node`` runs code that is not part of the program, or that is determined only at run time."""
     if node.kind in CALLS:
         return called_function(node) is None
     return is_foreign(node.kind)

@@ -62,7 +62,7 @@ _MAX_VARIANTS: Final = 4
 
 @dataclass(slots=True)
 class GraphCache:
-    """The graphs of one function on ``disk``."""
+    """The optimized graphs of one function that are stored on ``disk``."""
 
     disk: DiskCache
     program: ProgramDescription
@@ -70,7 +70,8 @@ class GraphCache:
 
     @classmethod
     def of(cls, graph: Graph, passes: Iterable[Pass]) -> GraphCache | None:
-        """Return the cache of the results of ``passes`` for a function, by its graph; None if these are not stored."""
+        """Return the cache of what ``passes`` produce for the function of ``graph``; None if such results are not
+        stored."""
         disk = disk_cache()
         if disk is None or are_passes_watched() or _nodes(graph, MIN_NODES) < MIN_NODES:
             return None
@@ -112,7 +113,7 @@ class GraphCache:
         return self.program.digest, self.pipeline, process_description()
 
     def encoded(self, graph: Graph) -> Encoded | None:
-        """Encode a graph that was made of the function; None where that is impossible."""
+        """Encode a graph that was derived from the function; None if it cannot be encoded."""
         writer = GraphWriter(self.program.references)
         try:
             number = writer.add(graph)
@@ -124,7 +125,7 @@ class GraphCache:
         return bundle, number, blockers if was_fused(graph) else None
 
     def decoded(self, encoded: Encoded) -> Graph | None:
-        """Decode a graph; None where that is impossible."""
+        """Decode a graph; None if its data are invalid in this process."""
         bundle, number, blockers = encoded
         try:
             reader = GraphReader(marshal.loads(bundle), self.program.references)
@@ -139,14 +140,14 @@ class GraphCache:
 
 @dataclass(slots=True)
 class DerivedGraphs:
-    """The graphs that are made of one that ``key`` identifies."""
+    """The stored graphs that are derived from one graph, which ``key`` identifies."""
 
     function: GraphCache
     key: Encoded
 
     def find(self, name: tuple[object, ...], build: Callable[[], Graph | None]) -> Graph | None:
-        """Return the graph called ``name``, from disk or from ``build``; None where there is none, which is kept
-        too."""
+        """Return the graph stored under ``name``, else the result of ``build``, which is then stored. Both may be
+        None."""
         disk, key = self.function.disk, marshalled(("made", self.key, repr(name)))
         payload = disk.load(key)
         if payload == _NONE:
@@ -167,27 +168,27 @@ class DerivedGraphs:
 
 @dataclass(slots=True)
 class RecordedAttributes:
-    """Attributes of modules, with a record of the reads and their results."""
+    """Attributes of modules that record each read with its result."""
 
     attributes: Attributes
     answers: dict[AttributeRead, object] = field(default_factory=dict)
 
     def value_of(self, read: AttributeRead) -> object:
-        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.value_of`."""
+        """Return the value of an attribute, and record it."""
         found = self.answers[read] = self.attributes.value_of(read)
         return found
 
     def is_written(self, key: AttributeKey) -> bool:
-        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.is_written`."""
+        """Return whether the program may write to the attribute."""
         return self.attributes.is_written(key)
 
     def encoded(self) -> Encoded:
-        """Return the reads, and their values."""
+        """Return the recorded reads and their results, encoded."""
         return tuple([(_encoded_read(read), _encoded_answer(value)) for read, value in self.answers.items()])
 
 
 def _assumed(attributes: Attributes | None, answers: Encoded) -> dict[Encoded, tuple[AttributeRead, object]] | None:
-    """Return the values of ``attributes``, by the encoded reads; None if they differ from ``answers``."""
+    """Return by encoded read the values of ``attributes``; None if they differ from the stored ``answers``."""
     found: dict[Encoded, tuple[AttributeRead, object]] = {}
     for encoded, answer in answers:
         index, names, name = encoded
@@ -204,7 +205,7 @@ def _encoded_read(read: AttributeRead) -> Encoded:
 
 
 def _encoded_answer(value: object) -> Encoded:
-    """Encode the value of an attribute: equal for values with the same facts."""
+    """Encode the value of an attribute: two values with the same assumable properties have equal codes."""
     if value is UNKNOWN:
         return "unknown"
     if isinstance(value, TensorType):
@@ -213,8 +214,9 @@ def _encoded_answer(value: object) -> Encoded:
 
 
 def _nodes(graph: Graph, limit: int) -> int:
-    """Return the number of nodes of ``graph`` and of the functions that it calls, each counted once per call; a number
-    of at least ``limit`` if there are more, or if one of them is not compiled."""
+    """Return the number of nodes of ``graph`` and of the functions that it calls, each counted once per call. Stop at
+    ``limit``: a result of at least ``limit`` means that there are that many or more, or that a called function is not
+    compiled."""
     found = 0
     for node in graph.all_nodes():
         if node.kind in CALLS:

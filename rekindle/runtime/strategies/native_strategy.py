@@ -43,8 +43,8 @@ from rekindle.runtime.version import Version
 
 
 class NativeVersions(GraphVersions):
-    """See :class:`~rekindle.runtime.strategies.simple_strategy.GraphVersions`. Calls that may record gradients have a
-    table of versions of their own; both tables share the graphs before anything is gathered in them."""
+    """The versions of a function for calls that satisfy the same assumptions. Calls that may record gradients have a
+    second table of versions; both tables share the graphs from before gradients are considered."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class NativeVersions(GraphVersions):
         """Decides what is differentiated in the version that is being compiled, by the arguments of the call."""
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """See :class:`~rekindle.runtime.strategies.simple_strategy.GraphVersions`."""
+        """Return the version for a call with these arguments, compiled if it does not exist."""
         self._profit = profit = _profit(arguments)
         try:
             found = super().prepare(arguments)
@@ -117,7 +117,8 @@ class NativeVersions(GraphVersions):
         return version
 
     def _for_completed(self, arguments: Sequence[object]) -> Version | None:
-        """See :class:`~rekindle.runtime.version.Version`: products of all iterations of a loop may raise before it."""
+        """Return a version that computes the matrix products of all iterations of a loop before the loop, where an
+        error may be raised earlier than in the program; None if there are no such products."""
         graph = self._shared_graph(arguments).copy()
         for value, argument in zip(graph.inputs, arguments, strict=True):
             if isinstance(value.type, TensorType) and isinstance(argument, torch.Tensor):
@@ -128,8 +129,8 @@ class NativeVersions(GraphVersions):
         return Version.of(graph, self._record.name)
 
     def _fused(self, arguments: Sequence[object] | None, may_record: bool, is_last: bool) -> Graph | None:
-        """Return the graph of a version; None where there is nothing to differentiate and nothing that a kernel
-        computes alone, so that the version is the one for calls that record no gradients."""
+        """Return the graph of a version; None if nothing in it is differentiated or computed by a kernel of its own, so
+        that the version for calls without gradients serves."""
         graph = self._shared_graph(arguments).copy()
         if not may_record:
             optimize(graph, FUSION)
@@ -144,7 +145,8 @@ class NativeVersions(GraphVersions):
         return graph
 
     def _shared_graph(self, arguments: Sequence[object] | None) -> Graph:
-        """Return the graph for calls like that with these arguments; for any, if there are none."""
+        """Return the graph for calls of the same spec as ``arguments``; if these are None, the graph for any
+        arguments."""
         key = self._creator.key
         if arguments is None or key is None:
             return self._graph_for(arguments)
@@ -156,7 +158,8 @@ class NativeVersions(GraphVersions):
 
 
 class NativeStrategy(SpecializingStrategy):
-    """See :class:`rekindle.runtime.version.Strategy`."""
+    """The default execution strategy: versions of a function by properties of its arguments, with kernels and
+    derivatives."""
 
     versions_of = NativeVersions
 
@@ -184,7 +187,7 @@ def _may_record(arguments: Sequence[object]) -> bool:
 
 
 def _elements(arguments: Sequence[object]) -> int:
-    """Return how many elements the largest tensor has."""
+    """Return the number of elements of the largest tensor among the arguments."""
     tensors = [each for each in arguments if isinstance(each, torch.Tensor) and type(each) in _PLAIN_TENSORS]
     counts: list[object] = [each.numel() for each in tensors]
     return max([count for count in counts if isinstance(count, int)], default=0)  # tensors while torch.jit traces
@@ -196,13 +199,13 @@ def _profit(arguments: Sequence[object]) -> DifferentiationProfit:
 
 
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
-    """Return all passes that make the version of ``record`` for these arguments."""
+    """Return all passes that produce the version of ``record`` for these arguments."""
     last = (*differentiation(_profit(arguments)), *RECORDED_FUSION) if _may_record(arguments) else FUSION
     return (*pipeline_for(record, arguments), *last)
 
 
 def native_version(graph: Graph, name: str) -> Version:
-    """Return the fastest way to run ``graph`` as a part of another, which has been optimised as a whole.
+    """Return the fastest executable form of ``graph``, a part of another graph that is already optimized.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.

@@ -26,12 +26,9 @@ from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE,
 
 @dataclass(slots=True)
 class TensorProfile:
-    """The record of one ``prim::profile``.
-
-    ``type`` holds for all recorded tensors: dtype, device, sizes, strides and ``requires_grad``; None if there was no
-    tensor. ``nones`` counts None in place of a tensor, ``opaque_tensors`` tensors that types do not describe:
-    subclasses and sparse tensors.
-    """
+    """The record of one ``prim::profile`` node. ``type`` fits all recorded tensors (dtype, device, sizes, strides and
+    ``requires_grad``); None if there was no tensor. ``nones`` counts values that were None, and ``opaque_tensors``
+    those of tensors that types do not describe: subclasses and sparse tensors."""
 
     seen: int = 0
     type: TensorType | None = None
@@ -40,7 +37,7 @@ class TensorProfile:
     contiguous: int = 0
 
     def note(self, value: object) -> None:
-        """Take one more value in."""
+        """Merge one more value into the record."""
         self.seen += 1
         if value is None:
             self.nones += 1
@@ -54,7 +51,8 @@ class TensorProfile:
 
     @property
     def merged_type(self) -> Type | None:
-        """The type that holds for all recorded values: a tensor type or NoneType; None if there is none."""
+        """The type that fits all recorded values: a tensor type or NoneType; None if no type does, or nothing was
+        recorded."""
         if self.opaque_tensors or not self.seen:
             return None
         if self.nones:
@@ -63,7 +61,7 @@ class TensorProfile:
 
 
 class ProfilingRecord:
-    """A copy of a graph that notes what flows through it; several threads may run it at once."""
+    """A copy of a graph that records the types of its values as it runs; several threads may run it at once."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph.copy()
@@ -75,12 +73,12 @@ class ProfilingRecord:
         recorders[self.graph] = partial(_recorder, weakref.ref(self))  # which must not keep the graph alive
 
     def note(self, record: TensorProfile, value: object) -> None:
-        """Take one more value into ``record``."""
+        """Merge one more value into ``record``."""
         with self._lock:
             record.note(value)
 
     def note_arguments(self, arguments: Sequence[object]) -> None:
-        """Note these as if a call with them had begun."""
+        """Record the types of arguments as the start of a call would."""
         for node, record in self.records.items():
             if node.input.node is self.graph.param_node:
                 self.note(record, arguments[node.input.offset])

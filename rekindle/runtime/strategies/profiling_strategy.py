@@ -51,8 +51,8 @@ MAX_BAILOUTS: Final = 4
 
 @dataclass(slots=True, eq=False)
 class ProfiledVersion:
-    """``version`` is specialised to what flowed through ``recording``; ``older`` is tried where a call does not fit.
-    ``misses`` counts the calls that have left it in its middle."""
+    """A ``version`` specialized to the types in ``recording``; ``older`` is tried for a call that it does not fit.
+    ``misses`` counts the calls that left it after their start."""
 
     version: Version
     recording: ProfilingRecord
@@ -61,7 +61,7 @@ class ProfiledVersion:
     misses: int = 0
 
     def fits(self, arguments: Sequence[object]) -> bool:
-        """Return whether a call with these arguments passes the guards of arguments."""
+        """Return whether a call with these arguments passes the guards on arguments."""
         inputs = self.version.graph.inputs
         return all(
             bailout.test(arguments[bailout.argument]) for bailout in self.bailouts if bailout.argument is not None
@@ -130,7 +130,8 @@ class ProfilingStrategy:
         return current or self._begin()
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """Return the version for such arguments, made now: from their types alone, for nothing is run."""
+        """Return the version that fits these arguments; if there is none, compile one from their types, without running
+        the function."""
         with COMPILING, room_to_recurse(UNKNOWN_RANGE):
             at = self.newest
             while at is not None:
@@ -179,7 +180,7 @@ class ProfilingStrategy:
     # -------------------------------------------------------------------------------------------------------- watching
 
     def _begin(self) -> Version:
-        """Return the version that runs calls before the first one is compiled: it profiles them."""
+        """Return the version for calls before the first specialized version exists: it profiles them."""
         if SETTINGS.in_background and self._graph is None:
             if not self._is_busy:
                 self._is_busy = True
@@ -203,7 +204,7 @@ class ProfilingStrategy:
         return self._watching
 
     def _unknown(self, *arguments: object) -> Any:
-        """Return a call that fits no version."""
+        """Run a call that fits no version, and return its result."""
         if self._is_busy:
             return InterpreterState(code_of(self.record)).run(arguments)
         with COMPILING:
@@ -229,8 +230,8 @@ class ProfilingStrategy:
         in_background(partial(self._finish, partial(self._specialize, recording)))
 
     def _finish(self, work: Callable[[], object]) -> None:
-        """Do what no call waits for; until it is done, calls that fit no version run the function as it was
-        compiled."""
+        """Run ``work``, which no call waits for; until it is done, calls that fit no version run the unoptimized
+        function."""
         try:
             with COMPILING, room_to_recurse(UNKNOWN_RANGE):
                 work()
@@ -268,13 +269,13 @@ class ProfilingStrategy:
         self.counters.guards += len(bailouts)
 
     def _misfit(self, specialization: ProfiledVersion, *arguments: object) -> Any:
-        """Return a call that does not fit the start of a version."""
+        """Run a call whose arguments fail the guards of a version, and return its result."""
         self.counters.entry_failures += 1
         older = specialization.older
         return self._unknown(*arguments) if older is None else older.version.function(*arguments)
 
     def _missed(self, specialization: ProfiledVersion) -> None:
-        """Record that a call bails out of a version."""
+        """Record that a call left a version after its start, by a guard in the body."""
         self.counters.bailouts += 1
         specialization.misses += 1
         if specialization.misses == self._patience:
@@ -282,7 +283,8 @@ class ProfilingStrategy:
                 self._give_up(specialization)
 
     def _give_up(self, specialization: ProfiledVersion) -> None:
-        """Do without a version; the next one that is made knows what did not fit it."""
+        """Discard a version. Its record of types is kept and extended, so that the next version also fits the calls
+        that left this one."""
         newer: ProfiledVersion | None = None
         at = self.newest
         while at is not None and at is not specialization:

@@ -81,7 +81,7 @@ def pipeline_for(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pa
 
 @dataclass(slots=True, eq=False)
 class VersionTable:
-    """The versions that a graph has for calls of one kind."""
+    """The compiled versions of a graph, by the spec of the arguments."""
 
     by_spec: dict[ArgumentSpec, Version] = field(default_factory=dict)
     general: Version | None = None
@@ -91,13 +91,13 @@ class VersionTable:
 
     @property
     def versions(self) -> list[Version]:
-        """All of them."""
+        """All versions in the table."""
         return [*self.by_spec.values(), *([] if self.general is None else [self.general])]
 
 
 @dataclass(slots=True)
 class VersionBudget:
-    """Number of versions of a function that assume something about calls."""
+    """The remaining number of versions of a function that may assume something about calls."""
 
     made: int = 0
 
@@ -120,8 +120,11 @@ class GraphVersions:
         general: Callable[[], Version] | None = None,
         stored: GraphCache | None = None,
     ) -> None:
-        """``general`` returns the version for any arguments, which runs when the budget is exhausted; without
-        assumptions, the version is one of these. ``stored`` has graphs from earlier processes."""
+        """Prepare the versions of a function. None is compiled yet.
+
+        ``general`` returns the version for any arguments, which runs when the budget is exhausted; without assumptions,
+        the version is one of these. ``stored`` has graphs from earlier processes.
+        """
         self._record = record
         self._budget = budget
         self._table = VersionTable()
@@ -147,12 +150,12 @@ class GraphVersions:
         return (PartialEvaluation(facts.inputs, types, assumed, self._with_types), *OPTIMIZATION)
 
     def specialization_for(self, arguments: Sequence[object]) -> SpecializeArguments:
-        """Return the pass that follows :meth:`passes_for`. Optimised graphs may assume more about arguments than the
+        """Return the pass that runs after :meth:`passes_for`. Optimized graphs may assume more about arguments than the
         key that selects versions."""
         return SpecializeArguments(arguments, self._creator.queried_properties)
 
     def find(self, arguments: Sequence[object]) -> Version | None:
-        """Return the version for a call with these arguments, if it exists."""
+        """Return the version for a call with these arguments; None if it has not been compiled."""
         table, key = self._table_for(arguments), self._creator.key
         if key is None:
             return table.fallback
@@ -180,11 +183,12 @@ class GraphVersions:
         return graph
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
-        """Return the table of the versions for calls like one with these arguments."""
+        """Return the table of versions for calls of the same kind as one with these arguments."""
         return self._table
 
     def _prepared(self, arguments: Sequence[object], table: VersionTable) -> Version:
-        """Return the version in ``table`` for calls like one with these arguments, made if there is none."""
+        """Return the version in ``table`` for calls of the same spec as ``arguments``, compiled if it does not
+        exist."""
         key = self._creator.key
         if self._budget.is_spent and self._general is not None and table.general is None:
             table.fallback = self._general()
@@ -205,7 +209,8 @@ class GraphVersions:
         return table.general
 
     def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
-        """Return the version for calls like one with these arguments; for any, if there are none."""
+        """Compile and return the version for calls of the same spec as ``arguments``; if these are None, the version
+        for any arguments."""
         started = time.perf_counter()
         self._count(arguments)
         graph = self._optimized(arguments, "simple", lambda: self._graph_for(arguments))
@@ -215,8 +220,8 @@ class GraphVersions:
     def _optimized(
         self, arguments: Sequence[object] | None, kind: str, build: Callable[[], Graph | None]
     ) -> Graph | None:
-        """Return the graph of that kind for these arguments: from disk, where a process made it before, or from
-        ``build``."""
+        """Return the graph of that kind for these arguments: from disk if an earlier process stored it, otherwise the
+        result of ``build``."""
         if self._stored is None:
             return build()
         key = self._creator.key
@@ -224,11 +229,11 @@ class GraphVersions:
         return self._stored.find((kind, spec), build)
 
     def _count(self, arguments: Sequence[object] | None) -> None:
-        """Count the version for these arguments, or for any of which the facts hold, if it assumes anything."""
+        """Count a new version against the budget, unless it assumes nothing about calls."""
         self._budget.made += arguments is not None or self._general is not None
 
     def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
-        """Return the graph of that version, which must not be changed."""
+        """Return the graph of the version for these arguments, which must not be changed."""
         if arguments is None or not self._with_types:
             if not self._is_optimized:
                 optimize(self._evaluated, OPTIMIZATION)
@@ -250,7 +255,8 @@ class GraphVersions:
 
 
 class SpecializingStrategy:
-    """See :class:`rekindle.runtime.version.Strategy`."""
+    """An execution strategy that compiles a version of a function for each combination of argument properties that
+    matters to it."""
 
     versions_of: ClassVar[type[GraphVersions]] = GraphVersions
 
@@ -276,7 +282,7 @@ class SpecializingStrategy:
         return self._missing_version(arguments)
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """Return the version, compiled before this returns."""
+        """Return the version for these arguments, compiled now even if calls are compiled in the background."""
         name = _short_name(self._record)
         with (
             COMPILING,
@@ -326,7 +332,7 @@ class SpecializingStrategy:
         return self._general
 
     def _missing_version(self, arguments: Sequence[object]) -> Version:
-        """Return the version for a call that has none yet."""
+        """Return the version that runs a call for which none is compiled yet."""
         if not SETTINGS.in_background:
             return self.prepare(arguments)
         if self._pending is None:

@@ -32,7 +32,7 @@ _GIVEN: Final = object()
 
 
 def function_class_of(obj: object) -> type[torch.autograd.Function] | None:
-    """Return the class of which ``obj`` is the ``apply``; None where it is something else."""
+    """Return the ``torch.autograd.Function`` subclass whose ``apply`` is ``obj``; None for other objects."""
     if not isinstance(obj, (types.MethodType, types.BuiltinMethodType)) or obj.__name__ != "apply":
         return None  # since PyTorch 2.15 ``apply`` is not a Python function
     owner = obj.__self__
@@ -76,8 +76,8 @@ class AppliedFunction(SugaredFunction, StaticValue):
         return UnsupportedError(f"{self.description} takes no arguments by name", range, hint="give them by position")
 
     def _result(self, range: SourceRange, targets: int) -> Type:
-        """Return the result type of ``forward``: its annotation, else as many Tensors as its ``return`` has, or as the
-        call is unpacked to."""
+        """Return the result type of ``forward``: its annotation; without one, as many tensors as its ``return``
+        statements have, or as the targets of the call."""
         annotation = annotations_of(self.cls.forward).get("return")
         declared = None if annotation is None else find_type(annotation, range, self.resolver)
         if declared is not None:
@@ -89,8 +89,8 @@ class AppliedFunction(SugaredFunction, StaticValue):
 
 
 class Application:
-    """Calls ``apply`` of a function, some arguments of which are known beforehand. Programs know dtypes by their
-    numbers."""
+    """A callable that calls ``apply`` of an autograd function with some arguments fixed. It converts the numbers by
+    which programs represent dtypes."""
 
     way_out = "its gradient is Python's; for an archive, write what forward does as a function"
     """Hint of saving about a program that calls it."""
@@ -134,8 +134,8 @@ def _dtype_places(cls: type[torch.autograd.Function]) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _returned(forward: Any) -> int | None:
-    """Return how many values the source of ``forward`` returns: 1, or the length of its tuples; None where it does not
-    show."""
+    """Return the number of values that ``forward`` returns according to its source: 1, or the length of the returned
+    tuples; None if the source does not determine it."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(forward))).body[0]
     except (OSError, TypeError, SyntaxError):

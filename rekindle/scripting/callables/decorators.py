@@ -23,9 +23,9 @@ from rekindle.syntax.views import Apply, Def, Ident, Var, With, WithItem
 
 
 def unwrapped(function: types.FunctionType) -> tuple[list[Any], types.FunctionType]:
-    """Return the function that Python calls, and PyTorch's context managers around it (``@torch.no_grad()``), the
-    outermost first. The wrappers of PyTorch, of Python's library and of this package change nothing that a call
-    computes, and are looked through; any other wrapper is the function that is called."""
+    """Return the function to compile, and the context managers that decorate it (``@torch.no_grad()``), the outermost
+    first. Wrappers of PyTorch, of Python's library and of this package that do not change results are skipped; any
+    other wrapper is itself the function to compile."""
     managers: list[Any] = []
     found: Any = function
     while True:
@@ -51,7 +51,8 @@ def _is_looked_through(wrapper: types.FunctionType) -> bool:
 
 
 def _manager_of(function: types.FunctionType) -> Any:
-    """Return the context manager that ``function`` wraps another in; None where it is no such wrapper."""
+    """Return the context manager that ``function``, a decorated function, enters around each call; None for other
+    functions."""
     code = function.__code__  # whose name newer PyTorch changes
     if function.__globals__.get("__name__") != torch.utils._contextlib.__name__ or code.co_flags & inspect.CO_GENERATOR:
         return None
@@ -62,7 +63,7 @@ def _manager_of(function: types.FunctionType) -> Any:
 def within_managers(
     definition: Def, managers: list[Any], forms: Mapping[str, SugaredValue]
 ) -> tuple[Def, dict[str, SugaredValue]]:
-    """Return the definition with its body in ``with`` statements, and the names that these use."""
+    """Return the definition with its body wrapped in ``with`` statements, and the values of the names in these."""
     range = definition.range
     names = {f"${index}": EnteredManager(manager) for index, manager in enumerate(managers)}
     calls = [Apply.create(range, Var.create(range, Ident.create(range, name)), []) for name in names]
@@ -73,7 +74,7 @@ def within_managers(
 
 
 class EnteredManager(SugaredValue):
-    """Makes a context manager like the one that decorates the function."""
+    """A callable value that creates a context manager equal to the one that decorates the function."""
 
     def __init__(self, manager: Any) -> None:
         self.manager = manager

@@ -32,13 +32,14 @@ _LIBRARIES: Final = frozenset({"builtins", "torch", "typing", "collections", "nu
 
 
 class NotKept(Exception):
-    """A function depends on an object that only its process has; the message names it."""
+    """Raised if a function depends on an object that exists only in its process, so that it cannot be stored on disk;
+    the message names the object."""
 
 
 @dataclass(slots=True)
 class Dependencies:
-    """The names that a function looks up while it is compiled. A key of ``found`` is the number of the object whose
-    attribute is looked up, or -1 for the function's globals, and the name. The value is a description of the result."""
+    """The names that are looked up while a function is compiled. A key of ``found`` is the number of the object whose
+    attribute is looked up (-1 for the function's globals), and the name; the value describes the result."""
 
     function: types.FunctionType
     found: dict[tuple[int, str], Encoded] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class Dependencies:
             self.refuse(f"the object {value!r}")
 
     def refuse(self, reason: str) -> None:
-        """Do not store the function."""
+        """Record that the function cannot be stored, and why."""
         self.reason = self.reason or reason
 
     def _add(self, owner: int, name: str, value: Any) -> None:
@@ -142,7 +143,7 @@ def described_function(function: types.FunctionType) -> Encoded:
 
 
 def described_declaration(declaration: Declaration) -> Encoded:
-    """Describe how an overload differs from the function."""
+    """Describe the differences between an overload and the function that implements it."""
     if declaration is None or isinstance(declaration, types.FunctionType):
         return None if declaration is None else described_function(declaration)
     return tuple([(name, str(type)) for name, type in declaration.items()])
@@ -154,7 +155,7 @@ def _without_class(default: Any) -> Any:
 
 
 def described_value(value: Any) -> Encoded:
-    """Describe what a function holds.
+    """Describe a value that a function refers to.
 
     Raises:
         NotKept: it is an object of which that is not known.

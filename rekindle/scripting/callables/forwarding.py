@@ -26,7 +26,7 @@ class Forwarding:
     """The function within, whose parameters are meant."""
 
     def definition(self, name: str) -> Def:
-        """``def name(parameters): return wrapper(parameters)``"""
+        """Return the syntax tree of ``def name(parameters): return wrapper(parameters)``."""
         inner = function_def(self.function, name)
         range = inner.range
         args: list[Expr] = []
@@ -68,7 +68,8 @@ class Wrapper(SugaredFunction, StaticValue):
 
 
 def forwarding(function: types.FunctionType) -> Forwarding | None:
-    """Return how ``function`` forwards, where it is a wrapper that takes any arguments; None for others."""
+    """Return how ``function`` forwards its calls, if it is a wrapper that takes any arguments; None for other
+    functions."""
     inner: Any = vars(function).get("__wrapped__")
     if not isinstance(inner, types.FunctionType):
         return None

@@ -27,8 +27,8 @@ _CACHE = "__rekindle_records__"
 
 @dataclass(slots=True)
 class _CachedRecords:
-    """Compiled records that a function caches. ``function`` distinguishes a function from its copies, which share
-    the attribute (``functools.wraps``)."""
+    """The compiled records cached on a Python function. ``function`` identifies it, since copies made by
+    ``functools.wraps`` share its attributes."""
 
     function: types.FunctionType
     records: tuple[GraphFunction, ...]
@@ -47,12 +47,13 @@ def records_of(function: types.FunctionType) -> tuple[GraphFunction, ...]:
 
 
 def record_of(function: types.FunctionType) -> GraphFunction:
-    """Return the record of a function without overloads; of one with overloads, of its first."""
+    """Return the record of a function; if it has overloads, the record of the first one."""
     return records_of(function)[0]
 
 
 def records_called(function: types.FunctionType) -> tuple[GraphFunction, ...]:
-    """Return the records that a call of the function may run: both, for functions that a boolean selects."""
+    """Return the records that a call of the function may run: two for a function whose boolean argument selects one of
+    two."""
     dispatch = boolean_dispatch_of(function)
     if dispatch is None:
         return records_of(function)
@@ -73,8 +74,8 @@ def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunc
 
 
 def underlying_function(obj: object) -> types.FunctionType | None:
-    """Return the Python function that ``torch.jit.script`` or ``script_if_tracing``, this package's or
-    ``torch.jit``'s, has decorated; None for anything else."""
+    """Return the Python function decorated by ``script`` or ``script_if_tracing``, of this package or ``torch.jit``;
+    None for other objects."""
     if isinstance(obj, types.FunctionType):
         return _compiled_if_tracing(obj)
     if not isinstance(obj, torch_jit.SCRIPT_FUNCTION):
@@ -89,7 +90,7 @@ _ORIGINAL: Final = "__original_fn"
 
 
 def mark_as_compiled_if_tracing(wrapper: object, function: object) -> None:
-    """Mark ``wrapper``, so that compilers, ``torch.jit`` included, compile ``function`` instead of it."""
+    """Mark ``wrapper`` so that compilers, including ``torch.jit``, compile ``function`` in place of it."""
     setattr(wrapper, _IF_TRACING, True)
     setattr(wrapper, _ORIGINAL, function)
 

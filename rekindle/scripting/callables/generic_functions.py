@@ -30,8 +30,8 @@ _known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDic
 
 
 def may_be_generic(function: types.FunctionType) -> bool:
-    """Return whether calls may have to determine the parameter types: it has ``*args`` or ``**kwargs``, or
-    parameters without a type."""
+    """Return whether parameter types may depend on the call: the function has ``*args`` or ``**kwargs``, or parameters
+    without a type."""
     known = _known.get(function)
     if known is None:
         known = _known[function] = _ask(function)
@@ -49,7 +49,7 @@ def _ask(function: types.FunctionType) -> bool:
 
 
 def takes_any_number(function: types.FunctionType) -> bool:
-    """Return whether it has ``*args`` or ``**kwargs``."""
+    """Return whether the function has ``*args`` or ``**kwargs``."""
     return bool(function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
 
 
@@ -61,8 +61,8 @@ def _parameters(function: types.FunctionType) -> Sequence[str]:
 def needs_call_types(
     function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], skipped: int = 0
 ) -> bool:
-    """Return whether the call has to determine the parameter types: parameters without a type get arguments other
-    than Tensors, or have defaults. The first ``skipped`` parameters do not count."""
+    """Return whether a call with these arguments determines parameter types: a parameter without annotation gets an
+    argument other than a tensor, or has a default. The first ``skipped`` parameters are ignored."""
     _, inner = unwrapped(function)
     if takes_any_number(inner):
         return True
@@ -80,8 +80,8 @@ def needs_call_types(
 
 
 def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
-    """Return whether the arguments of a call of the method are of the types that its parameters have without
-    annotations: a Tensor, or the type of the default."""
+    """Return whether the arguments of a call have the types that parameters without annotation are assumed to have: a
+    tensor, or the type of the default."""
     _, inner = unwrapped(function)
     names = _parameters(inner)
     if takes_any_number(inner) or not open_parameters(inner).isdisjoint(names):
@@ -98,7 +98,8 @@ def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], k
 
 
 def generic_function(function: types.FunctionType) -> GenericFunction:
-    """Return the function as one that is compiled for the types of its arguments; the same object at each call."""
+    """Return the object that compiles ``function`` separately for each combination of argument types; always the same
+    object for a function."""
     cached = vars(function).get(_CACHE)
     if isinstance(cached, tuple) and cached[0] is function:
         found: GenericFunction = cached[1]
@@ -114,8 +115,8 @@ def make_generic(
     forms: Mapping[str, SugaredValue] | None = None,
     names: Mapping[str, object] | None = None,
 ) -> GenericFunction:
-    """Return the function as one that is compiled for the types of its arguments, with bindings of names that apply in
-    it alone."""
+    """Return an object that compiles ``function`` separately for each combination of argument types, with additional
+    bindings of names."""
     managers, inner = unwrapped(function)
     definition = without_open(function_def(inner, unwrap=False), inner)
     if managers:
@@ -139,7 +140,7 @@ def call_generic(
     args: Sequence[SugaredValue],
     kwargs: Keywords,
 ) -> SugaredValue:
-    """Call the function, compiled for these arguments."""
+    """Emit a call of the function, compiled for the types of these arguments; return the result."""
     return call_bound(generic_function(function), function, range, graph, args, kwargs)
 
 
@@ -151,7 +152,7 @@ def call_bound(
     args: Sequence[SugaredValue],
     kwargs: Keywords,
 ) -> SugaredValue:
-    """Call the compiled form of ``function``, with the defaults of the function."""
+    """Emit a call of the compiled version of ``function`` with its default arguments; return the result."""
     resolver = generic.resolver
     assert isinstance(resolver, PythonResolver)
     given = default_arguments(unwrapped(function)[1])

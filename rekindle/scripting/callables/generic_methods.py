@@ -19,7 +19,7 @@ from rekindle.scripting.callables.generic_functions import call_bound, fits_assu
 
 
 class GenericMethod(MethodValue):
-    """A method of an object that may have to be compiled for the arguments of a call. ``made`` has the compiled forms,
+    """A method that may be compiled separately for the argument types of each call. ``made`` are the compiled versions;
     ``names`` are objects visible to the method in addition to its Python scope."""
 
     accepts_sugared_args = True
@@ -58,7 +58,7 @@ class GenericMethod(MethodValue):
         return super().call(call)
 
     def has_to_specialize(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
-        """Return whether the method is to be compiled for these arguments."""
+        """Return whether a call with these arguments needs a version of its own."""
         return needs_call_types(self.function, args, kwargs, 1)
 
     def call_with(
@@ -109,7 +109,8 @@ class FixedMethod(MethodValue):
             raise SchemaError(error.message, call.range, hint=hint) from None
 
     def _left_out(self, call: CallSite) -> list[str]:
-        """Return the parameters of the Python function that ``call`` has arguments for, and the method does not."""
+        """Return the parameters of the Python function for which ``call`` has arguments but which the compiled method
+        does not have."""
         if self.function is None:
             return []
         code = unwrapped(self.function)[1].__code__

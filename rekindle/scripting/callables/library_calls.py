@@ -18,7 +18,7 @@ from rekindle.ir.types import TENSOR, ListType, Type
 
 
 class LibraryCall(StaticValue):
-    """A function of PyTorch that Python calls, with all its arguments."""
+    """A function of PyTorch that the program calls in Python, with all arguments."""
 
     def __init__(self, function: Callable[..., Any], result: Type) -> None:
         self.function = function
@@ -38,7 +38,8 @@ class LibraryCall(StaticValue):
 
 
 class _Named:
-    """A function of which the last arguments have names. Programs know dtypes by their numbers."""
+    """A function whose last arguments are passed by name. It converts the numbers by which programs represent
+    dtypes."""
 
     def __init__(self, function: Callable[..., Any], positional: int, names: tuple[str, ...]) -> None:
         self.function = function

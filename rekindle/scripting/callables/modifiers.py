@@ -23,7 +23,7 @@ _ATTRIBUTE = "_torchscript_modifier"
 
 
 class Modifier(Enum):
-    """Modifiers of functions."""
+    """The modifiers of functions: how a compiled program treats a call of them."""
 
     DEFAULT = auto()
     """Compile it where compiled code calls it."""

@@ -94,7 +94,7 @@ def _forgotten(function: types.FunctionType) -> Iterator[types.FunctionType]:
 
 
 def _declarations(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the names of the functions that are declared in the text, each with the index of its first line."""
+    """Yield the name of each function declared in the source ``text``, and the index of its first line."""
     line = counted = 0
     at = text.find("_overload")
     while at >= 0:
@@ -107,7 +107,8 @@ def _declarations(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _declaration_at(index: int, lines: list[str], function: types.FunctionType) -> types.FunctionType | None:
-    """Return the function that is declared there, without its decorators; None if these are not PyTorch's."""
+    """Return the overload declared at a line, as a function without its decorators; None if the decorators are not
+    those of PyTorch's overloads."""
     code, names = function.__code__, function.__globals__
     try:
         tree = ast.parse("".join(inspect.getblock(lines[index:])))

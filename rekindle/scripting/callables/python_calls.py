@@ -25,8 +25,8 @@ from rekindle.syntax.python_ast import function_def
 
 
 class PythonFunctionValue(SugaredValue):
-    """A Python function that is not compiled. With ``self_value`` it is a method of that object, with ``owner`` of a
-    Python object, which programs do not see."""
+    """A Python function that programs call without compiling it. With ``self_value`` it is a method of that object;
+    with ``owner`` it is a method of a Python object that is not a value of programs."""
 
     def __init__(
         self, function: Any, resolver: Resolver, self_value: Value | None = None, owner: object = None
@@ -93,8 +93,8 @@ class PythonFunctionValue(SugaredValue):
 
 
 class PythonModuleCall(PythonFunctionValue):
-    """A module that is not part of the program. Python calls it, with its hooks, as in ``torch.jit``. Its types are
-    those of the annotations of ``forward``, and Tensor where there are none."""
+    """A module that is not part of the program: Python calls it, with its hooks, as in ``torch.jit``. The types are the
+    annotations of ``forward``; a tensor without annotation."""
 
     def __init__(self, module: torch.nn.Module, resolver: Resolver) -> None:
         super().__init__(type(module).forward, resolver, owner=module)
@@ -109,7 +109,7 @@ class PythonModuleCall(PythonFunctionValue):
 
 
 class _CallOfModule:
-    """What a program calls for a module from outside."""
+    """The object by which a program calls a module that is not part of it."""
 
     way_out = "make the module an attribute of the module that calls it"
 
@@ -123,7 +123,8 @@ class _CallOfModule:
 
 
 def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_method: bool) -> FunctionSchema:
-    """Return the schema of a Python function by its annotations alone. ``self`` of a method may have any type."""
+    """Return the schema of a Python function, from its annotations alone. The ``self`` of a method may have any
+    type."""
     definition = function_def(function, signature_only=True)
     signature = inspect.signature(function)
     defaults = {

@@ -55,32 +55,33 @@ _FORMAT: Final = 1
 
 
 class Owner(Protocol):
-    """The owner of a method."""
+    """The interface of the class or module that a stored method belongs to."""
 
     @property
     def class_types(self) -> Sequence[ClassType]:
-        """The types that its graph may refer to."""
+        """The class types to which the method's graph may refer."""
 
     @property
     def functions(self) -> Sequence[types.FunctionType]:
-        """The functions that it may call beside those that it finds by names."""
+        """The functions that the method may call in addition to those that it finds by name."""
 
     @property
     def is_unchanged(self) -> bool:
-        """Return whether its current state equals the one in the key."""
+        """Return whether the current state equals the state that is part of the storage key."""
 
     def method(self, number: int, name: str) -> GraphFunction | None:
-        """Return a method of one of the types; None where there is none."""
+        """Return a method of the class type ``number``; None if it has no method of that name."""
 
 
 class Storage(Protocol):
-    """Where functions are kept: a :class:`~rekindle.codegen.llvm.disk_cache.DiskCache`, or a part of one."""
+    """The interface of a storage for compiled functions, such as
+    :class:`~rekindle.codegen.llvm.disk_cache.DiskCache`."""
 
     def load(self, key: bytes) -> bytes | None:
-        """Return the data stored under ``key``."""
+        """Return the bytes stored under ``key``; None if there are none."""
 
     def store(self, key: bytes, payload: bytes) -> bool:
-        """Keep ``payload`` under ``key``; whether that worked."""
+        """Store ``payload`` under ``key``; return whether it was stored."""
 
 
 current_storage: Final[list[Storage]] = []
@@ -91,8 +92,8 @@ Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
 
 @dataclass(slots=True)
 class StoredFunction:
-    """A Python function that is, or may be, on disk. ``records`` returns those of another function, ``owner`` is the
-    class of which it is a method."""
+    """A Python function whose compiled form may be stored on disk. ``records`` returns the records of another function;
+    ``owner`` is the class of which this is a method."""
 
     disk: Storage
     key: bytes
@@ -110,8 +111,8 @@ class StoredFunction:
         *,
         is_method: bool = False,
     ) -> StoredFunction | None:
-        """Return where ``function``, compiled under this name, is stored; None if it is not. For a method, the owner
-        is still to be set."""
+        """Return the stored form of ``function``, compiled under ``name``; None if it cannot be stored. For a method,
+        the caller sets the owner."""
         disk = current_storage[-1] if current_storage else disk_cache()
         if disk is None or are_passes_watched() or "__wrapped__" in vars(function):
             return None
@@ -128,11 +129,11 @@ class StoredFunction:
         return cls(disk, marshalled(key), function, records)
 
     def note_refusal(self, reason: Exception) -> None:
-        """Log why the function is not kept."""
+        """Log why the function is not stored."""
         _LOG.debug("'%s' is not kept on disk: %s", self.function.__qualname__, reason)
 
     def load(self, record: GraphFunction) -> bool:
-        """Define ``record`` from its stored form; returns whether there is a valid one."""
+        """Define ``record`` from the stored form; return whether there is a valid one."""
         payload = self.disk.load(self.key)
         if payload is None:
             return False
@@ -199,7 +200,7 @@ class StoredFunction:
         return objects
 
     def store(self, record: GraphFunction, dependencies: Dependencies) -> None:
-        """Keep what ``record`` was compiled to, if that is possible."""
+        """Store the compiled form of ``record``, if possible."""
         try:
             payload = self._payload(record, dependencies)
         except (NotKept, NotEncodable) as reason:
@@ -297,7 +298,7 @@ def _called_methods(graph: Graph, references: References) -> Encoded:
 
 
 def _library_functions(graph: Graph, found: dict[GraphFunction, None] | None = None) -> Sequence[GraphFunction]:
-    """Return the functions of the frontend's library that a graph calls, each after those that it calls."""
+    """Return the prelude functions that a graph calls, each after those that it calls itself."""
     found = {} if found is None else found
     for node in graph.all_nodes():
         callee = called_function(node)

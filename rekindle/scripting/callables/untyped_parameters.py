@@ -52,7 +52,8 @@ _MADE_OF_OTHERS: Final = (list, dict, tuple, typing.Union, types.UnionType)
 
 
 def _is_plain(annotation: object) -> bool:
-    """Return whether an annotation is one that programs have, whatever else is known: ``Optional[List[Tensor]]``."""
+    """Return whether an annotation is a type of programs that needs no further lookup, such as
+    ``Optional[List[Tensor]]``."""
     if id(annotation) in _PLAIN:
         return True
     if isinstance(annotation, (type, str)):
@@ -62,8 +63,8 @@ def _is_plain(annotation: object) -> bool:
 
 
 def is_untyped(annotation: object, resolver: PythonResolver) -> bool:
-    """Return whether an annotation is not a type of programs: it requires a function, an arbitrary container, or an
-    object that only Python has. An annotation with an undefined name is an error, which is reported elsewhere."""
+    """Return whether an annotation is not a type of programs: it stands for a function, any container, or a Python
+    object. Return False for an annotation with an undefined name, which is reported elsewhere."""
     if is_callable(annotation) or any(annotation is kind for kind in _KINDS_OF_CONTAINERS):
         return True
     try:
@@ -120,9 +121,9 @@ def closed(
     *,
     is_method: bool,
 ) -> tuple[Def, dict[str, Type], dict[str, Known]]:
-    """Return the definition as Python can call it, with the types of parameters that can only be None, and the values
-    of the parameters removed from it. From methods, ``*args`` and ``**kwargs`` are removed, too; a function that has
-    them is to be called by another one."""
+    """Return the definition as Python can call it, the types of parameters that can only be None, and the values of
+    parameters removed from it. ``*args`` and ``**kwargs`` of methods are removed too; functions that have them can only
+    be called by compiled functions."""
     names = open_parameters(function)
     variadic = is_method and any(param.is_variadic for param in definition.params)
     if not names and not variadic:

@@ -57,8 +57,8 @@ _OF_EQUALS: Final = ("__eq__", "__le__", "__ge__")
 
 
 def generated_methods(cls: Any) -> list[str]:
-    """Return the names of the methods that ``@dataclass`` made and that programs can have. ``__init__`` and ``__eq__``
-    that the class writes itself stay as they are."""
+    """Return the names of the methods that ``@dataclass`` generated and that programs support. Methods written in the
+    class itself are not included."""
     settings = cls.__dataclass_params__
     found = ["__init__"] if settings.init and _is_generated(cls, "__init__") else []
     found += ["__eq__"] if settings.eq and _is_generated(cls, "__eq__") else []
@@ -66,8 +66,8 @@ def generated_methods(cls: Any) -> list[str]:
 
 
 def _is_generated(cls: type, name: str) -> bool:
-    """Return whether ``@dataclass`` made the method: it compiles a text, in which each method is a local function of
-    ``__create_fn__``. Python records that name from 3.11 on."""
+    """Return whether ``@dataclass`` generated the method ``name``: it compiles source in which each method is a local
+    function of ``__create_fn__``, a name that Python stores since 3.11."""
     code = getattr(vars(cls).get(name), "__code__", None)
     if code is None or code.co_filename != "<string>":
         return False
@@ -109,7 +109,7 @@ def _parsed(text: str, cls: type) -> Def:
 
 
 def _is_made(item: Any) -> bool:
-    """Return whether the default of a field is created for each object."""
+    """Return whether a field's default is created for each object, by a factory."""
     return item.default_factory is not dataclasses.MISSING
 
 
@@ -118,17 +118,18 @@ def _has_default(item: Any) -> bool:
 
 
 def _default(item: Any) -> object:
-    """Return the default of a parameter: None in place of a factory's result."""
+    """Return the default of a field as the default of a parameter: None in place of the result of a factory."""
     return None if _is_made(item) else item.default
 
 
 def _parameters(cls: Any) -> list[Any]:
-    """Return the parameters of ``__init__``, in order: fields, and variables that only ``__post_init__`` receives."""
+    """Return the parameters of ``__init__`` in order: fields, and variables that only ``__post_init__`` receives
+    (``InitVar``)."""
     return [item for item in cls.__dataclass_fields__.values() if item.init and not _is_of_class(cls, item)]
 
 
 def _is_of_class(cls: Any, item: Any) -> bool:
-    """Return whether it is a ClassVar."""
+    """Return whether the field is a ClassVar."""
     return item not in dataclasses.fields(cls) and not _is_init_var(cls, item)
 
 
@@ -166,8 +167,8 @@ def _assignment(item: Any) -> list[str]:
 
 
 def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
-    """Return the text of a comparison, field by field, as Python compares tuples of them. None equals only None, for
-    which there is no operator. An object equals itself whatever its fields are."""
+    """Return the source of a comparison method that compares field by field, as Python compares tuples. None equals
+    only None; programs have no operator for it. An object equals itself whatever its fields are."""
     lines = [f"if self is other: return {name in _OF_EQUALS}"]
     for item in dataclasses.fields(cls):
         if not item.compare:
@@ -188,8 +189,8 @@ def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
 
 
 def _equal(type: Type | None, mine: str, others: str) -> str:
-    """Return the text that compares two fields. Before 3.13 Python compares tuples of the fields, to which one Tensor
-    is equal to itself, whatever it holds."""
+    """Return the source of the comparison of two fields. Before Python 3.13, tuples of the fields are compared, in
+    which a tensor equals itself whatever its elements."""
     is_tensor = type is not None and isinstance(without_none(type), TensorType)
     if is_tensor and sys.version_info < (3, 13):
         return f"{mine} is {others} or {mine} == {others}"

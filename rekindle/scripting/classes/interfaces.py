@@ -131,7 +131,7 @@ def _schema(type: InterfaceType, cls: type, function: FunctionType) -> FunctionS
 
 
 def check_implements(cls: type, found: Type, range: SourceRange) -> None:
-    """Hold a class to the interfaces that it derives from.
+    """Check that a class implements the interfaces from which it derives; raise a CompileError otherwise.
 
     Raises:
         UnsupportedError: it lacks a method of one, or has it with another signature.

@@ -83,7 +83,8 @@ _HEAP_TYPE: Final = 1 << 9
 
 
 def may_be_script_class(cls: type) -> bool:
-    """Return whether ``cls`` is a plain class written in Python."""
+    """Return whether ``cls`` is an ordinary Python class, which programs may use: not a builtin, an enum or a module
+    class."""
     if (
         not cls.__flags__ & _HEAP_TYPE
         or issubclass(cls, _NO_SCRIPT_CLASSES)
@@ -103,8 +104,8 @@ def _function_of(member: Any) -> Any:
 
 
 def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
-    """Return the type of the objects of ``cls``; its ``__init__`` is compiled to learn of its attributes, its other
-    methods when they are called.
+    """Return the type of the objects of ``cls``. Its ``__init__`` is compiled to find its attributes; other methods are
+    compiled when they are called.
 
     Raises:
         NotScriptableError: the class does what no script class can do.
@@ -117,8 +118,8 @@ def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
 
 
 def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> ClassType:
-    """Return the type of the objects of ``cls``, incomplete and to be forgotten where ``__init__`` cannot be
-    compiled."""
+    """Create the type of the objects of ``cls``. If ``__init__`` cannot be compiled, the type is incomplete and must
+    not be cached."""
     found = kept_type(cls)
     if isinstance(found, ClassType):
         return found
@@ -189,8 +190,8 @@ def _check(cls: type, range: SourceRange) -> None:
 
 
 def _is_written_by_dataclass(function: Any) -> bool:
-    """Return whether ``@dataclass`` put it into the class: text that it made, or, since Python 3.13, a function of its
-    own."""
+    """Return whether ``@dataclass`` added the method to the class: it was compiled from generated source or, since
+    Python 3.13, is a function of the dataclasses module."""
     made = ("<string>", dataclasses.__file__)
     return isinstance(function, FunctionType) and inspect.unwrap(function).__code__.co_filename in made
 
@@ -200,7 +201,8 @@ _NO_MEMBERS: Final = (object, abc.ABC, typing.Generic, typing.Protocol)
 
 
 def lineage(cls: type) -> list[type]:
-    """Return the class and those that it inherits something from, in the order in which Python looks for a name."""
+    """Return the class and its bases in the order of Python's lookup, without those that define nothing for
+    programs."""
     return [base for base in cls.__mro__ if base not in _NO_MEMBERS and not is_interface(base)]
 
 
@@ -215,7 +217,8 @@ def members_of(cls: type) -> dict[str, tuple[Any, type]]:
 
 
 class _Filler:
-    """Collects the members of a Python class. Inherited methods are compiled once more, for objects of this class."""
+    """A collector of the members of a Python class for its type. Inherited methods are compiled again for objects of
+    this class."""
 
     def __init__(self, cls: type, type: ClassType) -> None:
         self.cls = cls
@@ -305,7 +308,7 @@ class _Filler:
         self.type.properties[name] = Property(name, compiled_getter, compiled_setter)
 
     def _default(self, name: str, value: object, type: Type, range: SourceRange) -> None:
-        """``name: type = value`` in the body of the class: every object has it until it is assigned another one."""
+        """Add an attribute with a default, from ``name: type = value`` in the body of the class."""
         try:
             fitting = fit_value(value, type, f"'{name}' of '{self.cls.__name__}'")
         except TypeError as why:
@@ -379,7 +382,7 @@ class _Filler:
         )
 
     def _method_in_making(self, declared: dict[str, Type], value: Value, name: str) -> SugaredValue | None:
-        """Return the method ``name`` as ``__init__`` calls it."""
+        """Return the method ``name`` in the form in which ``__init__`` calls it; None if the class has none."""
         member, owner = members_of(self.cls).get(name, (None, self.cls))
         if not isinstance(member, FunctionType) or name not in self.type.methods or name in self.generated:
             return None
@@ -396,8 +399,8 @@ class _Filler:
         owner: type,
         declared: dict[str, Type] | None = None,
     ) -> GraphFunction:
-        """Return the record of a method. ``declared`` are the types of attributes, where ``__init__`` runs it: then it
-        may make attributes, and its parameters have the types that calls show."""
+        """Return the record of a method. ``declared`` are the attribute types if ``__init__`` calls it: then it may
+        create attributes, and calls determine the types of its parameters."""
         own = {**names_beside(owner), self.cls.__name__: self.cls}
 
         def define(record: GraphFunction) -> None:
@@ -427,7 +430,7 @@ def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
 
 
 def _takes_unannotated(function: FunctionType) -> bool:
-    """Return whether the method has parameters, ``self`` aside, of which it declares no type."""
+    """Return whether the method has a parameter other than ``self`` without an annotation."""
     return may_be_generic(function) and any(
         item.annotation is inspect.Parameter.empty or item.name in open_parameters(function)
         for item in list(inspect.signature(function).parameters.values())[1:]
@@ -443,7 +446,7 @@ def _without_annotation(function: FunctionType) -> frozenset[str]:
 
 
 class _Super(SugaredValue):
-    """``super`` and ``super()`` within a method of the class ``owner``. Without a further base,
+    """The value of ``super`` and ``super()`` in a method of the class ``owner``. If there is no further base,
     ``super().__init__()`` does nothing."""
 
     def __init__(self, filler: _Filler, owner: type, declared: dict[str, Type] | None) -> None:
@@ -472,8 +475,8 @@ class _Super(SugaredValue):
 
 
 class _MethodInMaking(MethodValue):
-    """A method that ``__init__`` runs, ``super().__init__`` or ``self.reset``. It makes attributes each time that it is
-    called: emission of the caller may begin again, and forget them."""
+    """A method that ``__init__`` calls, such as ``super().__init__`` or ``self.reset``. It creates attributes at each
+    call, because emission of the caller may be restarted and discard them."""
 
     def __init__(self, value: Value, record: GraphFunction, filler: _Filler, function: FunctionType) -> None:
         super().__init__(value, record)
@@ -534,7 +537,7 @@ class PythonClassValue(ClassValue):
 
 
 def _recompile_init(cls: type, range: SourceRange) -> None:
-    """Compile ``__init__`` again, with what calls have shown of its parameters.
+    """Compile ``__init__`` again, with the parameter types that calls have determined.
 
     Raises:
         Redefinition: a function that is being compiled uses the attributes that it had.

@@ -77,8 +77,8 @@ def builtin_kind(function: object) -> str | None:
 
 
 def _behind_torch_compile(function: Any) -> Any:
-    """Return ``function`` without the wrapper that torch.compile, once loaded, puts around some functions, such as
-    torch.manual_seed."""
+    """Return ``function`` without the wrapper that torch.compile adds to some functions, such as torch.manual_seed,
+    once it is imported."""
     if isinstance(function, types.FunctionType) and function.__globals__.get("__name__") == "torch._compile":
         return inspect.unwrap(function)
     return function

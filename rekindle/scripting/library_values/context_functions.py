@@ -27,7 +27,7 @@ from rekindle.scripting.library_values.python_objects import PythonObject
 
 
 def declared_method(type: ClassType, name: str) -> GraphFunction:
-    """Return a method that is Python's; the program enters and leaves, and calls nothing else."""
+    """Return a method that is implemented in Python: the program calls only ``__enter__`` and ``__exit__``."""
     record = GraphFunction(f"{type.name}.{name}")
     arguments = [Argument("self", type)]
     if name == "__exit__":
@@ -70,7 +70,8 @@ class ContextFunction(SugaredFunction, StaticValue):
 
 
 class _HeldArguments:
-    """A function with the arguments that are Python objects, by their index. The last arguments have names."""
+    """A function with fixed arguments that are Python objects, by their index. The last arguments are passed by
+    name."""
 
     def __init__(
         self, function: Callable[..., Any], positional: int, names: tuple[str, ...], held: dict[int, object]

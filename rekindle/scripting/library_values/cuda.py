@@ -119,7 +119,8 @@ ConvertDevice = Callable[[SourceRange, Graph, Value], Value]
 
 
 def as_device(range: SourceRange, graph: Graph, device: Value) -> Value:
-    """Return a ``torch.device`` for one, for its name, or for the index of a GPU. Other values are unchanged."""
+    """Return ``device`` as a ``torch.device``, given one, its name, or the index of a GPU. Other values are returned
+    unchanged."""
     if device.type == STRING:
         return graph.insert("aten::device", [device], range=range)
     if device.type == INT:
@@ -133,8 +134,8 @@ def _as_device_or_index(range: SourceRange, graph: Graph, device: Value) -> Valu
 
 
 def as_index(*, optional: bool) -> ConvertDevice:
-    """Return a function that returns the index of the device that a value denotes. If ``optional``, that of the current
-    device where it denotes none."""
+    """Return a function that converts a device to its index. If ``optional``, a value that denotes no device gives the
+    index of the current one."""
 
     def convert(range: SourceRange, graph: Graph, device: Value) -> Value:
         if device.type == INT:
@@ -150,7 +151,7 @@ def as_index(*, optional: bool) -> ConvertDevice:
 
 @dataclass(slots=True)
 class _Parameter:
-    """A parameter of a function in Python. ``default`` is its value where it is left out; if it is required, none."""
+    """A parameter of a Python function. ``default`` is the value if it is omitted; a required one has none."""
 
     name: str
     is_required: bool = False
@@ -159,8 +160,8 @@ class _Parameter:
 
 
 class CudaFunction(StaticValue):
-    """A function of ``torch.cuda`` that is an operator of the same meaning. ``omits`` is whether the operator has an
-    overload without the argument, which is preferred if the argument is absent."""
+    """A function of ``torch.cuda`` that an operator implements. ``omits`` states whether the operator has an overload
+    without the argument, which is called if the argument is omitted."""
 
     def __init__(self, name: str, kind: str, parameters: Sequence[_Parameter], *, omits: bool = False) -> None:
         self.name = name
@@ -183,7 +184,7 @@ class CudaFunction(StaticValue):
 
 
 def bind_devices(what: str, call: CallSite, parameters: Sequence[_Parameter]) -> list[NamedValue]:
-    """Return the arguments of a call by position, with devices converted and None for those that are left out.
+    """Return the arguments of a call by position, with devices converted, and None for omitted arguments.
 
     Raises:
         SchemaError: the call does not fit the parameters.
@@ -266,7 +267,7 @@ class GeneratorClass(BuiltinFunction):
 
 
 class CudaClass(TorchBindClass):
-    """``torch.cuda.Stream`` or ``torch.cuda.Event``. Called, it makes an object."""
+    """The class ``torch.cuda.Stream`` or ``torch.cuda.Event``; a call creates an object."""
 
     def call(self, call: CallSite) -> SugaredValue:
         return super().call(

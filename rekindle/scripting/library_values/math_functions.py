@@ -26,7 +26,7 @@ from rekindle.scripting.library_values.builtin_table import builtin_kind
 
 
 class MathFunction(BuiltinFunction):
-    """A function of ``math`` or ``cmath``, by the operator that computes it."""
+    """A function of ``math`` or ``cmath`` that an operator computes."""
 
     def __init__(self, kind: str, module: ModuleType, name: str) -> None:
         super().__init__(kind)
@@ -54,8 +54,8 @@ class MathFunction(BuiltinFunction):
         return found
 
     def _present(self, argument: NamedValue, call: CallSite) -> NamedValue:
-        """Return a Tensor that may be None as one that is there; other arguments as they are. What is emitted
-        raises."""
+        """Return the argument; if it is an optional tensor, emit a check that raises if it is None. Other arguments are
+        returned unchanged."""
         checks = call.graph.none_checks
         if checks is None or not argument.type.is_optional or not isinstance(present(argument.type), TensorType):
             return argument
@@ -84,7 +84,7 @@ class MathFunction(BuiltinFunction):
         return NamedValue(value, range=argument.range)
 
     def _real(self, argument: NamedValue, call: CallSite) -> NamedValue:
-        """Return a number that may be complex. What is emitted raises where it is."""
+        """Return the argument; if it is a number that may be complex, emit a check that raises if it is."""
         value = SimpleValue(argument.materialize(call.graph))
         library_function("check_real").call_with(call.range, call.graph, [value], {})
         return NamedValue(value.value, range=argument.range)

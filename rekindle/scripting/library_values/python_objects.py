@@ -32,7 +32,7 @@ _ABSENT: Final = object()
 
 
 class IdentityKey:
-    """Equal for one and the same object, which it keeps alive."""
+    """A key that is equal only for the same object, which it keeps alive."""
 
     __slots__ = ("obj",)
 
@@ -47,13 +47,13 @@ class IdentityKey:
 
 
 def is_known(obj: object) -> bool:
-    """Return whether a Python object that is not a value of a program may be a compile-time value. Tensors and
-    modules may not, since they are mutable, nor may items of lists and sets, which must be declared."""
+    """Return whether a Python object that is not a value of programs may be used as a compile-time value. Tensors and
+    modules may not, since they are mutable; items of lists and sets must be declared."""
     return not isinstance(obj, (torch.Tensor, torch.nn.Module, list, tuple, set, frozenset))
 
 
 class PythonObject(StaticValue):
-    """A Python object that the compiler knows. As a value it is refused as any."""
+    """A Python object known at compile time. A program cannot use it as a run-time value."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class PythonObject(StaticValue):
         return self.resolver.sugared(found, range, graph, f"{self.name}[{key!r}]" if self.name else None)
 
     def _choice(self, range: SourceRange, graph: Graph, index: Value) -> SugaredValue:
-        """Return the item of a data-dependent name: one of all."""
+        """Return the item for a name that is known only at run time; all items of the table are compiled."""
         if index.type != STRING or not self.obj or not all(type(key) is str for key in self.obj):
             raise self._refuse(range)
         what = f"'{self.name}'" if self.name else "a table"
@@ -170,7 +170,8 @@ class PythonObject(StaticValue):
         return RuntimeDispatch(what, index, list(self.obj), makes)
 
     def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
-        """Return whether the table has a data-dependent key; None if that is unsupported."""
+        """Emit the query whether the table has a key that is known only at run time; return None if that is
+        unsupported."""
         if key.type != STRING or not isinstance(self.obj, Mapping) or not all(type(name) is str for name in self.obj):
             return None
         names = [graph.insert_constant(name, range=range) for name in self.obj]

@@ -39,7 +39,7 @@ from rekindle.scripting.library_values.math_functions import math_functions
 
 
 class ConstantFunction(StaticValue):
-    """A function of which the result is known while compiling: ``torch.jit.is_scripting``."""
+    """A function whose result is known at compile time, such as ``torch.jit.is_scripting``."""
 
     def __init__(self, name: str, result: object) -> None:
         self.name = name
@@ -105,7 +105,7 @@ _OPERATOR: Final = {**{name: name for name in _SAME}, "countOf": "count_of", "in
 
 
 def _library() -> dict[str, Any]:
-    """Return the functions of Python's library that the emitter compiles specially, by the name of the special form."""
+    """Return by the name of its special form each function of Python's library that the emitter compiles specially."""
     names = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "nlargest", "nsmallest", "merge")
     found = {name: getattr(heapq, name) for name in names}
     found |= {name: getattr(bisect, name) for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")}
@@ -118,8 +118,8 @@ def _library() -> dict[str, Any]:
 
 
 def _written() -> dict[int, SugaredValue]:
-    """Return Python's library functions that are implemented in the prelude or by operators: they may be passed as
-    arguments."""
+    """Return by identity the sugared values of Python's library functions that the prelude or operators implement; they
+    may be passed as arguments."""
     found = math_functions()
     found |= {id(getattr(math, name)): library_function(name) for name in _MATH}
     found |= {id(getattr(operator, name)): library_function(f"operator_{text}") for name, text in _OPERATOR.items()}

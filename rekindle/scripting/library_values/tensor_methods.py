@@ -23,7 +23,7 @@ _NAMES = ("lu", "stft", "unique", "unique_consecutive")
 
 
 class OperatorFirst(SugaredValue):
-    """An operator where the arguments fit it, else the function, which takes more."""
+    """A callable value that calls an operator if the arguments match it, and otherwise a function that accepts more."""
 
     def __init__(self, operator: SugaredValue, function: SugaredValue) -> None:
         self.operator = operator

@@ -17,7 +17,7 @@ from rekindle.ops.tensor.torchbind_objects import class_of_wrapper, methods_of, 
 
 
 class TorchBindClass(StaticValue):
-    """A class written in C++. It is a type, and making an object of it is a call of Python."""
+    """A class written in C++, which is a type of programs; objects are created in Python."""
 
     def __init__(self, wrapper: Any, type: ClassType | None = None) -> None:
         self.wrapper = wrapper

@@ -18,14 +18,15 @@ from rekindle.scripting.annotations import find_type, spell_annotation
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """Return a hint for a name that does not exist: the one that looks most like it."""
+    """Return a hint that suggests the most similar name in ``known`` for an undefined name; None if none is similar."""
     public = (item for item in known if not item.startswith("_") or name.startswith("_"))
     close = difflib.get_close_matches(name, public, n=1, cutoff=0.75)
     return f"did you mean '{close[0]}'?" if close else None
 
 
 def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
-    """Return the edit for the suggestion of :func:`did_you_mean`, at the end of ``range``, where ``name`` is."""
+    """Return the edit that replaces ``name``, at the end of ``range``, by the suggestion in ``hint``; None if ``hint``
+    has none."""
     found = re.fullmatch(r"did you mean '(\w+)'\?", hint or "")
     if found is None or not range.text.endswith(name):
         return None
@@ -33,7 +34,7 @@ def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
 
 
 class UnusableValue(SugaredValue):
-    """A Python object that programs cannot use. Every use of it is an error, with the kind of object and a
+    """A Python object that programs cannot use. Each use raises an error that states the kind of object and a
     suggestion."""
 
     def __init__(self, obj: Any, name: str | None = None) -> None:

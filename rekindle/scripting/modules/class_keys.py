@@ -20,8 +20,8 @@ _keys: dict[type, object] = {}
 
 
 def class_key(cls: type) -> object:
-    """Return a key that is equal as long as ``cls`` and its bases below ``nn.Module`` have the same members. It keeps
-    the objects that it compares alive."""
+    """Return a key that is equal while ``cls`` and its bases below ``nn.Module`` have the same members. The key keeps
+    these members alive."""
     found = _keys.get(cls)
     if found is None:
         owners = [owner for owner in owners_of(cls) if owner is not object and owner is not torch.nn.Module]
@@ -30,7 +30,7 @@ def class_key(cls: type) -> object:
 
 
 def forget_classes() -> None:
-    """Discard cached facts about classes: they are inspected again at the next use."""
+    """Discard the cached results of inspecting classes."""
     _keys.clear()
 
 
@@ -39,7 +39,8 @@ def _held_by(owner: type) -> object:
 
 
 def is_seen(name: str, value: object) -> bool:
-    """Return whether programs can depend on it: not on what Python keeps in a class for itself, like ``__doc__``."""
+    """Return whether programs can depend on a class member; not on those that Python itself maintains, like
+    ``__doc__``."""
     is_pythons = name.startswith("__") and name.endswith("__") and not name.startswith("__jit_")
     return not is_pythons or isinstance(value, _BY_IDENTITY)
 
@@ -53,15 +54,15 @@ def _value_key(value: object) -> object:
 
 
 def constant_key(value: object) -> object:
-    """Return a key that is equal for constants with which a program behaves alike: ``1``, ``1.0`` and ``True`` differ,
-    and so do both zeros."""
+    """Return a key that is equal for constants that are interchangeable in programs: ``1``, ``1.0`` and ``True``
+    differ, and so do ``0.0`` and ``-0.0``."""
     if isinstance(value, (tuple, list)):
         return (type(value), tuple(map(_value_key, value)))
     return (type(value), repr(value) if isinstance(value, (float, complex)) else value)
 
 
 class _Same:
-    """Equal for the same object."""
+    """A key that is equal only for the same object."""
 
     __slots__ = ("value",)
 

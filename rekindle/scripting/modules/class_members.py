@@ -16,8 +16,7 @@ from rekindle.scripting.callables.modifiers import export
 
 
 class ScriptMethod:
-    """A method of a class of compiled modules that is compiled: what :func:`rekindle.script_method` makes of a
-    function."""
+    """A descriptor of a compiled method: what :func:`rekindle.script_method` replaces the function by."""
 
     def __init__(self, function: FunctionType) -> None:
         self.function = export(function)
@@ -29,7 +28,7 @@ class ScriptMethod:
         self.owner, self.name = owner, name
 
     def __get__(self, module: ScriptModule | None, owner: type | None = None) -> Any:
-        """Return the compiled method of a module, for ``super()`` that of the class that defines it.
+        """Return the compiled method of a module; for ``super()``, that of the class that defines it.
 
         Raises:
             RuntimeError: the ``__init__`` of the module still runs.
@@ -48,7 +47,7 @@ class ScriptMethod:
 
 
 def owners_of(cls: type) -> Iterator[type]:
-    """Return the class and its bases, without those of compiled modules that this package has."""
+    """Yield the class and its bases, without the base classes of compiled modules in this package."""
     return (owner for owner in cls.__mro__ if owner.__module__.partition(".")[0] != "rekindle")
 
 

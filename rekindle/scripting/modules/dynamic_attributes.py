@@ -30,7 +30,7 @@ _MISSING = object()
 
 
 def may_be_created_by_method(cls: type, name: str) -> bool:
-    """Return whether a method of the class, ``__init__`` aside, assigns an attribute of that name."""
+    """Return whether a method of the class other than ``__init__`` assigns an attribute ``name``."""
     return name in _names_in_methods(cls).assigned
 
 
@@ -108,12 +108,12 @@ def flag_of(slot: ClassAttribute, concrete: ConcreteModuleType) -> str:
 
 
 def ask(slot: ClassAttribute, concrete: ConcreteModuleType, module: Value, range: SourceRange, graph: Graph) -> Value:
-    """Return whether ``module`` has the attribute by now."""
+    """Emit the query whether ``module`` already has the attribute; return its result."""
     return insert_get_attribute(range, graph, module, flag_of(slot, concrete), BOOL)
 
 
 def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: SourceRange, graph: Graph) -> None:
-    """Record that the attribute has been assigned, for later queries of its existence."""
+    """Record that the attribute has been assigned, so that later queries of its existence in the graph return True."""
     slot = concrete.type.attributes.get(name)
     if slot is None or not slot.is_dynamic or slot.initial is not None:
         return
@@ -125,12 +125,12 @@ def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: Sou
 
 
 def note_read(concrete: ConcreteModuleType, name: str, graph: Graph) -> None:
-    """Record that the attribute, whose type is not known yet, is read or queried while ``graph`` is emitted."""
+    """Record that ``graph`` reads or queries an attribute whose type is not known yet."""
     concrete.queried.setdefault(name, graph)
 
 
 def make_slot(concrete: ConcreteModuleType, name: str, type: Type, range: SourceRange, graph: Graph) -> None:
-    """Emit the assignment of an attribute that may not exist: it exists from here on.
+    """Emit the first assignment of an attribute, after which it exists.
 
     Raises:
         RestartEmission: it has been read or queried above.

@@ -26,7 +26,8 @@ _ASSUMED: Final[dict[type, Type]] = {list: ListType(TENSOR), dict: DictType(STRI
 
 
 def empty_slot(concrete: ConcreteModuleType, name: str, refusal: CompileError) -> ClassAttribute | None:
-    """Return the slot of an attribute that was left empty; None for any other attribute.
+    """Return the slot of an attribute whose value is an empty container of unknown element type; None for other
+    attributes.
 
     ``refusal`` is raised after compilation unless a method shows the type of the elements.
     """
@@ -42,14 +43,14 @@ def empty_slot(concrete: ConcreteModuleType, name: str, refusal: CompileError) -
 
 
 def refusals_of(concrete: ConcreteModuleType) -> list[CompileError]:
-    """Return the refusals of the attributes of which no method has shown the elements."""
+    """Return the errors for attributes with an empty container whose element type no method has determined."""
     return [error for name, error in concrete.assumed.items() if concrete.type.attributes[name].is_assumed]
 
 
 @lru_cache(maxsize=512)
 def _filled_dicts(cls: type) -> frozenset[str]:
-    """Return the attributes to whose items methods of the class, ``__init__`` aside, assign. All other empty dicts are
-    known while compiling."""
+    """Return the names of the dict attributes whose items are assigned in methods of the class other than ``__init__``.
+    All other empty dicts are compile-time constants."""
     found: set[str] = set()
     for base in owners_of(cls):
         if base is not torch.nn.Module and issubclass(base, torch.nn.Module):

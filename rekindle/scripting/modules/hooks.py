@@ -35,7 +35,7 @@ Forward = Callable[[Sequence[NamedValue]], SugaredValue]
 
 
 class HookedCall:
-    """A call of a part that has hooks, at one place of a program."""
+    """A call, at one place of a program, of a module that has hooks."""
 
     def __init__(
         self, concrete: ConcreteModuleType, module: Value, range: SourceRange, graph: Graph, compile: Compile
@@ -89,7 +89,7 @@ class HookedCall:
         ).output
 
     def _arguments(self, found: Value, before: Value) -> Value:
-        """Return the result of a pre-hook as a tuple: a value that is not a tuple as a tuple of one."""
+        """Return the result of a pre-hook as a tuple; a value that is not a tuple becomes a tuple of one."""
         found = self._or(found, before)
         return found if isinstance(found.type, TupleType) else self._pack([found])
 
@@ -102,7 +102,7 @@ class HookedCall:
         return FunctionValue(record).call(CallSite(self.range, self.graph, args)).as_value(self.range, self.graph)
 
     def _record(self, hook: Any) -> GraphFunction:
-        """Return the compiled hook. It is another one for modules of another type."""
+        """Return the compiled hook. Hooks are compiled separately for each type of module."""
         if not inspect.isfunction(hook):
             raise NotScriptableError(
                 f"a hook of {self._owner} is not a function and cannot be compiled",
@@ -121,7 +121,7 @@ class HookedCall:
         return records[hook]
 
     def _check(self, record: GraphFunction, what: str, given: dict[str, Value]) -> None:
-        """Check that a hook's parameter types equal those of its arguments: nothing is converted for it."""
+        """Check that the parameter types of a hook equal the types of its arguments, which are not converted."""
         types = [f"{name}: {unshaped(value.type).annotation}" for name, value in given.items()]
         hint = f"declare it as def {record.basename}(self, {', '.join(types)}), or remove it before compiling"
         parameters = record.schema.arguments[1:]
@@ -168,8 +168,8 @@ class HookedCall:
 
 
 def declare_hooks(concrete: ConcreteModuleType, compile: Compile) -> None:
-    """Give the class of a module its hooks, as archives hold them. Python runs them as they are; they are compiled
-    when they are saved."""
+    """Declare a module's hooks in its class type, as archives store them. Calls from Python run the original hooks;
+    they are compiled only for archives."""
     facts, type = concrete.facts, concrete.type
     type.pre_hooks[:] = [_method(concrete, hook, compile, "pre-hook") for hook in facts.pre_hooks]
     type.hooks[:] = []
@@ -180,8 +180,8 @@ def declare_hooks(concrete: ConcreteModuleType, compile: Compile) -> None:
 def _method(
     concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str, before: Sequence[GraphFunction] = ()
 ) -> GraphFunction:
-    """Return a hook as a method. It must take just what ``forward`` takes, as a tuple, and what ``forward`` and the
-    hooks ``before`` it return."""
+    """Return a hook as a method. Its parameters must be those of ``forward`` as a tuple, and the result of ``forward``
+    and of the hooks ``before`` it."""
     what = f"the {what} '{_name(hook)}' of the module '{concrete.name}'"
 
     def define(record: GraphFunction) -> None:

@@ -24,7 +24,7 @@ _KEPT: Final = "__rekindle_init__"
 
 @dataclass(slots=True)
 class _Shown:
-    """The types that calls have shown, by the function that takes the arguments."""
+    """The parameter types that calls have determined, by the function that takes the arguments."""
 
     cls: type
     types: dict[FunctionType, dict[str, Type]] = field(default_factory=dict)
@@ -43,8 +43,8 @@ def shown_parameters(cls: type, init: FunctionType) -> dict[str, Type]:
 def learn_parameters(
     cls: type, init: FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], *, may_replace: bool
 ) -> bool:
-    """Record the types of the arguments of a call of ``init``. ``may_replace``: what other programs have shown may be
-    forgotten. Returns whether a type has changed."""
+    """Record the types of the arguments of a call of ``init``; return whether a type has changed. With ``may_replace``,
+    types determined by other programs may be replaced."""
     known = shown_parameters(cls, init)
     parameters = list(inspect.signature(init).parameters.values())[1:]
     positional = [item for item in parameters if item.kind is not item.KEYWORD_ONLY]

@@ -43,7 +43,8 @@ _INTERNAL: Final = frozenset(vars(torch.nn.Module())) - {"training"}
 
 
 def _is_declaration(name: str) -> bool:
-    """Return whether an attribute of this name declares something to a compiler or to Python, and is not data."""
+    """Return whether an attribute of this name is a declaration for a compiler or for Python, such as
+    ``__constants__``, and not data."""
     return name in ("__constants__", "__orig_class__") or name.startswith("__jit_")
 
 
@@ -52,7 +53,8 @@ _types: weakref.WeakValueDictionary[object, ConcreteModuleType] = weakref.WeakVa
 
 
 def module_type_of(module: torch.nn.Module) -> ConcreteModuleType:
-    """Return the type of ``module``, shared with all modules whose facts are equal."""
+    """Return the type of ``module``, which modules share if all properties that compiled code may depend on are
+    equal."""
     facts = gather_facts(module)
     key = facts.key()
     found = _types.get(key)
@@ -67,9 +69,9 @@ PartType = Callable[[torch.nn.Module], "ConcreteModuleType"]
 def gather_facts(
     module: torch.nn.Module, type_of_module: PartType = module_type_of, *, for_trace: bool = False
 ) -> ModuleFacts:
-    """Return the facts about ``module`` that compiled code may depend on. ``type_of_module`` returns the types of its
-    submodules; ``for_trace`` permits parameter types that only Python supports, and takes tensors for tensors, whatever
-    they were declared to be.
+    """Return the properties of ``module`` that compiled code may depend on. ``type_of_module`` returns the types of its
+    submodules. ``for_trace`` accepts parameter types that only Python supports, and treats every tensor as a plain
+    tensor regardless of declarations.
 
     Raises:
         NotScriptableError: the module was not initialised, or only Python can run it.
@@ -167,11 +169,11 @@ class _Gatherer:
                 )
 
     def _as_declared(self, name: str, value: Any) -> Any:
-        """``value``; an int as a float where it is declared to be one."""
+        """Return ``value``; an int that is declared a float, as a float."""
         return float(value) if type(value) is int and self._declared(name) == FLOAT else value
 
     def _plain(self, name: str, value: Any) -> None:
-        """Add an attribute from the module's dict."""
+        """Add an ordinary attribute, from the ``__dict__`` of the module."""
         if self._callable(name, value):
             return
         declared: Type | NotInferable | None = self._declared(name)
@@ -198,7 +200,8 @@ class _Gatherer:
                 self.facts.objects[name] = value
 
     def _callable(self, name: str, value: Any) -> bool:
-        """Return whether ``value`` is a callable known to the compiler, which is not an attribute."""
+        """Record ``value`` if it is a callable known to the compiler, which is not stored as data; return whether it is
+        one."""
         if isinstance(value, torch._ops.OpOverloadPacket):
             self.facts.builtins[name] = value._qualified_op_name
         elif (original := underlying_function(value)) is not None:
@@ -226,7 +229,8 @@ class _Gatherer:
         return self._convert(lambda: find_type(annotation, resolver=self._resolver(owner)), annotation)
 
     def _declared_in_init(self, name: str) -> Type | None:
-        """Return the type that ``__init__`` declares, if it is one: other annotations are for other tools."""
+        """Return the type in an annotation in ``__init__``; None if it is not a type of programs, since annotations may
+        be for other tools."""
         entry = declared_in_init(self.cls).get(name)
         if entry is None:
             return None
@@ -256,7 +260,8 @@ _prepared: dict[int, tuple[torch.nn.Module, torch.nn.Module]] = {}
 
 
 def prepared(module: torch.nn.Module) -> torch.nn.Module:
-    """Return the module to compile in place of ``module``, which may offer one by ``__prepare_scriptable__``."""
+    """Return the module to compile: the result of ``module.__prepare_scriptable__`` if it has that method, otherwise
+    ``module``."""
     prepare = getattr(module, "__prepare_scriptable__", None)
     if prepare is None:
         return module
@@ -266,12 +271,12 @@ def prepared(module: torch.nn.Module) -> torch.nn.Module:
 
 
 def forget_prepared() -> None:
-    """Forget what modules were prepared: the next use prepares them again."""
+    """Discard the cached results of ``__prepare_scriptable__``; each is computed again at the next use."""
     _prepared.clear()
 
 
 def type_of_part(part: torch.nn.Module, type_of_module: PartType = module_type_of) -> ConcreteModuleType:
-    """Return the type of a sub-module, which may be compiled already."""
+    """Return the type of a submodule, which may already be compiled."""
     part = prepared(part)
     if isinstance(part, ScriptModule):
         binding: Any = part._rekindle_binding
@@ -284,7 +289,7 @@ def type_of_part(part: torch.nn.Module, type_of_module: PartType = module_type_o
 
 
 def check_initialized(module: torch.nn.Module) -> None:
-    """Refuse modules whose ``__init__`` did not finish the work, and those that ``torch.jit`` made."""
+    """Reject a module whose ``__init__`` was not completed, and one made by ``torch.jit``."""
     name = type(module).__name__
     if isinstance(module, torch_jit.SCRIPT_MODULE) and not isinstance(module, ScriptModule):
         raise NotScriptableError(
@@ -307,7 +312,8 @@ def check_initialized(module: torch.nn.Module) -> None:
 
 
 def check_not_parametrized(module: torch.nn.Module) -> None:
-    """Refuse parameters that are computed when they are read: PyTorch's properties for them raise in a program."""
+    """Reject parameters that are computed when they are read, which PyTorch implements by properties that raise in a
+    program."""
     if is_parametrized(module):
         assert isinstance(module.parametrizations, torch.nn.ModuleDict)
         names = list(module.parametrizations)
@@ -332,7 +338,7 @@ def _items(module: torch.nn.Module, container: Container) -> tuple[str, ...]:
 
 
 def _frozen(value: Any) -> object:
-    """Return an immutable form of a constant: a list becomes a tuple."""
+    """Return an immutable copy of a constant: a list becomes a tuple."""
     return tuple(map(_frozen, value)) if type(value) in (list, tuple, torch.Size) else value
 
 

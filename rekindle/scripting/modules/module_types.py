@@ -29,7 +29,7 @@ from rekindle.scripting.modules.class_members import find_member
 
 
 class Container(Enum):
-    """Kind of container of a module, if any: a loop over one is unrolled."""
+    """The kind of container that a module is, if any; loops over containers are unrolled."""
 
     NONE = auto()
     LIST = auto()
@@ -40,7 +40,7 @@ class Container(Enum):
 
 @dataclass(slots=True)
 class ModuleFacts:
-    """Everything about a module that compiled code may depend on, gathered from one instance."""
+    """All properties of a module that compiled code may depend on, gathered from one instance."""
 
     python_class: type
     container: Container = Container.NONE
@@ -97,7 +97,8 @@ class ModuleFacts:
 
 
 class ConcreteModuleType:
-    """The type of modules with equal facts: the facts, its class in programs, and the state of its compilation."""
+    """The type of modules with equal properties: these properties, its class type in programs, and the state of its
+    compilation."""
 
     def __init__(self, facts: ModuleFacts, type: ClassType | None = None) -> None:
         self.facts = facts
@@ -138,9 +139,8 @@ class ConcreteModuleType:
         return None if function is None or is_left_to_python(function) else function
 
     def generic_function(self, name: str) -> FunctionType | None:
-        """Return the Python function of the method ``name`` where calls of the method may have to be compiled for their
-        arguments; None for other methods, and for those that are not compiled from the class, as the methods of a
-        trace."""
+        """Return the Python function of the method ``name`` if it may have to be compiled for the argument types of
+        each call; None for other methods, and for those not compiled from the class, such as the methods of a trace."""
         known = self.type.methods.get(name)
         if known is not None and not known.is_from_class:
             return None
@@ -167,7 +167,7 @@ class ConcreteModuleType:
 
 
 def _class_type(facts: ModuleFacts) -> ClassType:
-    """Return the class in programs of modules with these facts."""
+    """Return a new class type for modules with these properties."""
     result = ClassType(unique_name(qualified_name(facts.python_class)), is_module=True, is_open=True)
     declared = class_annotations(facts.python_class)
     for name, (type, kind) in facts.attributes.items():

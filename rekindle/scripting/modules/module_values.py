@@ -68,7 +68,7 @@ _EMPTY: Final = PythonResolver()
 
 
 class ModuleBinding:
-    """``self`` of a method of a module."""
+    """The binding of ``self`` in a method of a module."""
 
     def __init__(self, concrete: ConcreteModuleType) -> None:
         self.concrete = concrete
@@ -81,7 +81,8 @@ class ModuleBinding:
         return ModuleValue(value, self.concrete)
 
     def record_of(self, name: str, function: FunctionType, owner: builtins.type) -> GraphFunction:
-        """Return the method that compiles a function of the class, or of one of its bases, ``owner``."""
+        """Return the record of a method: a function of the class, or of its base ``owner``, compiled for this module
+        type."""
         if function is self.concrete.class_function(name):
             return method_records(self.concrete, name)[0]
         return _record(self.concrete, f"{name}__{owner.__name__}", function, None)
@@ -91,7 +92,7 @@ class ModuleBinding:
 
 
 def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFunction, ...]:
-    """Return the records of method ``name``: one, or one for each overload; none where there is no such method to
+    """Return the records of the method ``name``: one, or one for each overload; none if there is no such method to
     compile."""
     known = concrete.type.methods.get(name)
     if known is not None:
@@ -109,8 +110,8 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFuncti
 
 
 def method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
-    """Return the method that implements a method of an interface: one that is not overloaded, on a module without
-    hooks, which a call through an interface would not run."""
+    """Return the method that implements an interface method. It must have no overloads, and the module no hooks, since
+    a call through an interface would not run them; None otherwise."""
     if name == "forward" and concrete.facts.has_hooks:
         raise NotScriptableError(
             f"the module '{concrete.name}' has hooks, which calls through an interface do not run",
@@ -137,7 +138,8 @@ def _record(
 
 
 def _check_hooks_known(concrete: ConcreteModuleType, name: str) -> None:
-    """Refuse to compile the ``forward`` of a part of a trace whose hooks only the trace could record."""
+    """Raise an error before ``forward`` of a traced submodule with hooks is compiled: only its trace could record these
+    hooks."""
     if name == "forward" and concrete.facts.has_traced_hooks:
         raise NotScriptableError(
             f"the module '{concrete.name}' is part of a trace that did not call it, so that its hooks are lost",

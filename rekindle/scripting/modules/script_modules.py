@@ -351,7 +351,8 @@ def _make_properties(concrete: ConcreteModuleType, names: list[str]) -> None:
 
 
 def _define_container_methods(concrete: ConcreteModuleType) -> None:
-    """``len(self.layers)`` and ``key in self.layers``, for which the module is a value like any other."""
+    """Define ``__len__`` and ``__contains__`` of a container module, for ``len(self.layers)`` and ``key in
+    self.layers``."""
     facts = concrete.facts
     if facts.container is Container.NONE:
         return

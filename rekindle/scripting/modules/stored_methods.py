@@ -131,7 +131,7 @@ class _Batch:
     is_changed: bool = False
 
     def load(self, key: bytes) -> bytes | None:
-        """See :meth:`rekindle.codegen.llvm.disk_cache.DiskCache.load`."""
+        """Return the bytes stored under ``key``; None if there are none."""
         return self.payloads.get(key)
 
     def store(self, key: bytes, payload: bytes) -> bool:
@@ -171,7 +171,7 @@ def compiled_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Owner:
-    """See :class:`rekindle.scripting.callables.stored_functions.Owner`."""
+    """The module that a stored method belongs to."""
 
     tree: _Tree
 

@@ -16,7 +16,7 @@ V = TypeVar("V", bound="View")
 
 
 class View:
-    """The base of all views."""
+    """The base of all views: typed wrappers of the syntax trees of one kind."""
 
     __slots__ = ("tree",)
     KIND: ClassVar[str] = ""
@@ -39,7 +39,7 @@ class View:
 
 @dataclass(slots=True, frozen=True)
 class Field(Generic[V]):
-    """A field: the child ``index``, as a view of the class ``view``."""
+    """A property of a view: child ``index`` of its tree, as a view of the class ``view``."""
 
     index: int
     view: type[V]
@@ -52,7 +52,7 @@ class Field(Generic[V]):
 
 @dataclass(slots=True, frozen=True)
 class ListField(Generic[V]):
-    """A field: the items of the list at ``index``."""
+    """A property of a view: the items of the list at ``index``."""
 
     index: int
     view: type[V]
@@ -63,7 +63,7 @@ class ListField(Generic[V]):
 
 @dataclass(slots=True, frozen=True)
 class OptionField(Generic[V]):
-    """A field: the content of the option at ``index``, or None."""
+    """A property of a view: the content of the option at ``index``, or None."""
 
     index: int
     view: type[V]
@@ -76,7 +76,7 @@ class OptionField(Generic[V]):
 
 @dataclass(slots=True, frozen=True)
 class TextField:
-    """A field: the string at ``index``."""
+    """A property of a view: the string at ``index``."""
 
     index: int
 

@@ -41,7 +41,7 @@ class Param(View):
 
     @classmethod
     def variadic(cls, range: SourceRange, name: Ident, annotation: Expr | None, stars: str) -> Param:
-        """``*name`` or ``**name``"""
+        """Create the parameter ``*name`` or ``**name``."""
         return cls._marked(range, name, annotation, None, "*args" if stars == "*" else "**kwargs")
 
     @classmethod

@@ -22,13 +22,13 @@ _active = _Active()
 
 
 def active_recorder() -> Recorder | None:
-    """Return the recorder of this thread; None where nothing is traced."""
+    """Return the recorder of this thread; None if no trace is being recorded."""
     return _active.recorder
 
 
 @contextmanager
 def recording(recorder: Recorder | None) -> Iterator[None]:
-    """Set the recorder of this thread within the ``with`` block; None stops recording."""
+    """Make ``recorder`` the recorder of this thread within the ``with`` block; None suspends recording."""
     saved, _active.recorder = _active.recorder, recorder
     before = interceptors.get(threading.get_ident())
     _intercept(None if recorder is None else recorder.call_compiled)

@@ -56,7 +56,7 @@ def record_compiled_call(record: GraphFunction, args: Sequence[Any], kwargs: Map
 
 
 def _fixed(recorder: Recorder, result: Any) -> Iterator[Any]:
-    """Yield the parts of a result other than tensors and numbers that the trace computes."""
+    """Yield the parts of a result that are not computed in the trace: values other than tensors and traced numbers."""
     if isinstance(result, (list, tuple)):
         for item in result:
             yield from _fixed(recorder, item)

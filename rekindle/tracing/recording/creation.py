@@ -31,7 +31,7 @@ def as_in_schema(kwargs: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 
 def tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``torch.tensor(data)``: an operator where the data are numbers of the trace, else a constant."""
+    """Record ``torch.tensor(data)``: an operator if the data are numbers of the trace, else a constant."""
     result = function(*map(all_plain, args), **{name: all_plain(item) for name, item in kwargs.items()})
     data = args[0] if args else kwargs.get("data")
     if _is_traced(recorder, data):
@@ -50,7 +50,7 @@ def tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ..
 
 
 def new_tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``x.new_tensor(data)``: on the device of x."""
+    """Record ``x.new_tensor(data)``, which creates a tensor on the device of x."""
     result = function(*map(all_plain, args), **{name: all_plain(item) for name, item in kwargs.items()})
     source, data = args[0], args[1] if len(args) > 1 else kwargs["data"]
     device = NamedValue(recorder.insert("prim::device", [source]), name="device")
@@ -72,7 +72,7 @@ def new_tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
 
 
 def new(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``x.new(2, 3)`` is ``x.new_empty((2, 3))``, ``x.new([1.0])`` is ``x.new_tensor([1.0])``."""
+    """Record ``x.new(2, 3)`` as ``x.new_empty((2, 3))``, and ``x.new([1.0])`` as ``x.new_tensor([1.0])``."""
     result = function(*args, **kwargs)
     source, *data = args
     if len(data) == 1 and isinstance(data[0], (list, tuple)) and not isinstance(data[0], torch.Size):
@@ -94,7 +94,7 @@ def _is_traced(recorder: Recorder, data: object) -> bool:
 
 @dataclass(slots=True)
 class FreshConstant:
-    """A constant that the code creates in each call: ``copy`` is the node that copies it for this call."""
+    """A constant tensor that the code creates at each call: ``copy`` is the node that copies it for this call."""
 
     made: torch.Tensor
     version: int | None
@@ -109,12 +109,12 @@ def _constant(recorder: Recorder, made: torch.Tensor) -> Value:
 
 
 def _version(tensor: torch.Tensor) -> int | None:
-    """Return how often the tensor was written to; None if that is not counted."""
+    """Return the version counter of the tensor, which counts writes; None if it has none."""
     return None if tensor.is_inference() else tensor._version
 
 
 def settle_constants(recorder: Recorder, outputs: Sequence[Value]) -> None:
-    """Copy none of the fresh constants but those that the code writes to, keeps or returns."""
+    """Remove the copies of constants that the code neither writes to, stores nor returns."""
     kept = set(_held_by(outputs))
     for constant in recorder.fresh_constants:
         copy = constant.copy.output

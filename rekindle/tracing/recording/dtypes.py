@@ -73,7 +73,7 @@ class DtypeOrigins:
 
 
 def _given(frame: FrameType, parameter: str) -> ast.expr | None:
-    """Return the argument that the caller of ``frame`` passed for a parameter."""
+    """Return the expression that the caller of ``frame`` passed for a parameter; None if it cannot be determined."""
     call = None if frame.f_back is None else _call(frame.f_back)
     if call is None:
         return None
@@ -123,7 +123,8 @@ def _call_at(filename: str, position: _Position) -> ast.Call | None:
 
 
 def _move(node: ast.expr, first: int, start: int) -> None:
-    """Convert the position of ``node`` to one in its file; it was parsed separately, after a parenthesis."""
+    """Correct the position of ``node``, which was parsed separately after an added parenthesis, to its position in the
+    file."""
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     node.col_offset += start - 1 if node.lineno == 1 else 0

@@ -32,10 +32,9 @@ class _Region:
 
 
 class GradMode:
-    """The gradient mode of a recording: the regions that the code is in, and those that the graph is in.
-
-    ``report`` records a fact: the mode, its value, and the consequence.
-    """
+    """The gradient mode during a recording: the ``no_grad`` and ``enable_grad`` regions that the running code is in,
+    and those that the graph is in. ``report`` records a fact for the trace report: the mode, its value, and the
+    consequence."""
 
     def __init__(self, report: Callable[[str, str, str], None]) -> None:
         self._initial = torch.is_grad_enabled()
@@ -59,7 +58,7 @@ class GradMode:
                 return
 
     def sync(self, graph: Graph) -> None:
-        """Enter and leave regions of the graph until they are those that the traced code is in: before a node is
+        """Enter and leave regions in the graph so that they match those of the running code. Called before a node is
         recorded."""
         wanted = self._wanted_now()
         shared = self._outer
@@ -72,7 +71,7 @@ class GradMode:
             self._entered.append((region, enter_mode(graph, region.enabled, region.place)))
 
     def _wanted_now(self) -> list[_Region]:
-        """Return the regions that enclose the next operator, with one more if the mode was set by other means."""
+        """Return the regions for the next operator: those entered, and one more if the mode was set by other means."""
         outer = [region for region, _ in self._entered[: self._outer]]
         wanted = self._wanted if self._wanted[: len(outer)] == outer else outer
         known = wanted[-1].enabled if wanted else self._initial
@@ -90,7 +89,7 @@ class GradMode:
             exit_mode(graph, manager, region.place)
 
     def finish(self, graph: Graph) -> None:
-        """Leave what was entered in the method that ends."""
+        """Leave the regions that were entered in the method that ends."""
         self._exit_to(graph, self._outer)
 
     @contextmanager
@@ -159,8 +158,8 @@ def _arguments(frame: FrameType) -> list[object]:
 
 
 def enter_mode(graph: Graph, enabled: bool, place: SourceRange) -> Value:
-    """Enter a region in which gradients are recorded, or are not: an object of PyTorch's class, as scripted programs
-    make it."""
+    """Insert the start of a region with or without gradients; return the context manager, an object of the class that
+    scripted programs use."""
     type = class_type_of(torch.enable_grad if enabled else torch.no_grad)
     made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=place)).output
     if "__init__" in type.methods:
@@ -172,7 +171,7 @@ def enter_mode(graph: Graph, enabled: bool, place: SourceRange) -> Value:
 
 
 def exit_mode(graph: Graph, manager: Value, place: SourceRange) -> None:
-    """Leave the region that :func:`enter_mode` entered."""
+    """Insert the end of the region that :func:`enter_mode` started."""
     graph.insert_node(graph.create("prim::Exit", [manager], types=[TENSOR], range=place))
 
 

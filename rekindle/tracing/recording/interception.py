@@ -22,7 +22,7 @@ from rekindle.tracing.recording.recorder import Recorder
 
 
 class _TracingFunctionMode(TorchFunctionMode):
-    """Hands every call of PyTorch's C++ side to the recorder of this thread."""
+    """A mode that passes every call of PyTorch's C++ functions to the recorder of this thread."""
 
     def __torch_function__(
         self, func: Any, types_: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -42,8 +42,8 @@ class _TracingFunctionMode(TorchFunctionMode):
 
 
 def _underlying_method(function: types.FunctionType) -> Any:
-    """Return the C++ method that ``function`` extends in Python: C++ reports the method by name to modes, which
-    receive the Python function of that name."""
+    """Return the C++ method that the Python method ``function`` extends. C++ reports such methods to modes by name, and
+    modes receive the Python function of that name."""
     name = function.__name__
     return vars(torch._C.TensorBase).get(name) if vars(torch.Tensor).get(name) is function else None
 
@@ -71,14 +71,14 @@ class _TracingDispatchMode(TorchDispatchMode):
 
 @contextmanager
 def watching(recorder: Recorder) -> Iterator[None]:
-    """Record with ``recorder`` the tensor operations of this thread while the body runs."""
+    """Record the tensor operations of this thread with ``recorder`` within the ``with`` block."""
     with _patches.applied(), recording(recorder), no_cache(), _TracingDispatchMode(), _TracingFunctionMode():  # type: ignore[no-untyped-call]
         yield
 
 
 class _Patches:
-    """Replacements of functions for as long as some thread records. Each looks at its own thread first, so that others
-    notice nothing."""
+    """The replaced functions, while any thread records. Each replacement first checks whether its own thread records,
+    so that other threads are unaffected."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

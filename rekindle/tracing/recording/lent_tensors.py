@@ -22,7 +22,7 @@ _OWN_CLASSES: Final = (torch.Tensor, torch.nn.Parameter)
 
 @dataclass(slots=True)
 class _Lent:
-    """A lent tensor, with its state before the run."""
+    """A tensor that is passed to the traced code, with its state from before the run."""
 
     tensor: torch.Tensor
     data: torch.Tensor
@@ -34,8 +34,8 @@ class _Lent:
 
 @dataclass(slots=True)
 class LentTensors:
-    """The tensors of one run. Within ``with``, :meth:`lend` returns the tensors that the run receives; at the end all
-    are restored."""
+    """The example tensors of one run. Within ``with``, :meth:`lend` returns the tensors that the run receives; at the
+    end the originals are restored."""
 
     is_kept: Callable[[torch.Tensor], bool] = lambda tensor: False
     """Whether a tensor is copied instead of lent, because the recording has bound it to another value."""
@@ -44,8 +44,8 @@ class LentTensors:
     """The tensors by their ids, each with its substitute in the run."""
 
     def lend(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the tensor for the run in place of ``tensor``: itself, or a copy. For a tensor that it has already,
-        return another view of it, so that the two are distinct arguments."""
+        """Return the tensor to pass in place of ``tensor``: itself, or a copy. If ``tensor`` was lent before, return
+        another view of it, so that the two arguments are distinct objects."""
         before = self._given.get(id(tensor))
         if before is not None:
             with torch.enable_grad():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TracedInt(int):
-    """An int with the value of the graph that computes it."""
+    """An int with the graph value that computes it."""
 
     _recorder: Recorder
     _value: Value
@@ -40,7 +40,7 @@ class TracedInt(int):
 
 
 class TracedFloat(float):
-    """A float with the value of the graph that computes it."""
+    """A float with the graph value that computes it."""
 
     _recorder: Recorder
     _value: Value
@@ -76,7 +76,7 @@ def value_of_number(number: object, recorder: Recorder) -> Value | None:
 
 
 def plain(number: Any) -> Any:
-    """Return ``number`` as a plain number."""
+    """Return ``number`` without its graph value."""
     if isinstance(number, TracedInt):
         return int.__add__(number, 0)
     if isinstance(number, TracedFloat):
@@ -85,7 +85,8 @@ def plain(number: Any) -> Any:
 
 
 def all_plain(item: Any) -> Any:
-    """Return ``item`` with plain numbers, also within lists and tuples; a torch.Size becomes a list."""
+    """Return ``item`` with plain numbers in place of traced ones, also within lists and tuples; a torch.Size becomes a
+    list."""
     if isinstance(item, torch.Size):
         return [plain(part) for part in item]
     if type(item) in (list, tuple):

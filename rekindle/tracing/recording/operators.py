@@ -33,7 +33,7 @@ Handler = Callable[[Recorder, Callable[..., Any], Arguments, Keywords], Any]
 
 
 def perform(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Call ``function``, and record what the call does.
+    """Call ``function``, record what the call computes, and return its result.
 
     Raises:
         TracingError: it computes tensors in a way that no graph can hold.
@@ -54,7 +54,7 @@ def perform(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
 
 
 def _transformed(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Run what ``torch.vmap`` or ``torch.func`` transforms. The operators that it becomes are recorded."""
+    """Run a function transformed by ``torch.vmap`` or ``torch.func``, and record the operators that it calls."""
     recorder.bake_setting(
         "a transform of torch.func", "applied", "the trace keeps the sizes that the tensors within it had"
     )
@@ -78,7 +78,8 @@ def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], arg
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return a name for the tables: ``Tensor.size``, ``Tensor.shape:get``, ``torch.zeros``."""
+    """Return the name of ``function`` in the tables of handlers: ``Tensor.size``, ``Tensor.shape:get``,
+    ``torch.zeros``."""
     if isinstance(function, types.MethodWrapperType):
         # A descriptor's __get__, __set__ or __delete__.
         return f"Tensor.{function.__self__.__name__}:{function.__name__.strip('_')}"  # type: ignore[attr-defined]
@@ -88,7 +89,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def kind_of(function: Callable[..., Any]) -> str | None:
-    """Return the kind of the operator that ``function`` is, if it is one."""
+    """Return the kind of the operator that ``function`` calls; None if it is not an operator."""
     if isinstance(function, types.MethodWrapperType):
         return _PROPERTIES.get(name_of(function))
     if isinstance(function, torch._ops.OpOverload):
@@ -174,8 +175,8 @@ def _argument(recorder: Recorder, item: object, which: int | str) -> NamedValue:
 def _insert_leniently(
     recorder: Recorder, kind: str, args: Arguments, keywords: Keywords, is_method: bool, error: SchemaError
 ) -> Value:
-    """Insert what Python's functions take and operators do not: ints in a list of floats, and numbers in the place of
-    tensors, as in ``torch.floor_divide(7, x)``.
+    """Insert a call with arguments that Python's functions accept and operators do not: ints in a list of floats, and
+    numbers in place of tensors, as in ``torch.floor_divide(7, x)``.
 
     Raises:
         SchemaError: ``error``; that is not all there is to it.
@@ -305,7 +306,7 @@ def _bakes(what: str) -> Handler:
 
 
 def _is_computed(recorder: Recorder, tensor: torch.Tensor) -> bool:
-    """Return whether the tensor can be another in another run."""
+    """Return whether the tensor may be different in another call: it is computed in the trace."""
     value = recorder.known(tensor)
     return value is not None and value.node.kind != "prim::Constant"
 
@@ -329,7 +330,7 @@ def _scalar_type(recorder: Recorder, function: Callable[..., Any], args: Argumen
 
 
 def _cast(dtype: torch.dtype) -> Handler:
-    """``x.float()`` and its like."""
+    """Return the handler that records ``x.float()``, or the method of another ``dtype``, as ``aten::to``."""
 
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         result = function(*args, **kwargs)
@@ -340,7 +341,7 @@ def _cast(dtype: torch.dtype) -> Handler:
 
 
 def _to_device(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.cpu()``, ``x.cuda()``"""
+    """Record ``x.cpu()`` or ``x.cuda()`` as ``aten::to``."""
     result = function(*args, **kwargs)
     value = recorder.insert("aten::to", [args[0], result.device, NamedValue(recorder.insert("prim::dtype", [args[0]]))])
     return recorder.bind_result(_unaliased(recorder, args[0], result), value)
@@ -352,7 +353,7 @@ def _data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwa
 
 
 def _set_data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.data = y``"""
+    """Record ``x.data = y``."""
     tensor, data = args
     value = recorder.value_of_tensor(tensor)
     if value.node.kind in (ATTRIBUTE, "prim::Param"):
@@ -389,7 +390,8 @@ def _grad(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwa
 
 
 def _view(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.view(torch.int32)`` is another overload than ``x.view(6)``, though both take an int in a graph."""
+    """Record ``x.view(torch.int32)`` or ``x.view(6)``. These are different overloads, though a dtype is an int in a
+    graph."""
     dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
     if not isinstance(dtype, torch.dtype):
         return record_call(recorder, "aten::view", function, args, kwargs)

@@ -168,7 +168,8 @@ def _ranges(original: type[range]) -> type:
 
 
 def _in_scope(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method with its operators in a scope of its own: each submodule's operators become a method."""
+    """Return a wrapper of a module's ``__call__`` that records its operators in a scope of its own; each submodule's
+    operators become a method."""
 
     def __call__(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         recorder = active_recorder()
@@ -203,12 +204,13 @@ def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _is_own(frame: FrameType) -> bool:
-    """Return whether a frame runs code of PyTorch, which queries PyTorch's own tracer and not this one."""
+    """Return whether a frame runs code of PyTorch, which asks for PyTorch's own tracer."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] == "torch"
 
 
 def _tracing_state(original: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that reports an active trace to packages, as an object with which they name scopes."""
+    """Return a replacement of ``torch._C._get_tracing_state``, which returns an object on which packages name
+    scopes."""
 
     def _get_tracing_state() -> Any:
         recorder = active_recorder()
@@ -220,7 +222,8 @@ def _tracing_state(original: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _reported_to_packages(original: Callable[[], bool]) -> Callable[[], bool]:
-    """Return to packages whether a trace is recorded."""
+    """Return a replacement of the function that returns whether a trace is recorded: it also returns True while this
+    package records, unless PyTorch's own code calls it."""
 
     def _is_tracing() -> bool:
         return original() or (active_recorder() is not None and not _is_own(sys._getframe(1)))
@@ -229,7 +232,8 @@ def _reported_to_packages(original: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``copy.copy`` and pickling make another tensor of the storage of one."""
+    """Return ``__reduce_ex__`` for tensors while a trace is recorded. ``copy.copy`` and pickling create a tensor from
+    the storage of one, so that its contents become constants: report that."""
 
     def __reduce_ex__(self: torch.Tensor, protocol: Any) -> Any:
         recorder = active_recorder()
@@ -243,7 +247,7 @@ def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_class(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Return a function that returns the same tensor as an object of another class."""
+    """Return a replacement of ``Tensor.as_subclass`` that records the result as an alias of the tensor."""
 
     def as_subclass(self: torch.Tensor, cls: type) -> torch.Tensor:
         recorder = active_recorder()
@@ -268,7 +272,7 @@ def _seeded(original: Callable[[int], torch.Generator]) -> Callable[[int], torch
 
 
 def _unrecorded(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose result has no influence on tensors: the text of one."""
+    """Return a wrapper that runs the function unrecorded: its result, a string, has no influence on tensors."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         with recording(None):
@@ -278,7 +282,8 @@ def _unrecorded(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _copied(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """``copy.deepcopy`` of a tensor takes its storage apart."""
+    """Return ``__deepcopy__`` for tensors while a trace is recorded. It records ``aten::clone``, since the original
+    copies a storage, which no operator does."""
 
     def __deepcopy__(self: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
         recorder = active_recorder()
@@ -293,7 +298,7 @@ def _copied(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor
 
 
 def _parameter(original: Callable[..., torch.Tensor]) -> Any:
-    """Return a parameter that is made of a tensor of the trace."""
+    """Return a wrapper of the constructor of parameters, which accepts tensors of the trace."""
 
     def __new__(cls: type, data: torch.Tensor | None = None, requires_grad: bool = True) -> torch.Tensor:
         recorder = active_recorder()
@@ -314,7 +319,7 @@ def _parameter(original: Callable[..., torch.Tensor]) -> Any:
 
 
 def run_backward(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function through which both go."""
+    """Return a wrapper of the function through which ``backward`` and ``torch.autograd.grad`` run."""
 
     def function(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         recorder = active_recorder()

@@ -21,7 +21,7 @@ _KEYS = ((str, STRING), (int, INT), (float, FLOAT))
 
 
 def type_of_example(example: object, where: str) -> Type:
-    """Return the type of an input, by its example.
+    """Return the type of an input, determined from its example; ``where`` describes it in errors.
 
     Raises:
         TracingError: an input of such a kind cannot be traced.
@@ -61,8 +61,8 @@ def _describe(value: object) -> str:
 
 
 def enter(recorder: Recorder, value: Value, example: Any, lent: LentTensors) -> Any:
-    """Return the value for the run in place of ``example``: its tensors are parts of the input ``value``, containers
-    are new ones."""
+    """Return the object that the run receives in place of ``example``: new containers, whose tensors are bound to
+    elements of the graph input ``value``."""
     if isinstance(example, torch.Tensor):
         given = lent.lend(example)
         recorder.bind(given, value)
@@ -85,7 +85,7 @@ def enter(recorder: Recorder, value: Value, example: Any, lent: LentTensors) -> 
 
 
 def leave(recorder: Recorder, result: Any, strict: bool, where: str = "the result") -> Value:
-    """Return the value of the graph for what the traced code returned.
+    """Return the graph value of what the traced code returned.
 
     Numbers that the trace does not compute, strings and None are constants. Lists keep their length and dicts their
     keys: with ``strict``, a list is reported, and a dict is an error.

@@ -65,7 +65,7 @@ class TracerWarning(UserWarning):
 
 
 class CallObserver(Protocol):
-    """Observer of the operators within a call."""
+    """The interface of observers of the operators that are called within a recorded call."""
 
     def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None: ...
 
@@ -110,11 +110,8 @@ class TracingScopes:
 
 
 class Recorder:
-    """The recording of a trace in progress.
-
-    ``modules`` and ``tensors`` map the parts of the traced module, by identity, to their paths: an object may have
-    several.
-    """
+    """The state of a trace that is being recorded. ``modules`` and ``tensors`` map the submodules and tensors of the
+    traced module, by identity, to their paths; one object may have several."""
 
     def __init__(
         self,
@@ -158,26 +155,27 @@ class Recorder:
     # -------------------------------------------------------------------------------------------------- objects
 
     def bind(self, thing: object, value: Value) -> None:
-        """Bind ``thing`` (a tensor) to ``value`` from here on."""
+        """Record that the tensor ``thing`` has the graph value ``value`` from now on."""
         self._values[id(thing)] = (thing, value)
         if value.recorded_type is None and isinstance(thing, torch.Tensor):
             value.recorded_type = _type_now(thing)
 
     def forget(self, thing: object) -> None:
-        """Treat ``thing`` as a constant from here on."""
+        """Treat ``thing`` as a constant from now on."""
         self._values.pop(id(thing), None)
 
     def known(self, thing: object) -> Value | None:
-        """Return the value that ``thing`` is, where it was computed in this recording."""
+        """Return the graph value of ``thing`` if it was computed in this recording; None otherwise."""
         found = self._values.get(id(thing))
         return None if found is None else found[1]
 
     def is_of_module(self, item: object) -> bool:
-        """Return whether a tensor, or an object in C++, is an attribute of the module that is traced."""
+        """Return whether a tensor or C++ object is an attribute of the traced module."""
         return id(item) in self._tensors
 
     def value_of_tensor(self, tensor: torch.Tensor) -> Value:
-        """Return the graph value of ``tensor``: computed, an attribute of the module, or else a constant."""
+        """Return the graph value of ``tensor``: a computed value, an attribute of the module, or otherwise a
+        constant."""
         found = self._values.get(id(tensor))
         if found is not None:
             value = found[1]
@@ -190,7 +188,7 @@ class Recorder:
         return value
 
     def attribute(self, path: Path, type: Type = TENSOR) -> Value:
-        """Return the value of the attribute of the root module at ``path``."""
+        """Return the graph value of the attribute at ``path`` of the root module."""
         found = self._attributes.get(path)
         if found is None:
             node = self.graph.create(ATTRIBUTE, types=[type], attributes={"path": list(path)}, range=current_place())
@@ -199,7 +197,7 @@ class Recorder:
         return found
 
     def write(self, path: Path, item: object) -> None:
-        """Record that the attribute of the root module at ``path`` is ``item`` from here on, a tensor or a number."""
+        """Record that the attribute at ``path`` of the root module is ``item``, a tensor or a number, from now on."""
         value = self.argument(item).materialize(self.graph)
         node = self.graph.create(WRITE, [value], outputs=0, attributes={"path": list(path)}, range=current_place())
         self.graph.insert_node(node)
@@ -233,7 +231,7 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------ arguments
 
     def argument(self, item: object, name: str | None = None) -> NamedValue:
-        """Return an argument of a call as the graph takes it."""
+        """Return an argument of a call as a graph value with its name."""
         place = current_place()
         value = self._value(item, place)
         if value is not None:
@@ -246,7 +244,7 @@ class Recorder:
         return NamedValue(constant=_as_constant(item), range=place, name=name)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
-        """Return the value of ``item`` if it is not a constant."""
+        """Return the graph value of ``item``; None if it is a constant."""
         if isinstance(item, torch.Tensor):
             return self.value_of_tensor(item)
         number = value_of_number(item, self)
@@ -273,8 +271,8 @@ class Recorder:
         return self.graph.insert_node(node).output
 
     def _item(self, item: object, place: SourceRange) -> Value:
-        """Return an item of a dict. A list is a list, if its items are of one type: in a dict, nothing converts a
-        tuple."""
+        """Return the graph value of an item of a dict. A list whose items have one type stays a list, since tuples are
+        not converted in a dict."""
         if isinstance(item, list) and item:
             values = [self._item(each, place) for each in item]
             element = unify_all([value.type for value in values])
@@ -295,7 +293,7 @@ class Recorder:
         return NamedValue(self.insert("prim::dtype", [tensor]), range=current_place(), name=name)
 
     def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
-        """Return a tuple of the items. Matching makes a list of it where an operator takes one."""
+        """Return a tuple of the items, which is converted to a list if an operator takes one."""
         if any(isinstance(item, float) for item in items) and all(isinstance(item, (int, float)) for item in items):
             items = [float(item) if type(item) is int else item for item in items]
         values = [self.argument(item).materialize(self.graph) for item in items]
@@ -410,7 +408,7 @@ class Recorder:
     # --------------------------------------------------------------------------------------------------- baking
 
     def bake_number(self, what: str, result: object, kind: Baked | None = None) -> None:
-        """Report a traced number that has become a plain one."""
+        """Report that the trace fixes a traced number: the code used it as a plain number."""
         kind = kind or (Baked.BRANCH if isinstance(result, bool) else Baked.NUMBER)
         place = users_place()
         within = module_in_torch()
@@ -420,13 +418,13 @@ class Recorder:
             self.warn(what, result, place)
 
     def bake_tensor(self, what: str, result: object, kind: Baked = Baked.NUMBER) -> None:
-        """Report a part of a computed tensor that has become a Python value."""
+        """Report that the trace fixes a Python value that the code read from a computed tensor."""
         place = users_place()
         if self.report.add(kind, what, _short(result), place):
             self.warn(what, result, place)
 
     def bake_list(self, what: str, length: int) -> None:
-        """Report a list that the code returns, whose length the trace fixes."""
+        """Report that the trace fixes the length of a list that the code returns."""
         place = users_place()
         if self.report.add(Baked.SIZE, what, length, place):
             self.warn_of(
@@ -436,7 +434,7 @@ class Recorder:
             )
 
     def bake_setting(self, what: str, result: object, consequence: str) -> None:
-        """Report an effect of Python code on operators that the program will not have."""
+        """Report that Python code changed a setting for operators that the compiled program will not change."""
         place = users_place()
         if self.report.add(Baked.STATE, what, result, place):
             self.warn_of(f"{_where(place)}{what} was {result}: {consequence}", place)
@@ -515,7 +513,7 @@ def description(tensor: torch.Tensor) -> str:
 
 
 def _where(place: SourceRange) -> str:
-    """``file:line: ``, as warnings begin."""
+    """Return ``file:line: ``, with which warnings begin; empty if the source is unknown."""
     return f"{place.place.rpartition(':')[0]}: " if place.is_known else ""
 
 

@@ -58,7 +58,8 @@ def _leading_ones(value: torch.Tensor) -> int:
 
 
 def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Value, list[Value | None]]:
-    """Return the view by the ints, slices and Nones of ``index``, and the tensors that index its dimensions."""
+    """Return the view selected by the ints, slices and Nones of ``index``, and the tensors that index its
+    dimensions."""
     value = recorder.value_of_tensor(tensor)
     tensors: list[Value | None] = []
     dim = 0
@@ -111,7 +112,7 @@ def _items(index: object) -> list[Any]:
 
 
 def _taken(items: Sequence[Any]) -> int:
-    """Return how many dimensions of the tensor the items other than ``...`` speak of."""
+    """Return the number of dimensions of the tensor that the items other than ``...`` index."""
     count = 0
     for item in items:
         if item is None or item is Ellipsis or isinstance(item, bool):

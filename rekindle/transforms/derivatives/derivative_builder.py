@@ -28,9 +28,9 @@ from rekindle.transforms.derivatives.vjp_builder import Vjp, build_vjp, clean_up
 
 @dataclass(slots=True)
 class DerivativeBuilder:
-    """``wanted`` are the arguments that derivatives are by, ``value`` what is differentiated, and ``aux`` what else the
-    program returns. ``graph`` has no outputs while it is worked on. Of loops ``limit`` bytes are kept at most, if there
-    is a limit."""
+    """A builder of the derivative of a program. ``wanted`` are the arguments with respect to which it is taken,
+    ``value`` is the result that is differentiated, and ``aux`` an auxiliary result. ``graph`` has no outputs during the
+    work. At most ``limit`` bytes are kept for the backward of loops, if it is given."""
 
     program: Program
     wanted: Pytree
@@ -73,11 +73,11 @@ class DerivativeBuilder:
         return self.program.graph
 
     def check_result(self) -> None:
-        """Refuse a result of which there are no derivatives."""
+        """Raise an error if the result cannot be differentiated."""
         check_differentiable(self.value, f"the result of '{self.program.basename}'", self.range)
 
     def return_results(self) -> None:
-        """Add the leaves of the value, and the auxiliary value if there is one, to the outputs of the graph."""
+        """Make the leaves of the value, and of the auxiliary value if there is one, outputs of the graph."""
         for value in (*leaves(self.value), *(() if self.aux is None else (self.aux,))):
             self.graph.add_output(value)
 
@@ -86,12 +86,13 @@ class DerivativeBuilder:
             self.graph.block.erase_output(index)
 
     def build_vjp(self) -> Vjp:
-        """Return the way from the value to what is wanted; its results are the leaves of the value, and the rest."""
+        """Return the vector-Jacobian product from the value to the wanted arguments. Its results are the leaves of the
+        value and of the auxiliary value."""
         self.return_results()
         return build_vjp(self.graph, list(leaves(self.wanted)), range(len(list(leaves(self.value)))), self.limit)
 
     def add_parameter(self, name: str, like: Pytree) -> Pytree:
-        """Return a new last parameter that has the form of ``like``."""
+        """Add a last parameter with the structure of ``like``, and return it."""
         known = {argument.name for argument in self.program.arguments}
         while name in known:
             name += "_"
@@ -105,7 +106,8 @@ class DerivativeBuilder:
         return unflatten_like(self.wanted, gradients)
 
     def results(self, found: Sequence[Value], derivative: Pytree) -> Pytree:
-        """Return the value, the derivative and the rest, of which the first and the last are what was ``found``."""
+        """Return the results of the new program: the value, the derivative, and the auxiliary value if there is one.
+        The leaves of the first and the last are ``found``."""
         count = len(list(leaves(self.value)))
         return (unflatten_like(self.value, found[:count]), derivative, *found[count:])
 
@@ -125,7 +127,7 @@ def _check_limit(limit: object) -> None:
 
 
 def _open_argument(program: Program, number: int) -> Pytree:
-    """Return the argument as a tree; what used it uses that."""
+    """Return the argument ``number`` as a tree; its uses are replaced by the tree."""
     graph = program.graph
     value = graph.inputs[number]
     if number in program.entries:

@@ -162,8 +162,9 @@ def jvp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
 
 
 def _forward(work: DerivativeBuilder, way: Vjp) -> tuple[list[Value], Pytree]:
-    """Build the backward of a backward, which is the forward derivative: from tangents of ``wanted`` to those of the
-    results, which it returns after all results."""
+    """Add the forward derivative to the graph, computed as the vector-Jacobian product of a vector-Jacobian product.
+    Return the results of the program, and the tangents of its value. A new parameter takes the tangents of the
+    arguments."""
     graph, value = work.graph, work.value
     tangents = list(leaves(work.add_parameter("tangents", work.wanted)))
     count = len(list(leaves(value)))
@@ -245,7 +246,7 @@ def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
 
 
 def _filled(tree: Pytree, each: Iterator[Pytree]) -> Pytree:
-    """Return ``tree`` with each leaf replaced by the next of ``each``."""
+    """Return ``tree`` with its leaves replaced by the items of ``each``, in order."""
     assert not isinstance(tree, dict)
     return next(each) if isinstance(tree, Value) else tuple(_filled(part, each) for part in tree)
 
@@ -254,7 +255,7 @@ _ROWS: Final = ListType(TENSOR)
 
 
 def _jacobian(work: DerivativeBuilder, index: int) -> list[Value]:
-    """Return the Jacobians of one result by all that is wanted: a loop over its elements."""
+    """Return the Jacobians of one result with respect to all wanted arguments, computed by a loop over its elements."""
     graph = work.graph
     way = build_vjp(graph, list(leaves(work.wanted)), [index])
     result = way.results[index]

@@ -24,7 +24,7 @@ from rekindle.passes import Inlining, run_passes
 
 
 def lower_contexts(graph: Graph) -> None:
-    """Run what is forked in place, and detach what is computed without gradients.
+    """Replace forks by direct calls, and detach the values computed in regions without gradients.
 
     Raises:
         DifferentiationError: an argument is a future, or there is a context that is not known.
@@ -111,7 +111,7 @@ def _plain_context(enter: Node) -> None:
 
 
 def _detach(within: list[Node], end: Node) -> None:
-    """Replace uses after ``end`` of values computed ``within`` by detached ones."""
+    """Replace the uses, after ``end``, of values computed ``within`` by detached values."""
     graph = end.graph
     for node in within:
         written = written_operand(node)
@@ -136,7 +136,8 @@ def _detach(within: list[Node], end: Node) -> None:
 
 
 def _write_without(node: Node, written: Value) -> None:
-    """Replace a write to a tensor by one of another value, and detach it from the gradient."""
+    """Replace an operator that writes to a tensor: compute the new value without a write, detach it, and then write
+    it."""
     graph = node.graph
     if isinstance(written.type, TensorType):
         with graph.inserting_before(node):

@@ -27,7 +27,7 @@ from rekindle.transforms.split_unions import split_unions
 
 @dataclass(slots=True)
 class Program:
-    """A graph that a transformation may change, with what its inputs are called. All calls in it are inlined."""
+    """A graph that a transform may change, with the names and types of its inputs. All calls in it are inlined."""
 
     name: str
     graph: Graph
@@ -36,7 +36,7 @@ class Program:
     """The entries of arguments that are dicts, where their keys are known."""
 
     def function(self, name: str, docstring: str) -> Function:
-        """Return the graph as a function: ``arguments`` are its parameters."""
+        """Return the graph as a function named ``name``, whose parameters are ``arguments``."""
         (output,) = self.graph.outputs
         record = GraphFunction(name, docstring=docstring)
         record.define(self.graph, FunctionSchema(record.basename, "", self.arguments, (Argument("", output.type),)))
@@ -48,8 +48,8 @@ class Program:
 
 
 def program_of(function: Any) -> Program:
-    """Return a copy of what ``function`` computes: a compiled function or module, or a Python function or module, which
-    is compiled first. A module is a function of its parameters, and of what its ``forward`` takes.
+    """Return a copy of the graph of ``function``: a compiled function or module, or a Python one, which is compiled
+    first. A module becomes a function of its parameters followed by the arguments of ``forward``.
 
     Raises:
         DifferentiationError: it is none of these, or writes to what cannot be followed.
@@ -82,7 +82,7 @@ def program_of(function: Any) -> Program:
 
 
 def _rewrite(program: Program) -> None:
-    """Make the graph one that writes to nothing, and runs nothing beside itself."""
+    """Remove from the graph writes to tensors and tasks that run in parallel."""
     graph = program.graph
     lower_contexts(graph)
     scalar_replace_objects(graph)
@@ -110,7 +110,7 @@ def _not_a_function(what: object) -> DifferentiationError:
 
 
 def numbers_of(argnums: int | Sequence[int], program: Program) -> tuple[int, ...]:
-    """Return which arguments of ``program`` are meant; negative numbers count from the end.
+    """Return the indices of the arguments that ``argnums`` selects; negative numbers count from the end.
 
     Raises:
         DifferentiationError: there is no such argument, or one is named twice.

@@ -22,7 +22,7 @@ def leaves(tree: Pytree) -> Iterator[Value]:
 
 
 def unflatten_like(tree: Pytree, values: Sequence[Value]) -> Pytree:
-    """Return a tree of the same form with other leaves, the first of ``values`` that are given."""
+    """Return a tree of the same structure whose leaves are the first items of ``values``."""
     each = iter(values)
 
     def filled(part: Pytree) -> Pytree:
@@ -34,7 +34,7 @@ def unflatten_like(tree: Pytree, values: Sequence[Value]) -> Pytree:
 
 
 def flatten(graph: Graph, value: Value) -> Pytree:
-    """Return ``value`` as a tree; the nodes that flatten it are inserted."""
+    """Return ``value`` as a tree; insert the nodes that flatten it."""
     if not isinstance(value.type, TupleType):
         return value
     if value.node.kind == "prim::TupleConstruct":
@@ -46,7 +46,7 @@ def flatten(graph: Graph, value: Value) -> Pytree:
 
 
 def taken_apart_like(graph: Graph, value: Value, like: Pytree) -> Pytree:
-    """Return ``value`` as a tree of the form of another."""
+    """Return ``value`` as a tree of the same structure as ``like``; insert the nodes that flatten it."""
     if isinstance(like, Value):
         return value
     if isinstance(like, dict):
@@ -74,7 +74,7 @@ def type_of(tree: Pytree) -> Type:
 
 
 def unflatten(graph: Graph, tree: Pytree) -> Value:
-    """Return one value of a tree, inserted."""
+    """Return a tree as one value of the graph; insert the nodes that construct it."""
     if isinstance(tree, Value):
         return tree
     if isinstance(tree, dict):
@@ -88,7 +88,7 @@ def unflatten(graph: Graph, tree: Pytree) -> Value:
 
 
 def check_differentiable(tree: Pytree, what: str, range: SourceRange | None = None) -> None:
-    """Refuse a tree that does not consist of tensors and lists of tensors."""
+    """Raise an error if a tree contains a leaf other than a tensor or a list of tensors."""
     for leaf in leaves(tree):
         if not _has_gradient(leaf.type):
             among = "is" if isinstance(tree, Value) else "holds"

@@ -25,8 +25,8 @@ _ATTRIBUTE_ACCESSES = ("prim::SetAttr", "prim::GetAttr")
 
 
 def scalar_replace_objects(graph: Graph) -> None:
-    """Rewrite ``graph``, in which calls are inlined. Once the class of an object is known, method calls on an
-    interface are resolved and inlined too. Objects that escape are kept."""
+    """Replace objects in ``graph``, in which calls are inlined, by their attributes. Once the class of an object is
+    known, method calls on an interface are resolved and inlined too. Objects that escape are kept."""
     while True:
         objects = {value for value in _made(graph) if all(_is_own(use.user, use.offset) for use in value.uses)}
         if not objects:
@@ -45,7 +45,7 @@ def _made(graph: Graph) -> Iterator[Value]:
 
 
 def _is_own(user: Node, offset: int) -> bool:
-    """Return whether ``user`` reads or writes an attribute, in a place that is followed."""
+    """Return whether ``user`` reads or writes an attribute of the object at a position that the pass follows."""
     block = user.owning_block
     while block is not None and block.owning_node is not None:
         if block.owning_node.kind not in ("prim::If", "prim::Loop"):

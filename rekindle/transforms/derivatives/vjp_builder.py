@@ -19,7 +19,7 @@ from rekindle.runtime.pipelines import DERIVATIVE_CLEANUP
 
 @dataclass(slots=True)
 class Vjp:
-    """A graph without outputs, which computes ``results``, and how to go back from these to ``wanted``."""
+    """A graph without outputs, which computes ``results``, and the backward from these to ``wanted``."""
 
     graph: Graph
     results: list[Value]

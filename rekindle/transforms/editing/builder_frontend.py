@@ -34,7 +34,7 @@ from rekindle.transforms.editing.from_graph import create_function
 
 
 class _Emission:
-    """See :class:`rekindle.ir.building.BuilderFrontend`."""
+    """The part of the frontend that compiles calls of Python functions for the graph builder."""
 
     def operator(self, graph: Graph, kind: str, args: Arguments, kwargs: Arguments, range: SourceRange) -> Value:
         return insert_builtin_call(range, graph, kind, args, kwargs)

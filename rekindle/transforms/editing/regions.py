@@ -14,10 +14,9 @@ from rekindle.transforms.editing.from_graph import create_function
 
 
 class Region:
-    """Nodes of one block, and the values that flow in and out.
-
-    ``inputs`` are the values from elsewhere that the nodes use, in the order of first use, without constants, which are
-    copied with the nodes. ``outputs`` are their values that other nodes use.
+    """Nodes of one block, and the values that enter and leave. ``inputs`` are the outside values that the nodes use, in
+    the order of first use, without constants, which are copied with the nodes. ``outputs`` are their results that other
+    nodes use.
 
     Raises:
         GraphError: there are no nodes, or they are not in one block.
@@ -122,7 +121,7 @@ def _between(node: Node, place: Node) -> Iterator[Node]:
 
 
 def _order_of(first: Node, second: Node, effects_of: Any) -> str | None:
-    """Return why ``first`` must run before ``second``."""
+    """Return the reason why ``first`` must run before ``second``; None if their order does not matter."""
     if set(first.outputs) & set(second.used_values()):
         return "uses what it gives, or gives what it uses"
     if effects_of(first).conflicts_with(effects_of(second)):

@@ -31,7 +31,8 @@ Rewritable = Graph | Function | Method | ScriptModule
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RewriteRule:
-    """Made by :func:`rewrite`. It is a pass too (:class:`~rekindle.passes.Pass`), of the name ``name``."""
+    """A rule that replaces a pattern in graphs, made by :func:`rewrite`. It is also a pass
+    (:class:`~rekindle.passes.Pass`) named ``name``."""
 
     rewrite: PatternRewrite
 
@@ -41,7 +42,7 @@ class RewriteRule:
         return self.rewrite.name
 
     def apply(self, target: Rewritable, *, prepare: bool = True) -> int:
-        """Rewrite ``target`` in place wherever the rule fits; returns how often it did.
+        """Rewrite ``target`` in place wherever the rule matches; return the number of rewrites.
 
         Of functions, methods and modules the graph is rewritten (of a module that of ``forward``), and the next call
         runs what it is then. Unless ``prepare`` is False, calls are inlined and constants folded first, which brings
@@ -61,7 +62,7 @@ class RewriteRule:
         return self.rewrite.explain(graph)
 
     def run(self, graph: Graph) -> bool:
-        """See :class:`~rekindle.passes.Pass`."""
+        """Rewrite ``graph`` wherever the rule matches; return whether it changed."""
         return self.rewrite.run(graph)
 
 
@@ -215,5 +216,5 @@ def _compiled(source: Any) -> Function:
 
 
 def normalize(graph: Graph) -> bool:
-    """Bring a graph into the form in which patterns and programs are compared; returns whether anything changed."""
+    """Convert the graph to the normal form in which patterns and programs are compared; return whether it changed."""
     return run_passes(graph, NORMAL_FORM)

@@ -35,7 +35,8 @@ LEAVES: Final[tuple[Type, ...]] = (TENSOR, ListType(TENSOR), OptionalType(TENSOR
 
 @dataclass(frozen=True, slots=True)
 class DimTree:
-    """A value of ``type``: a leaf with its ``dim``, or ``parts``, of a dict those with these ``keys``."""
+    """The batch dimensions of a value of ``type``: for a leaf, ``dim``; otherwise ``parts``, which for a dict have
+    these ``keys``."""
 
     type: Type
     dim: int | None = None
@@ -94,7 +95,7 @@ def _of_tuple(type: TupleType, dims: Dims, option: str, what: str) -> DimTree:
 
 
 def elements(graph: Graph, value: Value, form: DimTree) -> list[Value]:
-    """Return the leaves of ``value``; the nodes that flatten it are inserted."""
+    """Return the leaves of ``value``; insert the nodes that flatten it."""
     if form.parts is None:
         return [value]
     pairs = zip(_parts(graph, value, form), form.parts, strict=True)
@@ -113,8 +114,8 @@ def _parts(graph: Graph, value: Value, form: DimTree) -> Sequence[Value]:
 
 
 def unflatten(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
-    """Return a value of its ``leaves``; the nodes that unflatten it are inserted. Numbers among them may have become
-    tensors."""
+    """Return the value with these ``leaves``; insert the nodes that construct it. Numbers among the leaves may have
+    become tensors."""
     if form.parts is None:
         return next(leaves)
     parts = [unflatten(graph, part, leaves) for part in form.parts]
@@ -131,12 +132,12 @@ def unflatten(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
 
 
 def inputs(graph: Graph, form: DimTree, name: str) -> Value:
-    """Return a value of new inputs of ``graph``, one for each leaf."""
+    """Add an input to ``graph`` for each leaf of ``form``, and return the value constructed of them."""
     return unflatten(graph, form, iter([graph.add_input(name, leaf.type) for leaf in list(form.leaves())]))
 
 
 def fold_entries(graph: Graph) -> None:
-    """Fold reads of a dict that was just made, and that is not written to, to the stored values."""
+    """Replace reads of a dict that the graph constructs and never writes to by the stored values."""
     for node in graph.find_nodes("prim::DictConstruct"):
         uses = list(node.output.uses)
         if any(use.user.kind != "aten::__getitem__" for use in uses):

@@ -6,10 +6,10 @@ from rekindle.ir.types import BOOL, FLOAT, INT, Type
 
 
 def is_number(type: Type) -> bool:
-    """Return whether a value of this type may be kept as a tensor with one number for each example."""
+    """Return whether a batched value of this type is represented by a tensor with one number for each example."""
     return type in (INT, FLOAT, BOOL)
 
 
 def word_of(type: Type) -> str:
-    """Return the word in the names of helpers for such numbers: ``ints``, ``floats`` or ``bools``."""
+    """Return the name of the type in the names of helpers: ``ints``, ``floats`` or ``bools``."""
     return f"{type}s"

@@ -58,7 +58,7 @@ def may_be_uninitialized(value: Value) -> bool:
 
 
 def is_data_dependent(node: Node) -> bool:
-    """Return whether what ``node`` returns beside tensors depends on the numbers in its tensors, as far as is known."""
+    """Return whether results of ``node`` other than tensors may depend on the elements of its tensors."""
     if node.kind in UNCHANGED or is_structural(node):
         return False
     rule = rule_of(node)
@@ -69,7 +69,7 @@ def is_data_dependent(node: Node) -> bool:
 
 @dataclass(slots=True)
 class BatchednessAnalysis:
-    """Determines which values of ``graph`` differ between examples. If ``is_random``, random numbers do."""
+    """An analysis of which values of ``graph`` differ between examples. If ``is_random``, random numbers differ."""
 
     graph: Graph
     is_random: bool
@@ -79,7 +79,7 @@ class BatchednessAnalysis:
     _aliases: AliasDb | None = None
 
     def run(self, inputs: Collection[Value]) -> None:
-        """``inputs`` differ; what else does?"""
+        """Find all values that differ between examples, if ``inputs`` do."""
         self.batched.update(inputs)
         before = -1
         while before != len(self.batched) + len(self.written):

@@ -58,7 +58,8 @@ _GRADIENTS: Final = ListType(ListType(_OPTIONAL))
 
 
 class NeedsLoopFallback(Exception):
-    """There is something that only a loop over the examples can do, around all of the program. Says what, and where."""
+    """Raised if a part of the program can only be computed by a loop over the examples around the whole program; states
+    the part and its location."""
 
     def __init__(self, reason: str, range: SourceRange) -> None:
         super().__init__(reason)
@@ -68,8 +69,9 @@ class NeedsLoopFallback(Exception):
 
 @dataclass(slots=True)
 class Batch:
-    """Batched values at a point of the program. ``size`` is the number of examples, ``values`` maps the program's
-    values so far. ``outer`` is the enclosing batch, of which ``chosen`` are the examples here."""
+    """The batched values at a point of the program. ``size`` is the number of examples; ``values`` maps values of the
+    original program to their batched values. If the batch is a selection of the examples of an ``outer`` batch,
+    ``chosen`` are their indices."""
 
     size: Value
     values: dict[Value, Value]
@@ -80,7 +82,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Batcher:
-    """Writes the batched form of ``source`` to the insertion point of ``graph``."""
+    """A writer of the batched form of ``source`` at the insertion point of ``graph``."""
 
     source: Graph
     graph: Graph
@@ -96,15 +98,15 @@ class Batcher:
         return value in self.spread.batched
 
     def as_computed(self, batch: Batch, value: Value) -> Value:
-        """Return the batched value of ``value`` as it was computed: with a leading batch dimension if it is batched."""
+        """Return the batched value of ``value``, with a leading batch dimension only if it differs between examples."""
         found = batch.values.get(value)
         if found is None:
             found = batch.values[value] = self._from_outside(batch, value)
         return found
 
     def _from_outside(self, batch: Batch, value: Value) -> Value:
-        """Write what takes ``value`` from the places around that of ``batch``. They do not keep what is written here:
-        it is not visible in all of them."""
+        """Return ``value`` of the outer batch as a value of ``batch``. The result is not cached in the outer batch,
+        since the nodes inserted here are not visible everywhere in it."""
         assert batch.outer is not None, f"%{value.name} is not known"
         found = batch.outer.values.get(value)
         if found is None:
@@ -112,7 +114,7 @@ class Batcher:
         return batch.choose(value, found) if self.is_batched(value) and batch.choose is not None else found
 
     def as_batched(self, batch: Batch, value: Value) -> Value:
-        """Return the batched value of ``value`` with a leading batch dimension in any case."""
+        """Return the batched value of ``value``, always with a leading batch dimension."""
         found = self.as_computed(batch, value)
         if self.is_batched(value):
             return found
@@ -125,8 +127,8 @@ class Batcher:
         return self.expanded(batch, value.type, found)
 
     def expanded(self, batch: Batch, type: Type, value: Value, *, own: bool = False) -> Value:
-        """``value``, the same for all examples, with the examples in front; ``own`` memory for each if it is to be
-        written to."""
+        """Return ``value``, which is the same for all examples, with a batch dimension in front. With ``own``, each
+        example has memory of its own, which may be written to."""
         if value.type == NONE or not (may_contain_tensor(type) or is_number(type)):
             return value
         if is_number(type):
@@ -148,12 +150,12 @@ class Batcher:
         )
 
     def call(self, name: str, *values: Value) -> Value:
-        """Return the result of a function that rules may call."""
+        """Insert a call of the helper function ``name``, and return its result."""
         (result,) = self.graph.insert_graph(helper(name), values)
         return result
 
     def run(self, name: str, *values: Value) -> None:
-        """Call a function that rules may call, for what it raises."""
+        """Insert a call of the helper function ``name``, which only checks something and may raise."""
         self.graph.insert_graph(helper(name), values)
 
     def _insert(self, kind: str, inputs: Sequence[Value], *types: Type) -> Value:
@@ -163,7 +165,7 @@ class Batcher:
     # ------------------------------------------------------------------------------------------------------------ nodes
 
     def block(self, block: Block, batch: Batch) -> None:
-        """Write what is in ``block``."""
+        """Write the batched form of the nodes in ``block``."""
         for node in block.nodes:
             self.node(node, batch)
 
@@ -247,7 +249,7 @@ class Batcher:
             self._by_rule(node, rule, batch)
 
     def _takes_a_mask(self, node: Node) -> bool:
-        """Return whether an index is known to be of bools that differ between the examples."""
+        """Return whether an index is known to be a tensor of bools that differs between the examples."""
         _, indices, *_ = node.inputs
         if not self.is_batched(indices) or indices.node.kind != "prim::ListConstruct":
             return False
@@ -320,12 +322,12 @@ class Batcher:
             batch.values[output] = self.stacked(output, gathered)
 
     def counted(self, size: Value, kind: str, reason: str) -> _Counted:
-        """Return a loop over ``size`` examples, because ``kind`` needs it for this ``reason``: within, new nodes go to
-        its body."""
+        """Insert a loop over ``size`` examples, needed for nodes of ``kind`` for the given ``reason``. While the result
+        is used in ``with``, new nodes are inserted in the body."""
         return _Counted(self.graph, size, kind, reason)
 
     def example(self, value: Value, found: Value, index: Value) -> Value:
-        """Return one of the examples in ``found``, which stands for ``value``."""
+        """Return the value of one example from the batched value ``found`` of ``value``."""
         type = value.type
         if is_number(type):
             return self.call(f"example_of_{word_of(type)}", found, index)
@@ -342,7 +344,7 @@ class Batcher:
         raise NeedsLoopFallback(f"a {type.annotation} differs between the examples", value.node.range)
 
     def stacked(self, output: Value, gathered: Value) -> Value:
-        """Return the gathered results of all examples as one value."""
+        """Return the list of results of all examples as one batched value."""
         type = output.type
         if not self.is_batched(output):
             raise NeedsLoopFallback(f"{output.node.kind} returns a {type.annotation}", output.node.range)
@@ -381,8 +383,8 @@ class Batcher:
         return TENSOR if self.is_batched(value) and is_number(value.type) else _general(value.type)
 
     def _check_type(self, value: Value, sources: Sequence[Value]) -> None:
-        """Raise where one of ``sources`` differs between the examples and ``value``, which may be it, cannot: it is
-        an optional number, or a number of any type."""
+        """Raise an error if one of ``sources`` differs between examples, and ``value``, which may be the same object,
+        cannot be batched: an optional number, or a number of unknown type."""
         if not self.is_batched(value) and any(map(self.is_batched, sources)):
             raise NeedsLoopFallback(f"a {value.type.annotation} differs between the examples", value.node.range)
 
@@ -397,7 +399,8 @@ class Batcher:
                     )
 
     def _if_for_each(self, node: Node, batch: Batch) -> None:
-        """Run each branch with the examples that take it, if there are any."""
+        """Write an ``if`` whose condition differs between examples: each branch runs for the examples that take it, if
+        there are any."""
         self._check_no_writes(node, batch)
         condition = self.as_computed(batch, node.input)
         zero = self.graph.insert_constant(0)
@@ -466,7 +469,8 @@ class Batcher:
         sizes: list[Value],
         results: Sequence[Sequence[Value]],
     ) -> Value:
-        """Return a result of ``node``: those of both branches, each example's in its place."""
+        """Return a result of ``node``, an ``if``, for all examples: the results of the two branches, each at its
+        example's index."""
         output = node.outputs[index]
         first, second = results[0][index], results[1][index]
         if isinstance(output.type, TensorType) or is_number(output.type):
@@ -596,7 +600,7 @@ _DECIDES_SIZES: Final = {
 
 
 class _Counted:
-    """See :meth:`Batcher.counted`."""
+    """The loop that :meth:`Batcher.counted` inserts, as a context manager."""
 
     def __init__(self, graph: Graph, size: Value, kind: str, reason: str) -> None:
         self.graph = graph
@@ -622,8 +626,9 @@ def _general(type: Type) -> Type:
 
 
 def _only_branch(node: Node, index: int) -> int | None:
-    """Return the branch of ``node``, an If, that alone computes its result: the other one returns None, or nothing,
-    and all uses are under the same condition. Residuals of derivatives have this form."""
+    """Return the index of the branch of ``node``, an ``if``, that alone computes the result ``index``: the other branch
+    returns None or an undefined value, and all uses are under the same condition. Values that derivatives save have
+    this form."""
     for branch in (0, 1):
         other = node.blocks[1 - branch].outputs[index]
         is_none = other.type == NONE or (other.node.kind == "prim::Constant" and other.to_python() is None)
@@ -635,7 +640,7 @@ def _only_branch(node: Node, index: int) -> int | None:
 
 
 def _is_under(node: Node, condition: Value, branch: int) -> bool:
-    """Return whether ``node`` is in this branch of an If on ``condition``."""
+    """Return whether ``node`` is in branch ``branch`` of an ``if`` on ``condition``."""
     block = node.owning_block
     while block is not None and block.owning_node is not None:
         owner = block.owning_node
@@ -646,7 +651,7 @@ def _is_under(node: Node, condition: Value, branch: int) -> bool:
 
 
 def _is_made_in(value: Value, block: Block) -> bool:
-    """Return whether ``value`` is new memory that was made in ``block``."""
+    """Return whether ``value`` has memory that was newly allocated in ``block``."""
     node = value.node
     schema = node.schema
     if not block.contains(node):
@@ -657,7 +662,7 @@ def _is_made_in(value: Value, block: Block) -> bool:
 
 
 def _is_off(node: Node) -> bool:
-    """Return whether a dropout is not in training mode, or drops nothing."""
+    """Return whether a dropout is in evaluation mode, or has probability 0."""
     schema = node.schema
     if schema is None:
         return False

@@ -27,7 +27,7 @@ from rekindle.transforms.vmap.rules.metadata import SCALARS
 
 @dataclass(slots=True, eq=False)
 class BatchingRule:
-    """How an operator is computed for a batch. ``uses`` are the names in the head, in order."""
+    """The batched computation of one operator, written as source. ``uses`` are the names in its head, in order."""
 
     schema: FunctionSchema
     uses: tuple[str, ...]
@@ -42,12 +42,13 @@ class BatchingRule:
         return [name for name in self.uses if not name.startswith("batched_")]
 
     def expands(self, name: str) -> bool:
-        """Return whether tensor ``name`` has to be expanded where it is the same for all examples."""
+        """Return whether the tensor argument ``name`` is expanded if it is the same for all examples."""
         return f"batched_{name}" not in self.uses
 
     def graph(self, batched: frozenset[str], *, same: bool) -> Graph:
-        """Return the rule where ``batched`` are the arguments that differ between examples; what is expanded is not
-        among those that do not. Its inputs are :attr:`arguments`, and then the size of the batch."""
+        """Return the compiled rule for arguments of which those in ``batched`` differ between examples; expanded ones
+        count as batched. With ``same``, random numbers are the same for all examples. The inputs of the graph are
+        :attr:`arguments`, followed by the size of the batch."""
         key = (batched, same)
         found = self._compiled.get(key)
         if found is None:
@@ -105,7 +106,7 @@ _COMPILER: Final = OperatorSourceCompiler(lambda: _index().helpers, {"own": "aut
 
 
 def helper(name: str) -> Graph:
-    """Return the graph of a function that rules may call, with all that it calls in it."""
+    """Return the graph of a helper function of batching rules, with its calls inlined."""
     return _helper(name)
 
 
@@ -117,12 +118,12 @@ def _helper(name: str) -> Graph:
 
 
 def helpers() -> Sequence[str]:
-    """Return the functions that rules may call."""
+    """Return the names of the helper functions of batching rules."""
     return list(_index().helpers)
 
 
 def operators_with_rules() -> Sequence[str]:
-    """Return every operator that a text or a family names, as ``sum.dim_IntList``."""
+    """Return the names of all operators that have a batching rule, such as ``sum.dim_IntList``."""
     return [*_index().definitions, *_families()]
 
 

@@ -106,7 +106,8 @@ def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomnes
 
 
 def _of_module(module: ScriptModule, in_dims: Dims) -> tuple[str, Graph, tuple[Argument, ...], Dims]:
-    """Return ``forward`` as a function of the parameters by name, with ``in_dims`` for each of them."""
+    """Return ``forward`` as a function of the parameters by name (its name, graph, arguments), with ``in_dims``
+    extended by those of the parameters."""
     names = [name for name, _ in module.named_parameters()]
     first = in_dims[0] if isinstance(in_dims, (tuple, list)) and in_dims else in_dims
     buffers: list[str] = []
@@ -160,7 +161,7 @@ def _forms_of_arguments(graph: Graph, in_dims: Dims) -> list[DimTree]:
 
 
 def _flat(graph: Graph, takes: list[DimTree], gives: DimTree) -> Graph:
-    """Return ``graph`` with the leaves of its arguments as its inputs, and those of its result as its outputs."""
+    """Return ``graph`` with the leaves of its arguments as inputs, and the leaves of its result as outputs."""
     flat = Graph()
     arguments = [inputs(flat, form, value.base_name) for value, form in zip(graph.inputs, takes, strict=True)]
     (result,) = flat.insert_graph(graph, arguments)
@@ -172,7 +173,7 @@ def _flat(graph: Graph, takes: list[DimTree], gives: DimTree) -> Graph:
 
 
 def _whole(original: Graph, declared: Graph, takes: list[DimTree], gives: DimTree) -> Graph:
-    """Return ``declared`` with the inputs and the output of ``original``."""
+    """Return ``declared`` with the inputs and the output in the structure of ``original``."""
     graph = Graph()
     leaves = []
     for value, form in zip(original.inputs, takes, strict=True):

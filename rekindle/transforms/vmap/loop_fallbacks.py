@@ -15,7 +15,8 @@ REASON: Final = "reason"
 
 @dataclass(slots=True, frozen=True)
 class LoopFallback:
-    """Something that is computed example by example: which kind of node, where in the source, and why."""
+    """A part of a program that is computed example by example: the kind of node, its source location, and the
+    reason."""
 
     kind: str
     range: SourceRange

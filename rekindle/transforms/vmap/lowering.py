@@ -94,7 +94,8 @@ def _lower(node: Node, report: BatchingReport) -> None:
 
 
 def _of_its_class(type: Type, result: Value) -> Value:
-    """Return ``result``, with the class that Python has in place of a list or a dict: helpers return plain ones."""
+    """Return ``result`` as a value of ``type``, which may be a subclass of list or dict; helpers return plain lists and
+    dicts."""
     if type == result.type or not isinstance(type, (ListType, DictType)):
         return result
     graph = result.node.graph
@@ -110,7 +111,8 @@ def _dims(node: Node, name: str) -> list[int]:
 
 
 def _start(node: Node, source: Graph) -> tuple[Graph, Batch]:
-    """Return a graph with the inputs of ``source``, and what stands for them with the examples in front."""
+    """Return a new graph with the inputs of ``source``, and the batch of its inputs with the batch dimension in
+    front."""
     graph = Graph()
     values: dict[Value, Value] = {}
     for value in source.inputs:
@@ -188,7 +190,7 @@ def _moved(batcher: Batcher, value: Value, dim: int) -> Value:
 
 
 def _looped(node: Node, source: Graph, why: NeedsLoopFallback) -> Graph:
-    """Return all of ``source`` in a loop over the examples."""
+    """Return a graph that runs all of ``source`` in a loop over the examples."""
     graph, batch = _start(node, source)
     differ = BatchednessAnalysis(source, is_random=False)
     differ.batched.update(source.inputs[: len(node.inputs)])

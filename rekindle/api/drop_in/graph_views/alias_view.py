@@ -25,8 +25,8 @@ class AliasDbView:
 
     @classmethod
     def descending(cls, graph: Graph, is_frozen: bool) -> AliasDbView:
-        """Know what functions do that are called: the database is that of an inlined copy. It knows the values of the
-        outermost block alone."""
+        """Return the view of an inlined copy of ``graph``, so that the effects of called functions are known. It knows
+        the values of the outermost block alone."""
         copied = Graph()
         copies = copied.block.clone_from(graph.block, _no_value)
         # A node that is in no block, and uses all: inlining replaces its inputs as it does others.

@@ -18,7 +18,8 @@ RENAMED: Final[Mapping[str, str]] = {"from": "from_"}
 
 
 def call(schema: FunctionSchema, **replaced: str) -> str:
-    """Return the call of an operator with its own arguments, or what stands for some of them."""
+    """Return the source of a call of the operator with its own arguments, some of them ``replaced`` by other
+    expressions."""
     parts = []
     for argument in schema.arguments:
         value = replaced.get(argument.name, RENAMED.get(argument.name, argument.name))
@@ -32,8 +33,8 @@ def tensors_of(schema: FunctionSchema) -> list[str]:
 
 
 def pointwise(schema: FunctionSchema) -> str | None:
-    """Return the rule of a pointwise operator: each element of the result is computed from one element of each
-    tensor; these are broadcast together."""
+    """Return the source of the rule for a pointwise operator: each element of the result is computed from one element
+    of each tensor, after broadcasting. Return None if it is not pointwise in this sense."""
     names = tensors_of(schema)
     if any(argument.is_out for argument in schema.arguments):
         return None
@@ -60,14 +61,14 @@ def _in_place(schema: FunctionSchema, names: list[str]) -> str | None:
 
 
 def along(schema: FunctionSchema) -> str:
-    """Return the rule of an operator along ``dim`` whose results have the sizes of ``self``."""
+    """Return the source of the rule for an operator along ``dim`` whose results have the sizes of ``self``."""
     made = call(schema, self="lifted(self)", dim="inner(self, dim)")
     return _lowered(schema, made)
 
 
 def reducing(schema: FunctionSchema) -> str:
-    """Return the rule of an operator that removes ``dim`` (a number, a list, or all if None), or keeps it with size
-    1 for ``keepdim``."""
+    """Return the source of the rule for an operator that removes ``dim`` (a number, a list, or all if None), or keeps
+    it with size 1 for ``keepdim``."""
     (dim,) = (argument for argument in schema.arguments if argument.name == "dim")
     kind = str(dim.type)
     if kind == "int":
@@ -93,7 +94,7 @@ def _lowered(schema: FunctionSchema, made: str) -> str:
 
 
 def flattened(schema: FunctionSchema) -> str:
-    """Return the rule of a full reduction, by the overload with ``dim``."""
+    """Return the source of the rule for a reduction over all elements, by the overload with ``dim``."""
     names = [argument.name for argument in schema.arguments if argument.name != "self" and not argument.kwarg_only]
     keywords = [f"{argument.name}={argument.name}" for argument in schema.arguments if argument.kwarg_only]
     arguments = ", ".join(["flat(self)", "1", *names, *keywords])
@@ -101,18 +102,19 @@ def flattened(schema: FunctionSchema) -> str:
 
 
 def first_of_flattened(schema: FunctionSchema) -> str:
-    """Return the same, where the overload with ``dim`` returns indices too."""
+    """Return the source of the rule for a reduction over all elements whose overload with ``dim`` also returns
+    indices."""
     return f"    return torch.{schema.name.removeprefix('aten::')}(flat(self), 1)[0]\n"
 
 
 def leading(schema: FunctionSchema) -> str:
-    """Return the rule of an operator that takes any number of leading dimensions."""
+    """Return the source of the rule for an operator that takes any number of leading dimensions."""
     return f"    return {call(schema)}\n"
 
 
 def folded(schema: FunctionSchema) -> str:
-    """Return the rule of an operator with a batch dimension, followed by channels and the number of dimensions in its
-    name: the examples are folded into the batch, or replace it if there is none."""
+    """Return the source of the rule for an operator on an optional batch dimension, channels, and as many dimensions as
+    its name states: the examples are folded into the batch dimension, or become it."""
     names = tensors_of(schema)
     first = names[0]
     number = int(re.search(r"(\d)d", schema.name)[1])  # type: ignore[index]  # all names in the table have one
@@ -126,7 +128,8 @@ def folded(schema: FunctionSchema) -> str:
 
 
 def like(schema: FunctionSchema) -> str:
-    """Return the rule of an operator that makes a tensor like another one, regardless of its elements."""
+    """Return the source of the rule for an operator that creates a tensor like another one, regardless of its
+    elements."""
     return f"    return {call(schema)}\n"
 
 
