@@ -1,4 +1,4 @@
-"""Whole models of torchvision and timm: eager, compiled, and optimised for inference.
+"""Whole models of torchvision and timm: eager, compiled, and optimized for inference.
 
     python -m benchmarks.frozen_models                    all; writes benchmarks/results/frozen_models.json
     python -m benchmarks.frozen_models --resume           those that the file lacks
@@ -47,15 +47,15 @@ ALLOWED: Final = 1.02
 
 @dataclass(slots=True)
 class Row:
-    """A model: milliseconds of eager's call; the time over eager's compiled and optimised, and of the optimised over
+    """A model: milliseconds of eager's call; the time over eager's compiled and optimized, and of the optimized over
     the compiled; the seconds of optimising with the first call. ``error`` says why there are no numbers, and ``load``
     is the load of the machine."""
 
     model: str
     eager: float = math.nan
     compiled: float = math.nan
-    optimised: float = math.nan
-    optimised_of_compiled: float = math.nan
+    optimized: float = math.nan
+    optimized_of_compiled: float = math.nan
     seconds: float = math.nan
     error: str = ""
     load: float = 0.0
@@ -83,20 +83,20 @@ def measure(case: ModuleCase) -> Row:
         for _ in range(WARM_CALLS):
             compiled(*inputs)
         began = time.perf_counter()
-        optimised = rekindle.optimize_for_inference(compiled)
-        optimised(*inputs)
+        optimized = rekindle.optimize_for_inference(compiled)
+        optimized(*inputs)
         row.seconds = time.perf_counter() - began
         for _ in range(WARM_CALLS):
-            found = tree_leaves(case.result(optimised(*inputs)))
+            found = tree_leaves(case.result(optimized(*inputs)))
         for mine, theirs in zip(found, expected, strict=True):
             torch.testing.assert_close(mine, theirs, rtol=TOLERANCE, atol=TOLERANCE * float(theirs.abs().max()))
-        functions = (module, compiled, optimised)
+        functions = (module, compiled, optimized)
         calls = [lambda function=function: function(*inputs) for function in functions]  # type: ignore[misc]
         eager, plain, fast = interleaved(calls, ROUNDS, 0.0, time.thread_time)
     row.eager = statistics.median(eager) * 1e3
     row.compiled = _ratio(plain, eager)
-    row.optimised = _ratio(fast, eager)
-    row.optimised_of_compiled = _ratio(fast, plain)
+    row.optimized = _ratio(fast, eager)
+    row.optimized_of_compiled = _ratio(fast, plain)
     return row
 
 
@@ -124,10 +124,10 @@ def summary(rows: Sequence[Row]) -> list[str]:
     loads = [row.load for row in known]
     lines = [f"{len(known)} of {len(rows)} models; load {min(loads, default=0):.1f} to {max(loads, default=0):.1f}"]
     if known:
-        for name in ("compiled", "optimised", "optimised_of_compiled"):
+        for name in ("compiled", "optimized", "optimized_of_compiled"):
             mean = math.exp(statistics.fmean(math.log(getattr(row, name)) for row in known))
             lines.append(f"geometric mean, {name.replace('_', ' ')}: {mean:.2f}")
-        for name in ("optimised", "optimised_of_compiled"):
+        for name in ("optimized", "optimized_of_compiled"):
             slow = sorted((getattr(row, name), row.model) for row in known if getattr(row, name) > ALLOWED)
             lines.append(f"{name.replace('_', ' ')} above {ALLOWED}: {len(slow)}")
             lines += [f"  {ratio:.2f}  {model}" for ratio, model in reversed(slow)]
@@ -150,7 +150,7 @@ def main(arguments: list[str] | None = None) -> int:
     for case in models():
         if options.only in case.title and case.title not in rows:
             row = rows[case.title] = measured(case, options.limit)
-            print(f"{row.model:50} {row.compiled:6.2f} {row.optimised:6.2f}  {row.error}", flush=True)
+            print(f"{row.model:50} {row.compiled:6.2f} {row.optimized:6.2f}  {row.error}", flush=True)
             if not options.only:
                 _save(list(rows.values()))
     print(*summary(list(rows.values())), sep="\n")
