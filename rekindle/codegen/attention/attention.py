@@ -6,7 +6,7 @@ import ctypes
 import math
 import struct
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import torch
@@ -36,7 +36,7 @@ _MAX_SIZES: Final = 256
 def _function(target: Target) -> TaskFunction | None:
     """Return the compiled function, which takes query, key, value, mask or 0, output and workspace; None if this
     platform lacks a function that it calls."""
-    return task_function(NAME, module_text(target), 6, target, None)
+    return task_function(NAME, partial(module_text, target), 6, target, None)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import torch
@@ -25,7 +25,7 @@ _MAX_STRIDE: Final = 4
 def _function(shape: RowShape, target: Target) -> TaskFunction | None:
     """Return the compiled function, which takes the image, the residual or 0, and the output; None if this platform
     lacks a function that it calls."""
-    return task_function(shape.name(), module_text(target, shape), 3, target, None)
+    return task_function(shape.name(), partial(module_text, target, shape), 3, target, None)
 
 
 def applies(weight: Tensor, geometry: Geometry) -> bool:

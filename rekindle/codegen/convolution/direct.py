@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import torch
@@ -42,7 +42,7 @@ _LAST: Final = torch.channels_last
 def _function(form: Form, target: Target) -> TaskFunction | None:
     """Return the function of that form, whose arguments are the image, the residual or 0, and the output; None if this
     platform lacks a function that it calls."""
-    return task_function(form.name, module_text(target, form), 3, target, None)
+    return task_function(form.name, partial(module_text, target, form), 3, target, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
-from rekindle.codegen.llvm.engine import NativeCode, compile_module
+from rekindle.codegen.llvm.engine import LazyModule, NativeCode, compile_module
 from rekindle.codegen.llvm.library import MissingSymbolError
 from rekindle.codegen.llvm.target import Target
 
@@ -23,12 +23,18 @@ class TaskFunction:
     code: NativeCode
 
 
-def task_function(name: str, text: str, arguments: int, target: Target, result: str | None) -> TaskFunction | None:
+def task_function(
+    name: str, write: Callable[[], str], arguments: int, target: Target, result: str | None
+) -> TaskFunction | None:
     """Compile ``@name(ptr words, ptr argument…, i64 threads)``, which returns ``result``, of a module; None if this
     platform lacks a function that it calls."""
-    entry = wrapper_ir(name, [*["ptr"] * (1 + arguments), "i64"], result, without_gil=True)
+
+    def module() -> str:
+        entry = wrapper_ir(name, [*["ptr"] * (1 + arguments), "i64"], result, without_gil=True)
+        return with_declarations(write() + entry)
+
     try:
-        code = compile_module(with_declarations(text + entry), target=target)
+        code = compile_module(LazyModule(f"tasks of {name}", module), target=target)
     except MissingSymbolError:
         return None
     return TaskFunction(python_function(code, name), code.addresses.get(f"{name}.launch"), code)

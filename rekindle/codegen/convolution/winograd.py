@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import torch
@@ -44,7 +44,7 @@ _LINE: Final = 64
 def _function(target: Target) -> TaskFunction | None:
     """Return the function, whose arguments are the image, the residual or 0, the output and the workspace, and which
     returns 1 if a result is not finite; None if this platform lacks a function that it calls."""
-    return task_function(NAME, module_text(target), 4, target, "i64")
+    return task_function(NAME, partial(module_text, target), 4, target, "i64")
 
 
 @dataclass(slots=True)
