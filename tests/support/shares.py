@@ -16,6 +16,8 @@ from typing import Final
 import pytest
 
 VARIABLE: Final = "REKINDLE_SHARES"
+PART: Final = "REKINDLE_ONE_IN"
+"""The variable that asks for one in so many of all tests, of the families and of those that stand alone."""
 OF_COMMIT: Final = "commit"
 """The value of the variable that asks for the share of the commit."""
 
@@ -121,15 +123,26 @@ def rotating(count: int, one_in: int = 4) -> list[int]:
 
 
 def keep_shares(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not in the share of its family, if shares are asked for. Tests that stand alone stay."""
-    seed = share_seed()
-    if seed is None:
+    """Leave out what is not in the share of its family, if shares are asked for. Tests that stand alone stay.
+
+    Where ``REKINDLE_ONE_IN`` is set, one in so many stays of what is left, tests that stand alone included.
+    """
+    seed, part = share_seed(), int(os.environ.get(PART) or "1")
+    if seed is None and part == 1:
         return
-    left_out = [item for item in items if not _stays(item, seed)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if _stays(item, seed)]
+    kept = [item for item in items if _stays(item, seed) and stays_in_part(item.nodeid, part, seed or "")]
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = kept
 
 
-def _stays(item: pytest.Item, seed: str) -> bool:
+def _stays(item: pytest.Item, seed: str | None) -> bool:
     share = ONE_IN.get(item.nodeid.partition("::")[0])
-    return share is None or not hasattr(item, "callspec") or zlib.crc32(f"{seed} {item.nodeid}".encode()) % share == 0
+    if seed is None or share is None or not hasattr(item, "callspec"):
+        return True
+    return zlib.crc32(f"{seed} {item.nodeid}".encode()) % share == 0
+
+
+def stays_in_part(name: str, one_in: int, seed: str) -> bool:
+    """Return whether a test is in the part of this run, which is one in ``one_in`` of all tests."""
+    return zlib.crc32(f"{name} {seed}".encode()) % one_in == 0

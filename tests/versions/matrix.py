@@ -3,10 +3,14 @@
     python -m tests.versions.matrix                                        every combination
     python -m tests.versions.matrix --python python3.10 --torch 2.11.0     one of them
     python -m tests.versions.matrix tests/runtime tests/codegen            these tests alone
+    python -m tests.versions.matrix --one-in 8                             one in eight of all tests
 
 An environment takes up to 6 GB and is removed when its tests have run. The results are written to ``results.json`` and
 ``results.md`` beside this file, a combination after another: a run that ends early keeps what it has. Only Python's own
 library is imported here, so that any Python can run it.
+
+The interpreters are those on the path that start, and those of pyenv: its commands on the path exist for each Python
+that it has installed, but start only the one that is selected.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import argparse
 import datetime
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -107,10 +112,35 @@ def page(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+# -------------------------------------------------------------------------------------------------------- interpreters
+
+
+def interpreters() -> list[str]:
+    """Return an interpreter of each release of Python that there is on this machine."""
+    return [found for name in PYTHONS if (found := _interpreter(name))]
+
+
+def _interpreter(name: str) -> str | None:
+    """Return the command ``name`` if it starts, else pyenv's newest interpreter of that name, else None."""
+    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions")
+    of_pyenv = sorted(versions.glob(f"*/bin/{name}"), key=lambda each: _numbers(each.parts[-3]), reverse=True)
+    return next((each for each in (name, *map(str, of_pyenv)) if _starts(each)), None)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def _starts(python: str) -> bool:
+    if shutil.which(python) is None:
+        return False
+    return subprocess.run([python, "-c", "import venv"], capture_output=True, check=False).returncode == 0
+
+
 # ---------------------------------------------------------------------------------------------------------------- runs
 
 
-def run(python: str, torch: str, tests: list[str], share: str, jobs: str) -> Row | None:
+def run(python: str, torch: str, tests: list[str], *, share: str, one_in: int, jobs: str) -> Row | None:
     """Test one combination in an environment of its own; None where there is no such environment."""
     with tempfile.TemporaryDirectory(prefix="rekindle-versions-") as folder:
         own = Path(folder, "environment")
@@ -125,12 +155,13 @@ def run(python: str, torch: str, tests: list[str], share: str, jobs: str) -> Row
             return None
         report = Path(folder, "report.xml")
         pytest = [binary, "-m", "pytest", "-q", "-n", jobs, "--continue-on-collection-errors", f"--junitxml={report}"]
-        subprocess.run([*pytest, *tests], cwd=ROOT, env={**os.environ, "REKINDLE_SHARES": share}, check=False)
+        environment = {**os.environ, "REKINDLE_SHARES": share, "REKINDLE_ONE_IN": str(one_in)}
+        subprocess.run([*pytest, *tests], cwd=ROOT, env=environment, check=False)
         if not report.exists():
             return None
         code = "import platform, torch; print(platform.python_version(), torch.__version__)"
         versions = subprocess.run([binary, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-        told = " ".join(tests) or "all folders"
+        told = (" ".join(tests) or "all folders") + (f", one in {one_in}" if one_in > 1 else "")
         return from_report(report, python=versions[0], torch=versions[1], tests=told, commit=_commit())
 
 
@@ -148,18 +179,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--python", action="append", help="an interpreter; may be given several times")
     parser.add_argument("--torch", action="append", help="a release of PyTorch; may be given several times")
     parser.add_argument("--share", default="commit", help="the seed of the shares of large families of tests")
+    parser.add_argument("--one-in", type=int, default=1, help="run one in so many of these tests")
     parser.add_argument("--jobs", default="auto", help="how many processes run the tests")
     parser.add_argument("--dry-run", action="store_true", help="print the combinations that would be tested")
     parser.add_argument("tests", nargs="*", help="files and folders of tests; all of them if there are none")
     options = parser.parse_args(arguments)
-    pythons = options.python or [python for python in PYTHONS if shutil.which(python)]
+    pythons = options.python or interpreters()
     combinations = [(python, torch) for python in pythons for torch in options.torch or TORCHES]
     failed: list[Any] = []
     for python, torch in combinations:
         print(f"=== {python}, PyTorch {torch}", flush=True)
         if options.dry_run:
             continue
-        row = run(python, torch, options.tests, options.share, options.jobs)
+        row = run(python, torch, options.tests, share=options.share, one_in=options.one_in, jobs=options.jobs)
         if row is None:
             print(f"=== there is no environment of {python} and PyTorch {torch}, or pytest did not start in it")
             failed.append((python, torch))

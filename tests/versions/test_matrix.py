@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.runtime.native_plans.self_test import TESTED
+from tests.support.shares import stays_in_part
 from tests.versions import matrix
 from tests.versions.matrix import Row
 
@@ -61,6 +62,34 @@ def test_a_row_replaces_that_of_its_combination(tmp_path: Path) -> None:
 def test_what_would_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert matrix.main(["--dry-run", "--python", "python3.10", "--torch", "2.11.0", "--torch", "2.15.0"]) == 0
     assert capsys.readouterr().out == "=== python3.10, PyTorch 2.11.0\n=== python3.10, PyTorch 2.15.0\n"
+
+
+def command(path: Path, *, code: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\nexit {code}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def test_interpreters_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyenv's commands on the path exist for each Python that it has installed, and start only the selected one."""
+    shims, versions = tmp_path / "shims", tmp_path / "versions"
+    command(shims / "python3.11", code=0)
+    command(shims / "python3.12", code=127)
+    command(shims / "python3.13", code=127)
+    for version in ("3.12.9", "3.12.10"):
+        command(versions / version / "bin" / "python3.12", code=0)
+    monkeypatch.setenv("PATH", str(shims))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert matrix.interpreters() == ["python3.11", str(versions / "3.12.10" / "bin" / "python3.12")]
+
+
+def test_a_part_of_all_tests() -> None:
+    names = [f"tests/ir/test_a.py::test_{number}" for number in range(800)]
+    kept = [name for name in names if stays_in_part(name, 8, "0123abcd")]
+    assert 70 < len(kept) < 130
+    assert kept == [name for name in names if stays_in_part(name, 8, "0123abcd")]
+    assert kept != [name for name in names if stays_in_part(name, 8, "another seed")]
+    assert names == [name for name in names if stays_in_part(name, 1, "0123abcd")]
 
 
 def test_the_page_is_that_of_the_results() -> None:
