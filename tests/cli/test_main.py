@@ -15,7 +15,7 @@ import click
 import pytest
 import torch
 
-from rekindle.cli.archives import LIMITS
+from rekindle.cli.archive_options import LIMITS
 from rekindle.cli.main import _COMMANDS, cli
 from rekindle.cli.progress import working
 from tests.cli.conftest import Command

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.versions.differences import with_later_messages
+
 REGENERATE = "--regenerate-golden"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 
@@ -30,6 +32,7 @@ class GoldenTexts:
         __tracebackhide__ = True
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name for a golden file: words joined by slashes, without the ending .txt")
+        text = with_later_messages(text)
         if not text.endswith("\n"):
             text += "\n"
         if self.asked_for.setdefault(name, text) != text:

@@ -1,7 +1,9 @@
-"""Differences between releases of PyTorch that tests have to know, by the release that brought them."""
+"""Differences between releases of PyTorch and of Python that tests have to know, by the release that brought them."""
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Final
 
 import torch
@@ -30,6 +32,28 @@ def as_documented(text: str) -> str:
         if release <= RELEASE:
             for later, shown in messages.items():
                 text = text.replace(later, shown)
+    return text
+
+
+_BEFORE_PYTHON_3_11: Final = (
+    (
+        r"free variable (\\?')(\w+)\1 referenced before assignment in enclosing scope",
+        r"cannot access free variable \1\2\1 where it is not associated with a value in enclosing scope",
+    ),
+    (
+        r"local variable (\\?')(\w+)\1 referenced before assignment",
+        r"cannot access local variable \1\2\1 where it is not associated with a value",
+    ),
+)
+"""Messages of Python 3.10, whose quotes are escaped in constants of graphs, and those of later releases."""
+
+
+def with_later_messages(text: str, python: tuple[int, ...] = sys.version_info[:2]) -> str:
+    """Return the text of a graph or an error, as ``python`` has it, with the messages of Python 3.11 and later, which
+    the golden texts have."""
+    if python < (3, 11):
+        for pattern, later in _BEFORE_PYTHON_3_11:
+            text = re.sub(pattern, later, text)
     return text
 
 

@@ -752,5 +752,5 @@ def test_a_variable_that_a_loop_may_find_unassigned() -> None:
     batch = torch.tensor([[1.0, 2.0], [0.2, 0.1]])
     expected = torch.stack([assigned_before_some_leave(x) for x in batch])
     torch.testing.assert_close(rekindle.vmap(assigned_before_some_leave)(batch), expected)
-    with pytest.raises(UnboundLocalError, match="cannot access local variable 'hit'"):
+    with pytest.raises(UnboundLocalError, match="local variable 'hit'"):
         rekindle.vmap(assigned_before_some_leave)(-batch)
