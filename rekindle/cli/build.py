@@ -12,7 +12,8 @@ import torch
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.building.library import Build, build as build_library
 from rekindle.building.native_library import NativeLibrary
-from rekindle.cli.archives import find_method, limit_option, open_archive
+from rekindle.cli.archive_options import limit_option
+from rekindle.cli.archives import find_method, open_archive
 from rekindle.cli.exit_codes import NO, OK, ProgramFailed, Trouble, first_line
 from rekindle.cli.inputs import FORMS
 from rekindle.cli.named_sizes import example_sizes, read_example, read_ranges, size_names

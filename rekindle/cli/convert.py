@@ -8,7 +8,8 @@ import torch
 from rekindle.archive.code.devices import map_devices
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.archive.save import save
-from rekindle.cli.archives import device_called, extra_files, limit_option, open_archive
+from rekindle.cli.archive_options import limit_option
+from rekindle.cli.archives import device_called, extra_files, open_archive
 from rekindle.cli.exit_codes import Trouble, first_line
 from rekindle.cli.progress import working
 from rekindle.errors import RekindleError

@@ -9,7 +9,8 @@ from typing import Final
 import click
 
 from rekindle.archive.limits import ArchiveLimits
-from rekindle.cli.archives import extra_files, limit_option, open_archive
+from rekindle.cli.archive_options import limit_option
+from rekindle.cli.archives import extra_files, open_archive
 from rekindle.cli.comparison import Difference, compare_programs, compare_values, one_sided, values_of
 from rekindle.cli.console import json_option, write_heading, write_json, write_line
 from rekindle.cli.exit_codes import NO, OK

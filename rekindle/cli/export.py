@@ -13,7 +13,8 @@ from torch.export import Dim
 from torch.utils._pytree import tree_map
 
 from rekindle.archive.limits import ArchiveLimits
-from rekindle.cli.archives import find_method, limit_option, open_archive
+from rekindle.cli.archive_options import limit_option
+from rekindle.cli.archives import find_method, open_archive
 from rekindle.cli.exit_codes import NO, OK, ProgramFailed, Trouble, first_line
 from rekindle.cli.inputs import FORMS
 from rekindle.cli.named_sizes import example_sizes, read_example, read_ranges, size_names

@@ -10,7 +10,7 @@ import click
 from rekindle.archive.inspect import inspect as summarize
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.archive.summary import ArchiveSummary, TensorSummary
-from rekindle.cli.archives import limit_option, reading
+from rekindle.cli.archive_options import limit_option, reading
 from rekindle.cli.console import json_option, write_heading, write_json, write_line, write_table
 from rekindle.cli.progress import working
 

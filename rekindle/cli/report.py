@@ -10,7 +10,8 @@ import torch
 from rekindle.api.reports.report import report as report_of
 from rekindle.api.reports.report_data import Report
 from rekindle.archive.limits import ArchiveLimits
-from rekindle.cli.archives import find_method, limit_option, open_archive
+from rekindle.cli.archive_options import limit_option
+from rekindle.cli.archives import find_method, open_archive
 from rekindle.cli.console import json_option, write_heading, write_json, write_line
 from rekindle.cli.inputs import FORMS, read_inputs
 from rekindle.cli.program_calls import program_errors

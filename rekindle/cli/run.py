@@ -12,7 +12,8 @@ from torch.utils import _pytree as pytree
 
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.building.native_library import MANIFEST, LibraryError, NativeLibrary
-from rekindle.cli.archives import device_called, find_method, limit_option, open_archive
+from rekindle.cli.archive_options import limit_option
+from rekindle.cli.archives import device_called, find_method, open_archive
 from rekindle.cli.console import json_option, write_json, write_table
 from rekindle.cli.exit_codes import Trouble, first_line
 from rekindle.cli.inputs import FORMS, read_inputs

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+
 import click
 
-from rekindle.api.show import show as page
 from rekindle.archive.limits import ArchiveLimits
-from rekindle.cli.archives import all_methods, find_method, limit_option, method_option, methods_of, open_archive
+from rekindle.cli.archive_options import limit_option, method_option
+from rekindle.cli.archives import all_methods, find_method, methods_of, open_archive
 from rekindle.cli.console import json_option, write_heading, write_json, write_program
 from rekindle.program.function import Method
 
@@ -37,6 +39,8 @@ def show(
     """
     module = open_archive(archive, limits)
     if html is not None:
+        # Pages take time to import, and most calls make none.
+        page = importlib.import_module("rekindle.api.show").show
         page(find_method(module, method or "forward")).save(html)
         return
     if method is not None:

@@ -194,3 +194,24 @@ def test_what_runs_no_command_imports_no_pytorch(arguments: list[str]) -> None:
     script = f"import sys; from rekindle.cli.main import main; main({arguments!r}); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_archive_is_described_without_loading_the_compiler(folder: Path) -> None:
+    """The types, the operators and the parts of the frontend that read declarations suffice."""
+    script = (
+        "import sys; from rekindle.cli.main import main; main(['inspect', 'net.pt']); "
+        "print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('rekindle.')}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment(), capture_output=True, text=True)
+    assert "5 modules, 12 numbers in parameters" in done.stdout
+    assert done.stderr == str(["archive", "cli", "errors", "frontend", "ir", "ops", "program", "syntax"]) + "\n"
+
+
+def test_the_source_of_a_program_is_shown_without_loading_what_draws_pages(folder: Path) -> None:
+    script = (
+        "import sys; from rekindle.cli.main import main; main(['show', 'net.pt']); "
+        "assert not {'rekindle.viz', 'rekindle.api', 'rekindle.transforms'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "def forward(" in done.stdout
