@@ -83,7 +83,10 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def _matrix() -> str:
     """Return what is committed of other versions: this run is one combination of the matrix."""
     rows = matrix.load()
-    listed = ", ".join(f"{row.torch.partition('+')[0]}: {row.passed} passed, {row.failed} failed" for row in rows)
+    listed = ", ".join(
+        f"Python {row.python} and PyTorch {row.torch.partition('+')[0]}: {row.passed} passed, {row.failed} failed"
+        for row in rows
+    )
     return f"others in tests/versions/results.md: {listed}"
 
 

@@ -27,7 +27,11 @@ from rekindle.doctor.uses import Form, Found, Mention, Unread, Use
 
 MENTION: Final = re.compile(r"torch\.jit\b|torch\._jit_internal|torch\._C\._jit_|\bmobile_optimizer\b")
 """What a text search looks for."""
-_SKIPPED: Final = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist"})
+_SKIPPED: Final = frozenset({"__pycache__", "node_modules", "site-packages"})
+_OUTPUT: Final = frozenset({"build", "dist"})
+"""Folders with copies of the code, unless they are packages of it."""
+_TOOLS: Final = frozenset({".git", ".hg", ".svn", ".tox", ".nox", ".eggs", ".ipynb_checkpoints"})
+"""Hidden folders that hold no code, or copies. Others hold code: a package's ``.mim`` has its tools."""
 _TEXTS: Final = frozenset({".ipynb", ".pyi", ".pyx", ".jinja", ".j2", ".template", ".tmpl"})
 """Endings of files with code that is not read as Python."""
 
@@ -49,18 +53,28 @@ class SourceFile:
 
 
 def files_below(root: Path) -> Iterator[Path]:
-    """Yield the files of a folder, or the file itself. Hidden files, environments and build outputs are skipped."""
+    """Yield the files of a folder, or the file itself. Environments, folders of tools and build outputs are skipped."""
     if root.is_file():
         yield root
         return
     for path in sorted(root.iterdir()):
-        if path.name.startswith(".") or path.is_symlink():
+        if path.is_symlink():
             continue
-        if path.is_dir():
-            if path.name not in _SKIPPED and not path.name.endswith(".egg-info") and not (path / "pyvenv.cfg").exists():
-                yield from files_below(path)
-        else:
+        if not path.is_dir():
             yield path
+        elif not _is_left_out(path):
+            yield from files_below(path)
+
+
+def _is_left_out(folder: Path) -> bool:
+    name = folder.name
+    if name in _OUTPUT:
+        return not (folder / "__init__.py").exists()
+    if name in _SKIPPED or name in _TOOLS or name.endswith(".egg-info"):
+        return True
+    if name.startswith(".") and name.endswith("_cache"):
+        return True
+    return (folder / "pyvenv.cfg").exists()
 
 
 def search(root: Path) -> tuple[Found, list[SourceFile]]:

@@ -505,6 +505,10 @@ SIZES = [
     ((2, 6), (6,)),
     ((2, 3, 6), (6,)),
     ((2, 3, 6), (2, 3, 6)),
+    ((2, 3, 6), (3, 6, 6)),
+    ((2, 6, 6), (6,)),
+    ((2, 6, 6, 6), (6, 6, 6)),
+    ((2, 6), (3, 6)),
 ]
 
 
@@ -512,7 +516,7 @@ def outcome(function: Any, values: Sequence[Tensor]) -> Any:
     """The result of a call, or the exception that it raises."""
     try:
         return function(*values)
-    except (RuntimeError, ValueError) as error:
+    except (IndexError, RuntimeError, ValueError) as error:
         return error
 
 

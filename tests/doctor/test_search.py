@@ -169,6 +169,19 @@ def test_files_that_are_no_python(tmp_path: Path) -> None:
     ]
 
 
+def test_folders_that_are_searched(tmp_path: Path) -> None:
+    """Packages have code in hidden folders and in folders called ``build``; environments and copies are left out."""
+    searched = (".mim/flops.py", "kv_cache/net.py", "net/build/__init__.py", "net/dist/__init__.py")
+    left_out = (".git/hook.py", ".env/lib/copy.py", "build/lib/net.py", "dist/net.py", ".mypy_cache/net.py")
+    for name in (*searched, *left_out):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("import torch.jit\ntorch.jit.load(1)\n", encoding="utf-8")
+    (tmp_path / ".env" / "pyvenv.cfg").touch()
+    found, _ = search(tmp_path)
+    assert [use.path for use in found.uses if use.line == 2] == sorted(searched)
+
+
 def test_every_public_name_of_torch_jit_is_classified() -> None:
     known = json.loads((HERE.parent / "api" / "torch_jit_names.json").read_text(encoding="utf-8"))
     assert {name for names_of_release in known.values() for name in names_of_release} - JIT.keys() == set()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-TEXT: Final = """
+from rekindle.ops.releases.v2_15 import CELLS_CHECK_RANKS
+
+_TEXT: Final = """
 forward layer_norm(input, normalized_shape, weight, bias, eps):
     result, mean, rstd = torch.native_layer_norm(input, normalized_shape, weight, bias, eps)
     return result, mean, rstd
@@ -219,11 +221,16 @@ backward max_unpool3d(grad, self, indices) -> self:
     return own.unpool_back(grad, self, indices, 3)
 
 def check_cell_input(input: Tensor, w_ih: Tensor):
+    if RANKS_ARE_CHECKED and input.dim() != 2:
+        raise RuntimeError("Expected 2D input (batch x feature), but got {}D input".format(input.dim()))
     if input.size(1) != w_ih.size(1):
         raise RuntimeError(
             "input has inconsistent input_size: got {} expected {}".format(input.size(1), w_ih.size(1)))
 
 def check_cell_state(input: Tensor, state: Tensor, w_hh: Tensor, number: int):
+    if RANKS_ARE_CHECKED and state.dim() != 2:
+        raise RuntimeError("Expected 2D hidden{} (batch x hidden_size), but got {}D tensor".format(
+            number, state.dim()))
     if input.size(0) != state.size(0):
         raise RuntimeError("Input batch size {} doesn't match hidden{} batch size {}".format(
             input.size(0), number, state.size(0)))
@@ -263,3 +270,5 @@ composite rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh):
     check_cell_state(input, hx, w_hh, 0)
     return (torch.linear(hx, w_hh, b_hh) + torch.linear(input, w_ih, b_ih)).relu()
 """
+
+TEXT: Final = _TEXT.replace("RANKS_ARE_CHECKED", str(CELLS_CHECK_RANKS))

@@ -1,4 +1,4 @@
-"""PyTorch 2.15: numbers that are assigned to parts of Tensors."""
+"""PyTorch 2.15: numbers that are assigned to parts of Tensors, and the ranks that recurrent cells check."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from rekindle.ops.releases import RELEASE
 _SHORT: Final = frozenset(
     {torch.float16, torch.bfloat16, *(value for name, value in vars(torch).items() if name.startswith("float8_"))}
 )
+
+CELLS_CHECK_RANKS: Final = RELEASE >= (2, 15)
+"""Whether a recurrent cell raises an error of its own where its input or state is not a matrix."""
 
 
 def check_assigned_number(number: complex, dtype: torch.dtype) -> None:
