@@ -67,8 +67,9 @@ def judged(use: Use, evidence: Sequence[Evidence], why_not: str) -> Finding:
     if info.status is Status.PYTORCH:
         return Finding(use, Verdict.FAILS, info.remark)
     if (use.form == "base class" and name.endswith("ScriptModule")) or name == "torch.jit.script_method":
-        what = "the class" if use.form == "base class" else "the method"
-        return _of_programs(use, evidence, f"{what} is compiled when an object is made, and none was")
+        of_method = "the method is compiled when an object of a class of torch.jit.ScriptModule is made, and none was"
+        of_class = "the class is compiled when an object is made, and none was"
+        return _of_programs(use, evidence, of_class if use.form == "base class" else of_method)
     if info.status is Status.SAME:
         return Finding(use, Verdict.WORKS, info.remark or "the same to either compiler")
     return Finding(use, Verdict.WORKS, info.remark or REFERENCE)

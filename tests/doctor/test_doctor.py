@@ -19,8 +19,9 @@ import rekindle
 from rekindle.cli.main import main
 from rekindle.doctor.examination import Options, examine
 from rekindle.doctor.processes import try_all
+from rekindle.doctor.search import search
 from rekindle.doctor.trial import Request
-from rekindle.doctor.verdicts import Verdict
+from rekindle.doctor.verdicts import Verdict, judged
 from tests.support.golden import GoldenTexts
 
 ROOT = Path(__file__).parents[2]
@@ -256,6 +257,24 @@ def test_modules_that_crash_or_hang_leave_the_others(tmp_path: Path) -> None:
     assert trial.stopped == {"crash": "the process ended by signal SIGABRT", "hang": "the process took more than 15 s"}
     programs: list[dict[str, Any]] = [event for event in trial.events if event["event"] == "program"]
     assert [(event["subject"], event["ok"]) for event in programs] == [("f", True)]
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (
+            "class Rear(torch.nn.Module):\n    @torch.jit.script_method\n    def forward(self, x): return x",
+            "the method is compiled when an object of a class of torch.jit.ScriptModule is made, and none was",
+        ),
+        ("class Net(torch.jit.ScriptModule): pass", "the class is compiled when an object is made, and none was"),
+    ],
+)
+def test_why_a_class_was_not_tried(code: str, why: str, tmp_path: Path) -> None:
+    """A method of another module with this mark is compiled by neither compiler."""
+    (tmp_path / "net.py").write_text(f"import torch\n{code}\n", encoding="utf-8")
+    [use] = search(tmp_path)[0].uses
+    found = judged(use, [], "not imported")
+    assert (found.verdict, found.reason) == (Verdict.NOT_TRIED, why)
 
 
 def test_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
