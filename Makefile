@@ -80,12 +80,12 @@ bench-cuda: setup ## time programs on a GPU, beside torch.jit and Inductor; writ
 	$(BIN)/python -m benchmarks.cuda
 
 # An environment for other versions than the pinned ones takes up to 6 GB, and is removed afterwards.
-MATRIX = $(PYTHON) -m tests.versions.matrix --jobs $(JOBS) --share $(or $(SHARES),commit) --one-in $(or $(ONE_IN),1)
+MATRIX = $(PYTHON) -m tests.versions.matrix --jobs $(JOBS) --share $(or $(SHARES),commit) --one-in $(or $(ONE_IN),1) $(if $(AGAIN),--again)
 
 test-versions: ## run a share of the tests on other versions: make test-versions PYTHON=python3.10 TORCH=2.11.0
 	$(MATRIX) --python $(PYTHON) --torch $(TORCH) $(filter-out tests,$(TESTS))
 
-test-matrix: ## run test-versions for every Python on the path or in pyenv, and every PyTorch; writes tests/versions/results.md (ONE_IN=8: one test in eight)
+test-matrix: ## run test-versions for every Python on the path or in pyenv, and every PyTorch; writes tests/versions/results.md (ONE_IN=8: one test in eight; AGAIN=1: those that failed)
 	$(MATRIX) $(filter-out tests,$(TESTS))
 
 dist: setup ## build the wheel and the source distribution in dist/

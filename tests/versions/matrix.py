@@ -4,6 +4,7 @@
     python -m tests.versions.matrix --python python3.10 --torch 2.11.0     one of them
     python -m tests.versions.matrix tests/runtime tests/codegen            these tests alone
     python -m tests.versions.matrix --one-in 8                             one in eight of all tests
+    python -m tests.versions.matrix --again                                the tests that failed, once they are mended
 
 An environment takes up to 6 GB and is removed when its tests have run. The results are written to ``results.json`` and
 ``results.md`` beside this file, a combination after another: a run that ends early keeps what it has. Only Python's own
@@ -25,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,25 @@ def save(row: Row, path: Path = RESULTS) -> None:
     rows = sorted([*(each for each in load(path) if each.key != row.key), row], key=lambda each: each.key)
     path.write_text(json.dumps([asdict(each) for each in rows], indent=1) + "\n", encoding="utf-8")
     path.with_suffix(".md").write_text(page(rows), encoding="utf-8")
+
+
+def merged(before: Row, again: Row) -> Row:
+    """Return the row ``before``, with the results of the tests that failed in it as they are in ``again``."""
+    return replace(
+        before,
+        tests=f"{before.tests.partition('; failures')[0]}; failures again at {again.commit}",
+        date=again.date,
+        passed=before.passed + again.passed,
+        failed=again.failed,
+        skipped=before.skipped + again.skipped,
+        failures=again.failures,
+    )
+
+
+def node_id(failure: str) -> str:
+    """Return the name by which pytest runs a test, of the name that its report has."""
+    module, _, name = failure.partition("::")
+    return f"{module.replace('.', '/')}.py::{name}"
 
 
 def page(rows: list[Row]) -> str:
@@ -154,15 +174,23 @@ def run(python: str, torch: str, tests: list[str], *, share: str, one_in: int, j
         if not all(_succeeds(step) for step in steps):
             return None
         report = Path(folder, "report.xml")
+        code = "import platform, torch; print(platform.python_version(), torch.__version__)"
+        versions = subprocess.run([binary, "-c", code], capture_output=True, text=True, check=True).stdout.split()
         pytest = [binary, "-m", "pytest", "-q", "-n", jobs, "--continue-on-collection-errors", f"--junitxml={report}"]
         environment = {**os.environ, "REKINDLE_SHARES": share, "REKINDLE_ONE_IN": str(one_in)}
         subprocess.run([*pytest, *tests], cwd=ROOT, env=environment, check=False)
         if not report.exists():
             return None
-        code = "import platform, torch; print(platform.python_version(), torch.__version__)"
-        versions = subprocess.run([binary, "-c", code], capture_output=True, text=True, check=True).stdout.split()
         told = (" ".join(tests) or "all folders") + (f", one in {one_in}" if one_in > 1 else "")
         return from_report(report, python=versions[0], torch=versions[1], tests=told, commit=_commit())
+
+
+def _row_of(python: str, torch: str) -> Row | None:
+    """Return the row of a combination, None if it was not tested."""
+    code = "import platform; print(platform.python_version())"
+    version = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    key = (_release(version), _release(torch))
+    return next((row for row in load() if row.key == key), None)
 
 
 def _succeeds(command: list[str]) -> bool:
@@ -181,6 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--share", default="commit", help="the seed of the shares of large families of tests")
     parser.add_argument("--one-in", type=int, default=1, help="run one in so many of these tests")
     parser.add_argument("--jobs", default="auto", help="how many processes run the tests")
+    parser.add_argument("--again", action="store_true", help="run the tests that failed, in the rows that have any")
     parser.add_argument("--dry-run", action="store_true", help="print the combinations that would be tested")
     parser.add_argument("tests", nargs="*", help="files and folders of tests; all of them if there are none")
     options = parser.parse_args(arguments)
@@ -188,10 +217,18 @@ def main(arguments: list[str] | None = None) -> int:
     combinations = [(python, torch) for python in pythons for torch in options.torch or TORCHES]
     failed: list[Any] = []
     for python, torch in combinations:
+        before = _row_of(python, torch) if options.again else None
+        if options.again and (before is None or not before.failures):
+            continue
         print(f"=== {python}, PyTorch {torch}", flush=True)
         if options.dry_run:
             continue
-        row = run(python, torch, options.tests, share=options.share, one_in=options.one_in, jobs=options.jobs)
+        if before is None:
+            row = run(python, torch, options.tests, share=options.share, one_in=options.one_in, jobs=options.jobs)
+        else:
+            tests = [node_id(failure) for failure in before.failures]
+            row = run(python, torch, tests, share="", one_in=1, jobs=options.jobs)
+            row = row and merged(before, row)
         if row is None:
             print(f"=== there is no environment of {python} and PyTorch {torch}, or pytest did not start in it")
             failed.append((python, torch))

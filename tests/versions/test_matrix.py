@@ -59,6 +59,20 @@ def test_a_row_replaces_that_of_its_combination(tmp_path: Path) -> None:
     )
 
 
+def test_tests_that_failed_run_again() -> None:
+    before = row("3.12.1", "2.15.0", failed=2, failures=["tests.ir.test_a::test_x[a.b::c]", "tests.ops.test_b::test_y"])
+    assert [matrix.node_id(failure) for failure in before.failures] == [
+        "tests/ir/test_a.py::test_x[a.b::c]",
+        "tests/ops/test_b.py::test_y",
+    ]
+    again = row("3.12.1", "2.15.0", commit="4567cdef", passed=1, failed=1, skipped=0, failures=before.failures[1:])
+    found = matrix.merged(before, again)
+    assert (found.passed, found.failed, found.skipped, found.failures) == (4, 1, 1, ["tests.ops.test_b::test_y"])
+    assert (found.commit, found.tests) == ("0123abcd", "tests/ir; failures again at 4567cdef")
+    later = matrix.merged(found, row("3.12.1", "2.15.0", commit="89abef01", passed=1, skipped=0))
+    assert (later.passed, later.failed, later.tests) == (5, 0, "tests/ir; failures again at 89abef01")
+
+
 def test_what_would_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert matrix.main(["--dry-run", "--python", "python3.10", "--torch", "2.11.0", "--torch", "2.15.0"]) == 0
     assert capsys.readouterr().out == "=== python3.10, PyTorch 2.11.0\n=== python3.10, PyTorch 2.15.0\n"
