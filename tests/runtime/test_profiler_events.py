@@ -118,7 +118,7 @@ def test_stages_are_events() -> None:
     assert [name.rpartition(".")[2] for name in names if name.startswith("optimize ")] == ["staged"]
 
 
-def test_compiling_a_kernel_is_an_event(tmp_path: Path) -> None:
+def test_kernels_and_stages_are_on_a_track_of_the_trace(tmp_path: Path) -> None:
     """In a process of its own, and without the cache on disk: this one may have the kernel."""
     path = tmp_path / "program.py"
     path.write_text(
@@ -126,8 +126,8 @@ def test_compiling_a_kernel_is_an_event(tmp_path: Path) -> None:
         "from torch.profiler import profile\n"
         "def chain(x):\n"
         "    return (x * 2.0 + 1.0).relu() - x\n"
-        "function = rekindle.script(chain)\n"
         "with profile() as recorded:\n"
+        "    function = rekindle.script(chain)\n"
         "    for _ in range(5):\n"
         "        function(torch.ones(64))\n"
         "recorded.export_chrome_trace('trace.json')\n",
@@ -137,13 +137,31 @@ def test_compiling_a_kernel_is_an_event(tmp_path: Path) -> None:
     command = [sys.executable, str(path)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    trace = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
-    spans = {each["name"]: each for each in trace if each.get("ph") == "X"}
-    compiled, llvm, kernel = spans[f"rekindle::compile {FUSED[10:]}"], spans["rekindle::LLVM"], spans[FUSED]
-    assert llvm["dur"] > 0
-    # What Perfetto shows as one track: the events of a thread, which are nested in time.
-    assert compiled["tid"] == kernel["tid"] == spans["aten::mul"]["tid"]
-    assert compiled["ts"] + compiled["dur"] <= kernel["ts"] + 1
+    events = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    spans: dict[str, list[dict[str, Any]]] = {}
+    for each in events:
+        if each.get("ph") == "X":
+            spans.setdefault(each["name"].removeprefix("rekindle::"), []).append(each)
+    # Perfetto shows a track for each thread, on which an event is below the one that it is nested in.
+    of_chain = ["emit chain", "optimize chain", "pass inlining", "pass fuse_graph", "plan chain", FUSED[10:]]
+    of_chain += [f"compile {FUSED[10:]}", "LLVM", "aten::mul"]
+    [track] = {(each["pid"], each["tid"]) for name in of_chain for each in spans[name]}
+    of_track = [each for each in events if (each.get("pid"), each.get("tid")) == track]
+    assert [each["args"]["name"] for each in of_track if each["name"] == "thread_name"]
+    for inner, outer in {
+        "pass inlining": "optimize chain",
+        "pass fuse_graph": "optimize chain",
+        "LLVM": f"compile {FUSED[10:]}",
+    }.items():
+        assert any(_is_within(a, b) for a in spans[inner] for b in spans[outer]), (inner, outer)
+    [compiled], kernels = spans[f"compile {FUSED[10:]}"], spans[FUSED[10:]]
+    assert all(compiled["ts"] + compiled["dur"] <= kernel["ts"] + 1 for kernel in kernels)
+
+
+def _is_within(inner: dict[str, Any], outer: dict[str, Any]) -> bool:
+    """Return whether an event is within another. Times are rounded, to a microsecond in older releases."""
+    end_of_inner, end_of_outer = inner["ts"] + inner["dur"], outer["ts"] + outer["dur"]
+    return bool(outer["ts"] <= inner["ts"] + 1 and end_of_inner <= end_of_outer + 1)
 
 
 def test_names_are_those_of_operators() -> None:
