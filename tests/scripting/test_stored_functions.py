@@ -23,6 +23,7 @@ from rekindle.errors import CompileError
 from rekindle.ir.text.printer import print_graph
 from rekindle.runtime.strategies import graph_cache
 from rekindle.scripting.callables import functions, stored_functions
+from rekindle.scripting.callables.dependencies import described_function
 
 Compiled = list[str]
 
@@ -349,3 +350,24 @@ def test_a_library_changes_the_schema_of_its_operator(tmp_path: Path) -> None:
 def test_watched_passes_see_every_function() -> None:
     assert graph_cache.are_passes_watched()  # as tests are, which verify graphs
     assert stored_functions.StoredFunction.of(F.relu, "relu", functions.records_of) is None
+
+
+def of_constant(number: slice) -> types.FunctionType:
+    """Return a function with a constant slice, in a tuple and in a function within it, as compiled by Python 3.14."""
+
+    def outer(x: Any) -> Any:
+        def inner() -> Any:
+            return x
+
+        return inner
+
+    consts = outer.__code__.co_consts
+    [place] = [index for index, each in enumerate(consts) if isinstance(each, types.CodeType)]
+    inner = consts[place].replace(co_consts=(*consts[place].co_consts, (number, 0)))
+    return types.FunctionType(outer.__code__.replace(co_consts=(*consts[:place], inner, number)), globals())
+
+
+def test_functions_with_constant_slices_are_described() -> None:
+    assert described_function(of_constant(slice(1, None))) == described_function(of_constant(slice(1, None)))
+    assert described_function(of_constant(slice(1, None))) != described_function(of_constant(slice(2, None)))
+    assert described_function(of_constant(slice(1, None))) != described_function(of_constant(slice(1, None, 1)))

@@ -134,7 +134,7 @@ def _hook(module: nn.Module, given: tuple[Tensor], result: Tensor) -> Tensor:
 def test_what_the_module_is_decides(change: Callable[[Any, Any], object], compiled: Compiled, tmp_path: Path) -> None:
     try:
         eager, found = twice(tmp_path / "changed.py", change)
-    except rekindle.CompileError:
+    except rekindle.errors.CompileError:
         assert change is CHANGES["a property"]  # a lambda expression says no types
         return
     torch.testing.assert_close(found, eager)

@@ -35,6 +35,9 @@ def as_documented(text: str) -> str:
     return text
 
 
+NO_FLOOR_DIVISION: Final = "division by zero" if sys.version_info >= (3, 14) else "integer division or modulo by zero"
+"""Python's message of ``1 // 0``."""
+
 _BEFORE_PYTHON_3_11: Final = (
     (
         r"free variable (\\?')(\w+)\1 referenced before assignment in enclosing scope",

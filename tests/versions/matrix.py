@@ -168,7 +168,7 @@ def run(python: str, torch: str, tests: list[str], *, share: str, one_in: int, j
         pip = [binary, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         steps = [
             [python, "-m", "venv", str(own)],
-            [*pip, "setuptools", f"torch=={torch}"],
+            [*pip, "setuptools>=77.0.3", f"torch=={torch}"],
             [*pip, "--no-build-isolation", "-e", f"{ROOT}[test]"],
         ]
         if not all(_succeeds(step) for step in steps):

@@ -137,9 +137,21 @@ def described_function(function: types.FunctionType) -> Encoded:
         raise NotKept(f"the function '{function.__qualname__}', whose annotations are objects")
     return (
         *(str(function.__module__), function.__name__, function.__qualname__, status.st_mtime_ns, status.st_size),
-        hashlib.sha256(marshal.dumps(code, 2)).digest(),
+        hashlib.sha256(marshal.dumps(_without_slices(code), 2)).digest(),
         *(tuple(map(described_value, parts)), annotations),
     )
+
+
+def _without_slices(constant: Any) -> Any:
+    """Return code, or one of its constants, with tuples in place of slices. Since Python 3.14 code has constant slices,
+    which the version of ``marshal``'s format in which equal values have equal bytes does not support."""
+    if isinstance(constant, types.CodeType):
+        return constant.replace(co_consts=_without_slices(constant.co_consts))
+    if isinstance(constant, tuple):
+        return tuple(map(_without_slices, constant))
+    if isinstance(constant, slice):
+        return "<slice>", constant.start, constant.stop, constant.step
+    return constant
 
 
 def described_declaration(declaration: Declaration) -> Encoded:
