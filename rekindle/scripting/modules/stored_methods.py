@@ -26,6 +26,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, Type
 from rekindle.ir.types.named import ClassAttribute
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
+from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.callables.dependencies import NotKept, described_function, described_value
 from rekindle.scripting.callables.functions import records_called
 from rekindle.scripting.callables.stored_functions import StoredFunction, current_storage
@@ -260,9 +261,18 @@ def _class_description(cls: type) -> bytes:
     return digest
 
 
+_ANNOTATE: Final = "__annotate_func__"
+"""What evaluates the annotations of a class, since Python 3.14; its closure is all that the class holds."""
+
+
 def _members(owner: type) -> Encoded:
-    described = [(name, _member(value)) for name, value in members_of(owner) if is_seen(name, value)]
-    return tuple(described), repr(vars(owner).get("__annotations__"))
+    described = [
+        (name, _member(value)) for name, value in members_of(owner) if is_seen(name, value) and name != _ANNOTATE
+    ]
+    annotations = repr(annotations_of(owner))
+    if " at 0x" in annotations:
+        raise NotKept(f"the class '{owner.__qualname__}', whose annotations are objects")
+    return tuple(described), annotations
 
 
 def _member(value: object) -> Encoded:
