@@ -601,3 +601,26 @@ def test_tensors_are_no_numbers_without_the_drop_in() -> None:
 
     with pytest.raises(TypeError, match="a Tensor is not converted to an int"):
         rekindle.script(more)(torch.tensor(3))
+
+
+def test_a_name_that_is_read_often() -> None:
+    """Python specializes bytecode that runs often: 3.14 reads attributes of modules without asking their class."""
+
+    def read() -> Any:
+        return torch.jit.script
+
+    original = torch.jit.script
+    for _ in range(3):
+        assert {read() for _ in range(200)} == {original}
+        with rekindle.installed():
+            assert len({read() for _ in range(200)} | {original}) == 2
+        assert {read() for _ in range(200)} == {original}
+
+
+def test_other_names_of_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    with rekindle.installed():
+        with pytest.raises(AttributeError, match=r"^module 'torch\.jit' has no attribute 'no_such_name'$"):
+            torch.jit.no_such_name
+        monkeypatch.setattr(torch.jit, "__getattr__", lambda name: f"own {name}", raising=False)
+        assert torch.jit.no_such_name == "own no_such_name"
+        assert torch.jit.__name__ == "torch.jit"

@@ -8,6 +8,7 @@ import pytest
 
 from tests.sweeps import report
 from tests.sweeps.gradients import STEM, _committed, asserted, database, sweep_entry
+from tests.versions.differences import RELEASE
 
 KNOWN = report.known_failures(report.known_failures_path(STEM))
 
@@ -29,6 +30,7 @@ def test_known_failures_are_those_of_the_committed_result() -> None:
     assert set(KNOWN) == {name for name, result in _committed().items() if result.cases and not result.passed}
 
 
+@pytest.mark.skipif(RELEASE != (2, 13), reason="the result is that of PyTorch 2.13, other releases have other entries")
 def test_every_entry_is_in_the_committed_result() -> None:
     assert set(_committed()) == set(database())
 

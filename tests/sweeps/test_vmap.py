@@ -8,6 +8,7 @@ import pytest
 
 from tests.sweeps import report
 from tests.sweeps.vmap import STEM, committed, database, sweep_entry
+from tests.versions.differences import RELEASE
 
 KNOWN = report.known_failures(report.known_failures_path(STEM))
 
@@ -29,6 +30,7 @@ def test_known_failures_are_those_of_the_committed_result() -> None:
     assert set(KNOWN) == {name for name, result in committed().items() if result.counts and not result.passed}
 
 
+@pytest.mark.skipif(RELEASE != (2, 13), reason="the result is that of PyTorch 2.13, other releases have other entries")
 def test_every_entry_is_in_the_committed_result() -> None:
     assert set(committed()) == set(database())
 

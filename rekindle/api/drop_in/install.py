@@ -80,7 +80,18 @@ def _front(module: ModuleType) -> type[ModuleType]:
     has removed its own; the modules within it have those that they had."""
     shims = {**SHIMS, **_state.substitutes}
     names = shims if module is torch_jit.module() else shims.keys() & vars(module).keys()
-    return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, shims[name]) for name in names})
+    # Python 3.14 reads an attribute that is read often straight from the dictionary of a module, whatever descriptors
+    # its class has, unless the class looks attributes up in another way than modules do.
+    lookup = {"__getattribute__": object.__getattribute__, "__getattr__": _other_attribute}
+    return type("ModuleWithStandIns", (ModuleType,), {**lookup, **{name: _Taken(name, shims[name]) for name in names}})
+
+
+def _other_attribute(module: ModuleType, name: str) -> Any:
+    """Return what the module's own function for missing attributes does, or raise as modules do."""
+    own = vars(module).get("__getattr__")
+    if own is not None:
+        return own(name)
+    raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'", name=name, obj=module)
 
 
 # ----------------------------------------------------------------------------------------------------- in and out again
