@@ -97,5 +97,6 @@ def test_threads_serve_many_requests_at_once(archive: Path, address: str) -> Non
     torch.testing.assert_close(torch.tensor(answers), expected)
     with pytest.raises(urllib.error.HTTPError) as caught:
         ask(address, [[1.0, 2.0]])
-    assert json.load(caught.value) == {"error": "a row has 8 numbers"}
+    with caught.value as refused:
+        assert json.load(refused) == {"error": "a row has 8 numbers"}
     assert len(ask(address, requests[0].tolist())) == 5  # the threads continue

@@ -38,6 +38,12 @@ def as_documented(text: str) -> str:
 NO_FLOOR_DIVISION: Final = "division by zero" if sys.version_info >= (3, 14) else "integer division or modulo by zero"
 """Python's message of ``1 // 0``."""
 
+NO_ROOT: Final = "expected a nonnegative input, got -2.0" if sys.version_info >= (3, 14) else "math domain error"
+"""Python's message of ``math.sqrt(-2.0)``."""
+
+NO_LOGARITHM: Final = "expected a positive input" if sys.version_info >= (3, 14) else "math domain error"
+"""Python's message of ``math.log(0)``."""
+
 _BEFORE_PYTHON_3_11: Final = (
     (
         r"free variable (\\?')(\w+)\1 referenced before assignment in enclosing scope",

@@ -34,7 +34,9 @@ def attention(
     and the mask with which dropout multiplied the weights; each of the two is None where there is none."""
     options: dict[str, Any] = {"scale": scale, "enable_gqa": enable_gqa}
     way = torch._fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, **options)
-    if way == _FLASH and query.device.type == "cpu" and not enable_gqa and _as_kernel_takes_it(attn_mask, query):
+    is_on_cpu = way == _FLASH and query.device.type == "cpu"
+    # Since 2.15 PyTorch chooses the kernel for three dimensions too, to which it adds one.
+    if is_on_cpu and query.dim() == 4 and not enable_gqa and _as_kernel_takes_it(attn_mask, query):
         result, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale
         )
