@@ -187,7 +187,9 @@ def resting_collector() -> Iterator[None]:
 
 def peak_memory(call: Callable[[], object]) -> int:
     """The bytes that tensors take at most during ``call``, beyond those before it."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    # Without acc_events, PyTorch 2.12 and earlier warn.
+    with torch.profiler.profile(activities=activities, profile_memory=True, acc_events=True) as profile:
         call()
     held = most = 0
     for size in _allocations(profile):
