@@ -17,6 +17,7 @@ from rekindle.program.modules.module import ScriptModule
 
 _EXTRA: Final = "extra/"
 
+
 def device_called(text: str) -> torch.device:
     """Return the device with this name, which must be available.
 
