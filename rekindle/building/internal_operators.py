@@ -16,6 +16,8 @@ COPY_INTO: Final = "rekindle::copy_into"
 SETTLED: Final = "rekindle::settled_future"
 """Return a Future whose value is the input."""
 
+UNDEFINED: Final = "rekindle::undefined"
+"""Return an undefined tensor, which is None in Python."""
 
 REAL_PART: Final = "rekindle::real_part"
 """Return the real part of a complex number."""
@@ -34,6 +36,10 @@ def _settled(value: Any) -> Future[Any]:
     return future
 
 
+def _undefined() -> None:
+    return None
+
+
 def _real_part(value: complex) -> float:
     return value.real
 
@@ -46,3 +52,4 @@ REGISTRY.register(Operator(parse_schema(f"{REAL_PART}(complex value) -> float"),
 REGISTRY.register(Operator(parse_schema(f"{IMAGINARY_PART}(complex value) -> float"), _imaginary_part))
 REGISTRY.register(Operator(parse_schema(f"{COPY_INTO}(Tensor(a!) self, Tensor src) -> Tensor(a!)"), _copy_into))
 REGISTRY.register(Operator(parse_schema(f"{SETTLED}(t value) -> Future(t)"), _settled, may_alias_inputs=True))
+REGISTRY.register(Operator(parse_schema(f"{UNDEFINED}() -> Tensor"), _undefined))
