@@ -16,7 +16,6 @@ import torch
 import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
 from rekindle.building.arguments import may_be_copied
 from rekindle.building.cpp_header import CPP_KEYWORDS, cpp_header_text
-from rekindle.building.cpu_check import check_module
 from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
@@ -26,13 +25,13 @@ from rekindle.building.lowering.tensors import checks_of
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import Emitter, ProgramWriter
 from rekindle.building.native_library import MANIFEST
+from rekindle.building.opening import opening_module
 from rekindle.building.preparation import PreparedMethod, prepare
 from rekindle.building.runtime import aten, entry, instances
 from rekindle.building.runtime.c_values import free_c_value
-from rekindle.building.runtime.objects import ErrorCode
-from rekindle.building.shared_library import SERIAL_THREADS, shared_library
+from rekindle.building.shared_library import SERIAL_THREADS, ObjectSet, shared_library
 from rekindle.building.weights import Weights
-from rekindle.codegen.llvm.target import Target, host_target, named_target
+from rekindle.codegen.llvm.target import LEVELS, Target, host_target, named_target
 from rekindle.codegen.native.arithmetic import DECLARATIONS
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph, Node
@@ -96,7 +95,7 @@ def build(
     *,
     dynamic: Mapping[str, Sequence[int]] | None = None,
     name: str = "net",
-    cpu: str = "native",
+    cpu: str | Sequence[str] = "native",
     freestanding: bool = False,
 ) -> Build:
     """Build a shared library that runs ``program`` without Python, and headers for C and C++.
@@ -114,7 +113,8 @@ def build(
         dynamic: parameters by name, with the dimensions that may have any size. The program is also run on the examples
             with these dimensions repeated and cut.
         name: the prefix of the files and of the C functions.
-        cpu: the processor that code is generated for: ``native``, or a level of x86-64 such as ``x86-64-v3``.
+        cpu: the processor that code is generated for: ``native``, or a level of x86-64 such as ``x86-64-v3``, or
+            several levels, such as ``v2,v3,v4``. Opening the library selects the highest that the processor has.
         freestanding: reject a program that needs PyTorch, and compute large products of matrices without it.
 
     Raises:
@@ -137,37 +137,35 @@ def build(
             raise NotBuildable(
                 f"a method cannot be called '{method}' in a library: its function {name}_{method} is taken"
             )
-    target = _target(cpu)
+    cpu = cpu if isinstance(cpu, str) else ",".join(cpu)
+    targets = _targets(cpu)
     _check_dynamic(dynamic or {}, [record for _, record, _ in records])
     graphs = {
         method: prepare(record, _own(program), _bound(program, record, given), dynamic or {}, freestanding)
         for method, record, given in records
     }
-    parts = _written(program, graphs, target)
-    if not parts.uses_torch:
-        # SLEEF's functions are PyTorch's: kernels of a library without it have others.
-        parts = _written(program, graphs, target.without_libraries())
-    elif freestanding:
-        raise NotBuildable(f"the program needs PyTorch for {', '.join(sorted(parts.uses_torch))}")
     weights = Weights()
-    write_initializer(parts, weights, "initialize")
-    text = _module_text(parts, weights, name, {method: prepared.graph for method, prepared in graphs.items()})
-    identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
-    head, _, tail = text.rpartition("IDENTITY")
-    text = f"{head}{identity}{tail}"
-    exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
-    modules = [text, SERIAL_THREADS, *parts.kernels.modules.values()]
-    built_for = cpu if cpu == target.cpu else f"{cpu}, {target.cpu}"
-    lacks = f"this processor lacks '{{}}', which the library was built for (cpu: {built_for})"
-    opening = check_module(target, lacks) + _OPEN_CHECKED.format(name=name, code=int(ErrorCode.UNSUPPORTED_CPU))
-    needed = (*(_TORCH if parts.uses_torch else ()), *_LIBRARIES)
-    runpath = str(Path(torch.__file__).parent / "lib") if parts.uses_torch else ""
+    parts = [_written(program, graphs, target, freestanding) for target in targets.values()]
+    for each in parts:
+        write_initializer(each, weights, "initialize")
+    methods = {method: prepared.graph for method, prepared in graphs.items()}
+    texts = [_module_text(each, weights, name, methods) for each in parts]
+    identity = int.from_bytes(hashlib.sha256("".join(texts).encode()).digest()[:7], "little")
+    uses_torch = parts[0].uses_torch
     image = shared_library(
-        modules, [opening], exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath
+        [
+            ObjectSet(level, each.target, [_with_identity(text, identity), *each.kernels.modules.values()])
+            for level, each, text in zip(targets, parts, texts, strict=True)
+        ],
+        [opening_module(name, tuple(graphs), targets, cpu), SERIAL_THREADS],
+        [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)],
+        soname=f"lib{name}.so",
+        needed=(*(_TORCH if uses_torch else ()), *_LIBRARIES),
+        runpath=str(Path(torch.__file__).parent / "lib") if uses_torch else "",
     )
-    result = Build(folder, name, tuple(graphs), tuple(sorted(parts.uses_torch)))
+    result = Build(folder, name, tuple(graphs), tuple(sorted(uses_torch)))
     signatures = [_signature(method, record, len(_own(program))) for method, record, _ in records]
-    _write(result, image, weights.content(identity), parts.target, signatures)
+    _write(result, image, weights.content(identity), [target.cpu for target in targets.values()], signatures)
     return result
 
 
@@ -193,8 +191,21 @@ def _is_identifier(name: str) -> bool:
     return name.isascii() and name.isidentifier() and name not in _KEYWORDS | CPP_KEYWORDS
 
 
-def _target(cpu: str) -> Target:
-    return host_target() if cpu == "native" else named_target(cpu)
+def _targets(cpu: str) -> dict[str, Target]:
+    """Return the targets of a library by the suffixes of their symbols, the lowest level first."""
+    names = [f"x86-64-{each}" if each in ("v2", "v3", "v4") else each for each in cpu.split(",")]
+    if len(names) == 1:
+        return {"": host_target() if names[0] == "native" else named_target(names[0])}
+    if len(set(names)) < len(names) or not set(names) <= LEVELS.keys():
+        raise RekindleError(
+            f"several levels of a library are of {', '.join(LEVELS)}, each once, not {', '.join(names)}"
+        )
+    return {f".{level}": named_target(level) for level in LEVELS if level in names}
+
+
+def _with_identity(text: str, identity: int) -> str:
+    head, _, tail = text.rpartition("IDENTITY")
+    return f"{head}{identity}{tail}"
 
 
 def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunction, Sequence[Sequence[Any]]]]:
@@ -266,8 +277,14 @@ def _emitter(node: Node) -> Emitter:
     return EMITTERS.get(qualified_name(node)) or EMITTERS.get(node.kind) or call_torch
 
 
-def _written(program: Program, graphs: Mapping[str, PreparedMethod], target: Target) -> LibraryParts:
-    """Lower all methods; return the parts of the library."""
+def _written(
+    program: Program, graphs: Mapping[str, PreparedMethod], target: Target, freestanding: bool
+) -> LibraryParts:
+    """Write the functions of all methods for a target.
+
+    Raises:
+        NotBuildable: a ``freestanding`` library would need PyTorch.
+    """
     parts = LibraryParts(target)
     for method, prepared in graphs.items():
         graph = prepared.graph
@@ -276,6 +293,11 @@ def _written(program: Program, graphs: Mapping[str, PreparedMethod], target: Tar
         if isinstance(program, ScriptModule):
             w.modules[graph.inputs[0]] = ModuleValue(program, "")
         w.write(graph, f"method.{method}")
+    if not parts.uses_torch and target.has_libraries:
+        # SLEEF's functions are PyTorch's: kernels of a library without it have others.
+        return _written(program, graphs, target.without_libraries(), freestanding)
+    if freestanding and parts.uses_torch:
+        raise NotBuildable(f"the program needs PyTorch for {', '.join(sorted(parts.uses_torch))}")
     return parts
 
 
@@ -323,44 +345,6 @@ done:
   ret void
 }}
 """
-
-_OPEN_CHECKED: Final = """
-declare i32 @open.library(ptr, ptr)
-@null.message = private constant [31 x i8] c"the instance is a null pointer\\00"
-
-define i32 @{name}_open(ptr %weights, ptr %out) {{
-start:
-  %nowhere = icmp eq ptr %out, null
-  br i1 %nowhere, label %wrong, label %check
-wrong:
-  ret i32 10
-check:
-  store ptr null, ptr %out
-  %missing = call ptr @missing_feature()
-  %runs = icmp eq ptr %missing, null
-  br i1 %runs, label %open, label %refuse
-refuse:
-  ret i32 {code}
-open:
-  %result = call i32 @open.library(ptr %weights, ptr %out)
-  ret i32 %result
-}}
-
-define ptr @{name}_error(ptr %instance) {{
-  %none = icmp eq ptr %instance, null
-  br i1 %none, label %null, label %message
-null:
-  %missing = call ptr @missing_feature()
-  %runs = icmp eq ptr %missing, null
-  %text = select i1 %runs, ptr @null.message, ptr %missing
-  ret ptr %text
-message:
-  %at = getelementptr i64, ptr %instance, i64 1
-  %own = load ptr, ptr %at
-  ret ptr %own
-}}
-"""
-"""The functions that are compiled for any processor of x86-64."""
 
 _CLASS_NAME: Final = re.compile("C[^;]*;")
 """The name of a class in a descriptor."""
@@ -456,7 +440,7 @@ def _is_module(value: Any) -> bool:
     return getattr(value.type, "is_module", False)
 
 
-def _write(result: Build, image: bytes, weights: bytes, target: Target, signatures: Sequence[Method]) -> None:
+def _write(result: Build, image: bytes, weights: bytes, cpus: Sequence[str], signatures: Sequence[Method]) -> None:
     """Write the files of a library."""
     result.folder.mkdir(parents=True, exist_ok=True)
     contents = {
@@ -478,7 +462,7 @@ def _write(result: Build, image: bytes, weights: bytes, target: Target, signatur
             }
             for each in signatures
         },
-        "cpu": target.cpu,
+        "cpu": list(cpus),
         "torch": torch.__version__ if result.torch_operators else None,
         "torch_operators": list(result.torch_operators),
         "files": {

@@ -34,7 +34,9 @@ _VARIED: Final = ((1, 0), (2, 1), (0, 1))
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write: net/.")
 @example_options
 @click.option("--name", default="net", show_default=True, help="The name of the library, and of its C functions.")
-@click.option("--cpu", default="native", show_default=True, help="The processor: native, or x86-64-v2 to x86-64-v4.")
+@click.option(
+    "--cpu", default="native", show_default=True, help="The processor: native, x86-64-v2 to v4, or several: v2,v3,v4."
+)
 @click.option("--freestanding", is_flag=True, help="Reject a program that needs PyTorch to run.")
 @limit_option
 def build(

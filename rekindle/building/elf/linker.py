@@ -42,14 +42,14 @@ _STUB: Final = 8
 
 
 def link(
-    images: Sequence[bytes],
+    objects: Sequence[ObjectFile],
     exports: Iterable[str],
     *,
     needed: Sequence[str] = (),
     soname: str = "",
     runpath: str = "",
 ) -> bytes:
-    """Link the objects in ``images`` into a shared library that exports the symbols ``exports``.
+    """Link ``objects`` into a shared library that exports the symbols ``exports``.
 
     ``needed`` are the libraries to load with it, which define what the objects do not; ``runpath`` is where the loader
     looks for them besides the usual folders.
@@ -58,7 +58,7 @@ def link(
         LinkError: an object is not an x86-64 object, a symbol is defined twice or not at all, or a relocation is
             unknown.
     """
-    return _Linker(list(map(ObjectFile.read, images)), tuple(exports), tuple(needed), soname, runpath).link()
+    return _Linker(list(objects), tuple(exports), tuple(needed), soname, runpath).link()
 
 
 @dataclass(slots=True)

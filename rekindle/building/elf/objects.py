@@ -76,6 +76,11 @@ class Symbol:
     size: int
 
     @property
+    def is_definition(self) -> bool:
+        """Whether other objects may refer to it."""
+        return self.binding != STB_LOCAL and self.section is not None
+
+    @property
     def address(self) -> int:
         assert self.section is not None
         return self.section.address + self.value

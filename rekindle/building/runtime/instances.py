@@ -59,6 +59,8 @@ class Instance(Context):
     """The mapped file; null if it could not be mapped, and the instance has no values."""
     borrowed: Array[int]
     """One word: how many storages of the caller are in use."""
+    level: int
+    """The number of the level of the processor that its functions are for."""
 
 
 @extern
@@ -108,6 +110,7 @@ def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None
     instance.descriptors = descriptors
     instance.count = count
     instance.weights = NULL
+    instance.level = 0
     return instance
 
 
