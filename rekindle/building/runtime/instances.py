@@ -61,6 +61,10 @@ class Instance(Context):
     """One word: how many storages of the caller are in use."""
     level: int
     """The number of the level of the processor that its functions are for."""
+    locale: Address
+    """The locale "C", in which calls run: it decides how numbers are written and read."""
+    outer_locale: Address
+    """The locale of the thread that calls, while a call runs."""
 
 
 @extern
@@ -88,6 +92,25 @@ def munmap(address: Address, bytes: int) -> Int32:
     not_python()
 
 
+@extern
+def newlocale(categories: Int32, name: Array[Byte], base: Address) -> Address:
+    not_python()
+
+
+@extern
+def uselocale(locale: Address) -> Address:
+    not_python()
+
+
+@extern
+def freelocale(locale: Address) -> None:
+    not_python()
+
+
+ALL_CATEGORIES: Final = 0x1FBF
+"""``LC_ALL_MASK`` of glibc."""
+
+
 @native
 def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None:
     """Return an instance with ``count`` attributes, all zero; None if there is not enough memory."""
@@ -111,6 +134,8 @@ def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None
     instance.count = count
     instance.weights = NULL
     instance.level = 0
+    instance.locale = newlocale(ALL_CATEGORIES, c("C"), NULL)
+    instance.outer_locale = NULL
     return instance
 
 
@@ -122,6 +147,8 @@ def close_instance(instance: Instance | None) -> None:
         if not is_plain(instance.descriptors[i]):
             release(object_of(instance.attributes[i]))
     free(instance.attributes)
+    if instance.locale is not None:
+        freelocale(instance.locale)
     if instance.weights is not None:
         munmap(instance.weights.address, instance.weights.bytes)
         free(instance.weights)
@@ -205,6 +232,8 @@ def begin_call(instance: Instance | None, arguments: Address | None, count: int,
         return ErrorCode.ARGUMENT_ERROR
     if exchange(instance.busy, 0, 1) != 0:
         return ErrorCode.BUSY
+    if instance.locale is not None:
+        instance.outer_locale = uselocale(instance.locale)
     instance.code = 0
     instance.message[0] = 0
     instance.place = NULL
@@ -282,11 +311,13 @@ def keep_memory(tensor: Tensor) -> None:
 
 @native
 def end_call(instance: Instance) -> int:
-    """Append the source location of an error to its message, and return the error code."""
+    """Append the place of an error to its message, restore the locale of the thread, and return the code."""
     code = instance.code
     if code != 0 and instance.place is not None:
         length = strlen(instance.message)
         if length < MESSAGE_BYTES:
             snprintf(offset(instance.message, length), MESSAGE_BYTES - length, c("\n%s"), instance.place)
+    if instance.locale is not None:
+        uselocale(instance.outer_locale)
     exchange(instance.busy, 0, 0)
     return code
