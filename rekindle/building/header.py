@@ -65,8 +65,8 @@ typedef struct {name}_value {{
   int64_t count;
 }} {name}_value;
 
-/* Open an instance; `weights` is the path of {name}.weights. *instance is set even if the code is not {NAME}_OK, so
-   that {name}_error can be asked; it is NULL only if there is no memory. */
+/* Open an instance; `weights` is the path of {name}.weights, or NULL if they are embedded in the library. *instance is
+   set even if the code is not {NAME}_OK, so that {name}_error can be asked; it is NULL only if there is no memory. */
 int32_t {name}_open(const char *weights, {name}_instance **instance);
 void {name}_close({name}_instance *instance);
 /* What the last error of an instance was, with its place in the program. */

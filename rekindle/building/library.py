@@ -16,6 +16,7 @@ import torch
 import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
 from rekindle.building.arguments import may_be_copied
 from rekindle.building.cpp_header import CPP_KEYWORDS, cpp_header_text
+from rekindle.building.elf import ObjectFile
 from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
@@ -52,7 +53,8 @@ _TORCH: Final = ("libtorch_cpu.so", "libc10.so")
 class Build:
     """A library that was built: its folder, its name and its methods.
 
-    ``torch_operators`` are the operators that PyTorch runs. A library without any needs the C library only.
+    ``torch_operators`` are the operators that PyTorch runs. A library without any needs the C library only. A library
+    that embeds its weights has no file of weights.
 
     Example:
         >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
@@ -65,6 +67,7 @@ class Build:
     name: str
     methods: tuple[str, ...]
     torch_operators: tuple[str, ...]
+    embeds_weights: bool = False
 
     @property
     def library(self) -> Path:
@@ -79,8 +82,9 @@ class Build:
         return self.folder / f"{self.name}.hpp"
 
     @property
-    def weights(self) -> Path:
-        return self.folder / f"{self.name}.weights"
+    def weights(self) -> Path | None:
+        """The file of weights; None if they are embedded in the library."""
+        return None if self.embeds_weights else self.folder / f"{self.name}.weights"
 
     @property
     def is_freestanding(self) -> bool:
@@ -97,6 +101,7 @@ def build(
     name: str = "net",
     cpu: str | Sequence[str] = "native",
     freestanding: bool = False,
+    embed_weights: bool = False,
 ) -> Build:
     """Build a shared library that runs ``program`` without Python, and headers for C and C++.
 
@@ -116,6 +121,8 @@ def build(
         cpu: the processor that code is generated for: ``native``, or a level of x86-64 such as ``x86-64-v3``, or
             several levels, such as ``v2,v3,v4``. Opening the library selects the highest that the processor has.
         freestanding: reject a program that needs PyTorch, and compute large products of matrices without it.
+        embed_weights: put the weights in the library, which copies them for each instance, instead of in a file, whose
+            memory instances and processes share.
 
     Raises:
         NotBuildable: the program uses something that libraries do not have. The error has the source location.
@@ -149,7 +156,7 @@ def build(
     for each in parts:
         write_initializer(each, weights, "initialize")
     methods = {method: prepared.graph for method, prepared in graphs.items()}
-    texts = [_module_text(each, weights, name, methods) for each in parts]
+    texts = [_module_text(each, weights.size, name, methods, embed_weights) for each in parts]
     identity = int.from_bytes(hashlib.sha256("".join(texts).encode()).digest()[:7], "little")
     uses_torch = parts[0].uses_torch
     image = shared_library(
@@ -159,13 +166,15 @@ def build(
         ],
         [opening_module(name, tuple(graphs), targets, cpu), SERIAL_THREADS],
         [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)],
+        [_embedded(weights.content(identity))] if embed_weights else [],
         soname=f"lib{name}.so",
         needed=(*(_TORCH if uses_torch else ()), *_LIBRARIES),
         runpath=str(Path(torch.__file__).parent / "lib") if uses_torch else "",
     )
-    result = Build(folder, name, tuple(graphs), tuple(sorted(uses_torch)))
+    result = Build(folder, name, tuple(graphs), tuple(sorted(uses_torch)), embed_weights)
     signatures = [_signature(method, record, len(_own(program))) for method, record, _ in records]
-    _write(result, image, weights.content(identity), [target.cpu for target in targets.values()], signatures)
+    content = None if embed_weights else weights.content(identity)
+    _write(result, image, content, [target.cpu for target in targets.values()], signatures)
     return result
 
 
@@ -319,7 +328,7 @@ define i32 @open.library(ptr %weights, ptr %out) {{
 memory:
   ret i32 9
 map:
-  %mapped = call i1 @map_weights(ptr %instance, ptr %weights, i64 IDENTITY, i64 {bytes})
+  %mapped = call i1 @{opener}(ptr %instance, ptr %weights, {embedded}i64 IDENTITY, i64 {bytes})
   br i1 %mapped, label %fill, label %failed
 fill:
   call void @initialize(ptr %instance)
@@ -357,9 +366,26 @@ define internal void @release_handle(ptr %handle) {{
 """
 
 
-def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapping[str, Graph]) -> str:
-    """Return the LLVM module of everything but the kernels."""
-    for function in (entry.call_method, instances.new_instance, instances.map_weights, instances.close_instance):
+def _embedded(content: bytes) -> ObjectFile:
+    """Return an object of the weights, which libraries copy.
+
+    Raises:
+        NotBuildable: they are too large.
+    """
+    if len(content) > _MAX_EMBEDDED:
+        raise NotBuildable(f"{len(content):,} bytes of weights cannot be embedded: at most {_MAX_EMBEDDED:,} are")
+    return ObjectFile.of_data(_EMBEDDED, content)
+
+
+_EMBEDDED: Final = "embedded.weights"
+_MAX_EMBEDDED: Final = 1 << 30
+"""Code refers to data that is up to 2 GiB away."""
+
+
+def _module_text(parts: LibraryParts, bytes: int, name: str, methods: Mapping[str, Graph], embeds_weights: bool) -> str:
+    """Return the LLVM module of everything but the kernels; there are so many ``bytes`` of weights."""
+    opener = instances.open_embedded if embeds_weights else instances.map_weights
+    for function in (entry.call_method, instances.new_instance, opener, instances.close_instance):
         parts.runtime.add(function)
     parts.runtime.add(free_c_value)
     exported = []
@@ -384,6 +410,8 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
                 returns=parts.constants.bytes(returns.encode()),
             )
         )
+    if embeds_weights:
+        exported.append(f"@{_EMBEDDED} = external constant i8\n")
     known = parts.attributes.known
     each = ", ".join(f"ptr {parts.constants.descriptor(slot.type)}" for slot in known)
     descriptors = "@descriptors" if known else "null"
@@ -394,7 +422,9 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
             name=name,
             descriptors=descriptors,
             count=len(known),
-            bytes=weights.size,
+            bytes=bytes,
+            opener=opener.__name__,
+            embedded=f"ptr @{_EMBEDDED}, " if embeds_weights else "",
         )
     )
     if parts.uses_torch:
@@ -440,15 +470,18 @@ def _is_module(value: Any) -> bool:
     return getattr(value.type, "is_module", False)
 
 
-def _write(result: Build, image: bytes, weights: bytes, cpus: Sequence[str], signatures: Sequence[Method]) -> None:
+def _write(
+    result: Build, image: bytes, weights: bytes | None, cpus: Sequence[str], signatures: Sequence[Method]
+) -> None:
     """Write the files of a library."""
     result.folder.mkdir(parents=True, exist_ok=True)
     contents = {
         result.library: image,
         result.header: header_text(result.name, signatures).encode(),
         result.cpp_header: cpp_header_text(result.name, signatures).encode(),
-        result.weights: weights,
     }
+    if weights is not None and result.weights is not None:
+        contents[result.weights] = weights
     for path, data in contents.items():
         _replace(path, data, 0o755 if path == result.library else 0o644)
     manifest = {

@@ -95,12 +95,13 @@ def shared_library(
     sets: Sequence[ObjectSet],
     portable: Sequence[str],
     exports: Sequence[str],
+    data: Sequence[ObjectFile] = (),
     *,
     soname: str,
     needed: Sequence[str],
     runpath: str,
 ) -> bytes:
-    """Return a shared library of LLVM modules that exports the functions ``exports``; the ``portable`` modules run on
-    any x86-64 processor."""
+    """Return a shared library of LLVM modules and of ``data`` that exports the functions ``exports``; the ``portable``
+    modules run on any x86-64 processor."""
     objects = [each for group in (*sets, ObjectSet("", BASELINE, portable)) for each in group.objects()]
-    return link(objects, exports, needed=needed, soname=soname, runpath=runpath)
+    return link([*objects, *data], exports, needed=needed, soname=soname, runpath=runpath)

@@ -38,6 +38,7 @@ _VARIED: Final = ((1, 0), (2, 1), (0, 1))
     "--cpu", default="native", show_default=True, help="The processor: native, x86-64-v2 to v4, or several: v2,v3,v4."
 )
 @click.option("--freestanding", is_flag=True, help="Reject a program that needs PyTorch to run.")
+@click.option("--embed-weights", is_flag=True, help="Put the weights in the library, not in a file.")
 @limit_option
 def build(
     archive: str,
@@ -48,6 +49,7 @@ def build(
     name: str,
     cpu: str,
     freestanding: bool,
+    embed_weights: bool,
     check: bool,
     tolerance: float,
     limits: ArchiveLimits,
@@ -80,6 +82,7 @@ def build(
                 name=name,
                 cpu=cpu,
                 freestanding=freestanding,
+                embed_weights=embed_weights,
             )
     except RekindleError as error:
         raise ProgramFailed(str(error)) from None
@@ -97,7 +100,8 @@ def build(
 
 def _report(result: Build, seconds: float) -> None:
     """Print a summary of the build."""
-    files = ", ".join(f"{path.name} ({path.stat().st_size:,} bytes)" for path in (result.library, result.weights))
+    paths = [result.library, *([result.weights] if result.weights is not None else [])]
+    files = ", ".join(f"{path.name} ({path.stat().st_size:,} bytes)" for path in paths)
     click.echo(f"{result.folder}: {files}, {result.header.name}; built in {seconds:.1f} s")
     if result.is_freestanding:
         click.echo("The library needs the C library alone.")

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.building.elf.objects import SHT_NOBITS, STB_LOCAL, LinkError, ObjectFile, Section, Symbol
+from rekindle.building.elf.objects import EM_X86_64, SHT_NOBITS, STB_LOCAL, LinkError, ObjectFile, Section, Symbol
 
 PAGE: Final = 0x1000
-EM_X86_64: Final = 62
 
 _FILE_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 _PROGRAM_HEADER: Final = struct.Struct("<IIQQQQQQ")

@@ -215,6 +215,26 @@ def map_weights(instance: Instance, path: Array[Byte] | None, identity: int, byt
     return True
 
 
+PRIVATE_ANONYMOUS: Final = 0x22
+"""``MAP_PRIVATE | MAP_ANONYMOUS`` of Linux."""
+
+
+@native
+def open_embedded(instance: Instance, path: Array[Byte] | None, embedded: Address, identity: int, bytes: int) -> bool:
+    """Copy the weights that are embedded in the library, unless the path of a file is given, which is mapped.
+
+    Each instance has a copy: a program may write to its weights."""
+    if path is not None:
+        return map_weights(instance, path, identity, bytes)
+    memory = mmap(NULL, bytes, 3, PRIVATE_ANONYMOUS, -1, 0)
+    if bits_of(memory) == -1:
+        fail(instance, ErrorCode.MEMORY_ERROR, c("there is no memory for the weights"))
+        return False
+    memcpy(memory, embedded, bytes)
+    instance.weights = new_storage(memory, bytes, Owner.INSTANCE, NULL)
+    return True
+
+
 @native
 def weight(instance: Instance, storage: Storage, start: int, dtype: int, rank: int, layout: Array[int]) -> Tensor:
     """Return a tensor in the file of weights, from byte ``start`` on. ``layout`` points to its sizes and strides."""
