@@ -142,4 +142,4 @@ def check_module(targets: Mapping[str, Target], message: str) -> str:
             ]
         blocks.append(f"check{len(required)}:")
         functions.append(_CHECK.format(suffix=suffix, blocks="\n".join(blocks)))
-    return "\n".join([*constants.values(), _QUERY, *functions])
+    return "\n".join([*constants.values(), *([_QUERY] if constants else []), *functions])

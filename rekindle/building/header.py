@@ -20,7 +20,8 @@ _TEXT = """\
 #include <stdint.h>
 #include <string.h>
 
-#ifndef DLPACK_DLPACK_H_
+#if !defined(DLPACK_DLPACK_H_) && !defined(REKINDLE_DLTENSOR)
+#define REKINDLE_DLTENSOR
 /* What the library uses of DLPack (https://github.com/dmlc/dlpack). Include dlpack.h first to have all of it. */
 typedef struct {{ int32_t device_type; int32_t device_id; }} DLDevice; /* 1: the CPU */
 typedef struct {{ uint8_t code; uint8_t bits; uint16_t lanes; }} DLDataType;

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import torch
 
@@ -28,6 +28,7 @@ from rekindle.building.lowering.writer import Emitter, ProgramWriter
 from rekindle.building.native_library import MANIFEST
 from rekindle.building.opening import opening_module
 from rekindle.building.preparation import PreparedMethod, prepare
+from rekindle.building.relocatable import AARCH64, relocatable_object
 from rekindle.building.runtime import aten, entry, instances
 from rekindle.building.runtime.c_values import free_c_value
 from rekindle.building.shared_library import SERIAL_THREADS, ObjectSet, shared_library
@@ -44,6 +45,7 @@ from rekindle.runtime.calls.arguments import binder_of
 
 Program = ScriptModule | Function
 Examples = Sequence[Sequence[Any]] | Mapping[str, Sequence[Sequence[Any]]]
+Form = Literal["shared", "object"]
 
 _LIBRARIES: Final = ("libm.so.6", "libc.so.6")
 _TORCH: Final = ("libtorch_cpu.so", "libc10.so")
@@ -54,7 +56,7 @@ class Build:
     """A library that was built: its folder, its name and its methods.
 
     ``torch_operators`` are the operators that PyTorch runs. A library without any needs the C library only. A library
-    that embeds its weights has no file of weights.
+    that embeds its weights has no file of weights. ``form`` is ``"object"`` for an object that has to be linked.
 
     Example:
         >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
@@ -68,10 +70,11 @@ class Build:
     methods: tuple[str, ...]
     torch_operators: tuple[str, ...]
     embeds_weights: bool = False
+    form: Form = "shared"
 
     @property
     def library(self) -> Path:
-        return self.folder / f"lib{self.name}.so"
+        return self.folder / (f"lib{self.name}.so" if self.form == "shared" else f"{self.name}.o")
 
     @property
     def header(self) -> Path:
@@ -102,6 +105,7 @@ def build(
     cpu: str | Sequence[str] = "native",
     freestanding: bool = False,
     embed_weights: bool = False,
+    form: Form = "shared",
 ) -> Build:
     """Build a shared library that runs ``program`` without Python, and headers for C and C++.
 
@@ -123,6 +127,8 @@ def build(
         freestanding: reject a program that needs PyTorch, and compute large products of matrices without it.
         embed_weights: put the weights in the library, which copies them for each instance, instead of in a file, whose
             memory instances and processes share.
+        form: ``"shared"``, or ``"object"`` for ``<name>.o`` instead of ``lib<name>.so``, which a linker takes. The
+            processor ``aarch64`` has objects alone.
 
     Raises:
         NotBuildable: the program uses something that libraries do not have. The error has the source location.
@@ -145,7 +151,9 @@ def build(
                 f"a method cannot be called '{method}' in a library: its function {name}_{method} is taken"
             )
     cpu = cpu if isinstance(cpu, str) else ",".join(cpu)
-    targets = _targets(cpu)
+    targets = _targets(cpu, form)
+    if form == "object" and embed_weights:
+        raise RekindleError("an object has no weights: 'embed_weights' is for shared libraries")
     _check_dynamic(dynamic or {}, [record for _, record, _ in records])
     graphs = {
         method: prepare(record, _own(program), _bound(program, record, given), dynamic or {}, freestanding)
@@ -159,19 +167,25 @@ def build(
     texts = [_module_text(each, weights.size, name, methods, embed_weights) for each in parts]
     identity = int.from_bytes(hashlib.sha256("".join(texts).encode()).digest()[:7], "little")
     uses_torch = parts[0].uses_torch
-    image = shared_library(
-        [
-            ObjectSet(level, each.target, [_with_identity(text, identity), *each.kernels.modules.values()])
-            for level, each, text in zip(targets, parts, texts, strict=True)
-        ],
-        [opening_module(name, tuple(graphs), targets, cpu), SERIAL_THREADS],
-        [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)],
-        [_embedded(weights.content(identity))] if embed_weights else [],
-        soname=f"lib{name}.so",
-        needed=(*(_TORCH if uses_torch else ()), *_LIBRARIES),
-        runpath=str(Path(torch.__file__).parent / "lib") if uses_torch else "",
-    )
-    result = Build(folder, name, tuple(graphs), tuple(sorted(uses_torch)), embed_weights)
+    sets = [
+        ObjectSet(level, each.target, [_with_identity(text, identity), *each.kernels.modules.values()])
+        for level, each, text in zip(targets, parts, texts, strict=True)
+    ]
+    portable = [opening_module(name, tuple(graphs), targets, cpu), SERIAL_THREADS]
+    exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
+    if form == "object":
+        image = relocatable_object(sets[0].modules, portable, exports, sets[0].target)
+    else:
+        image = shared_library(
+            sets,
+            portable,
+            exports,
+            [_embedded(weights.content(identity))] if embed_weights else [],
+            soname=f"lib{name}.so",
+            needed=(*(_TORCH if uses_torch else ()), *_LIBRARIES),
+            runpath=str(Path(torch.__file__).parent / "lib") if uses_torch else "",
+        )
+    result = Build(folder, name, tuple(graphs), tuple(sorted(uses_torch)), embed_weights, form)
     signatures = [_signature(method, record, len(_own(program))) for method, record, _ in records]
     content = None if embed_weights else weights.content(identity)
     _write(result, image, content, [target.cpu for target in targets.values()], signatures)
@@ -200,9 +214,17 @@ def _is_identifier(name: str) -> bool:
     return name.isascii() and name.isidentifier() and name not in _KEYWORDS | CPP_KEYWORDS
 
 
-def _targets(cpu: str) -> dict[str, Target]:
+def _targets(cpu: str, form: Form) -> dict[str, Target]:
     """Return the targets of a library by the suffixes of their symbols, the lowest level first."""
     names = [f"x86-64-{each}" if each in ("v2", "v3", "v4") else each for each in cpu.split(",")]
+    if form not in ("shared", "object"):
+        raise RekindleError(f"the form of a library is 'shared' or 'object', not '{form}'")
+    if form == "object" and len(names) > 1:
+        raise RekindleError("an object is for one processor: several levels are for shared libraries")
+    if names == ["aarch64"]:
+        if form != "object":
+            raise RekindleError("the linker knows x86-64: a library for aarch64 is of the form 'object'")
+        return {"": AARCH64}
     if len(names) == 1:
         return {"": host_target() if names[0] == "native" else named_target(names[0])}
     if len(set(names)) < len(names) or not set(names) <= LEVELS.keys():

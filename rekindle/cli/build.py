@@ -39,6 +39,7 @@ _VARIED: Final = ((1, 0), (2, 1), (0, 1))
 )
 @click.option("--freestanding", is_flag=True, help="Reject a program that needs PyTorch to run.")
 @click.option("--embed-weights", is_flag=True, help="Put the weights in the library, not in a file.")
+@click.option("--object", "as_object", is_flag=True, help="Write an object for a linker; --cpu may be aarch64.")
 @limit_option
 def build(
     archive: str,
@@ -50,6 +51,7 @@ def build(
     cpu: str,
     freestanding: bool,
     embed_weights: bool,
+    as_object: bool,
     check: bool,
     tolerance: float,
     limits: ArchiveLimits,
@@ -58,6 +60,8 @@ def build(
 
     The library runs the method without Python.
     """
+    if as_object and check:
+        raise click.UsageError("--check calls the library, and an object has to be linked first")
     bounds = read_ranges(ranges)
     ranged = set(bounds)
     sizes = example_sizes(inputs, bounds)
@@ -83,6 +87,7 @@ def build(
                 cpu=cpu,
                 freestanding=freestanding,
                 embed_weights=embed_weights,
+                form="object" if as_object else "shared",
             )
     except RekindleError as error:
         raise ProgramFailed(str(error)) from None
