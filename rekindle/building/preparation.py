@@ -22,6 +22,7 @@ from rekindle.building.dynamic_sizes import with_other_sizes
 from rekindle.building.group_layouts import GroupInputs, RecordedRuns
 from rekindle.building.group_recipes import recipes_for_calls, recipes_for_types
 from rekindle.building.internal_operators import COPY_INTO, IMAGINARY_PART, REAL_PART, SETTLED
+from rekindle.building.letters import compare_letters
 from rekindle.building.lowering.representation import NotBuildable
 from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.fusible import is_product
@@ -126,6 +127,7 @@ def _specialized(
             found = graph.create("aten::abs", [node.input], types=[node.output.type], range=node.range)
             node.replace_with(found.insert_before(node).output)
     decompose_attention(graph)
+    compare_letters(graph)
     _split_products(graph)
     _write_in_place_operators_out(graph)
     optimize(graph, _FUSION)
