@@ -12,6 +12,7 @@ scripted, built for an image, and called from C with that and another image. The
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import multiprocessing
 import tempfile
@@ -23,14 +24,15 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import rekindle
 from tests.building.c_process import run
 from tests.sweeps.report import RESULTS
 
 TOLERANCE: Final = 1e-4
-"""The largest difference from eager, over the largest number of the result."""
+"""The largest difference from eager, over the largest number of the result. A model with a larger one is compared with
+float64: the error of the library may be at most twice that of eager."""
 IMAGE: Final = (1, 3, 224, 224)
 
 
@@ -70,7 +72,7 @@ def attempt(name: str) -> Outcome:
     """Build a model, and call it from C."""
     warnings.simplefilter("ignore")
     eager = model(name)
-    images = [torch.randn(IMAGE), torch.rand(IMAGE)]
+    images = [torch.randn(IMAGE), torch.randn(IMAGE)]
     with torch.no_grad():
         expected = [eager(image) for image in images]
     began = time.perf_counter()
@@ -86,10 +88,35 @@ def attempt(name: str) -> Outcome:
     for answer, wanted in zip(answers, expected, strict=True):
         if answer.code:
             return Outcome("differs", answer.message, built.torch_operators, seconds=seconds)
-        assert answer.value.isfinite().all(), "the library computes infinities or NaN"
-        error = max(error, float((answer.value - wanted).abs().max() / wanted.abs().max()))
-    verdict = "same" if error <= TOLERANCE else "differs"
-    return Outcome(verdict, "", built.torch_operators, error, seconds)
+        value = _result(answer.value)
+        assert value.isfinite().all(), "the library computes infinities or NaN"
+        error = max(error, float((value - wanted).abs().max() / wanted.abs().max()))
+    if error > TOLERANCE:
+        ours, eagers = _errors(eager, images, [_result(answer.value) for answer in answers], expected)
+        detail = f"beside float64: {ours:.1e}, eager {eagers:.1e}"
+        return Outcome("same" if ours <= 2 * eagers else "differs", detail, built.torch_operators, error, seconds)
+    return Outcome("same", "", built.torch_operators, error, seconds)
+
+
+def _result(value: Any) -> Tensor:
+    """Return the result of a model. Scripted, GoogLeNet and Inception return it with two others that are None."""
+    result = value[0] if isinstance(value, tuple) else value
+    assert isinstance(result, Tensor)
+    return result
+
+
+def _errors(
+    eager: nn.Module, images: Sequence[Tensor], ours: Sequence[Tensor], eagers: Sequence[Tensor]
+) -> tuple[float, float]:
+    """Return the largest errors of the library and of eager beside float64, over the largest number."""
+    exact = copy.deepcopy(eager).double()
+    with torch.no_grad():
+        wanted = [exact(image.double()) for image in images]
+
+    def error(found: Sequence[Tensor]) -> float:
+        return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, wanted, strict=True))
+
+    return error(ours), error(eagers)
 
 
 def _attempt(name: str) -> tuple[str, Outcome]:
@@ -132,7 +159,8 @@ def page(found: dict[str, Outcome]) -> str:
     ]
     lines += ["| model | | error | operators left to PyTorch | build, s |", "| --- | --- | ---: | --- | ---: |"]
     for name, each in found.items():
-        verdict = each.verdict if each.verdict == "same" else f"**{each.verdict}**: {each.detail}"
+        verdict = each.verdict if each.verdict == "same" else f"**{each.verdict}**"
+        verdict += f": {each.detail}" if each.detail else ""
         operators = ", ".join(operator.removeprefix("aten::") for operator in each.torch_operators)
         lines.append(f"| {name} | {verdict} | {each.error:.0e} | {operators} | {each.seconds:.0f} |")
     return "\n".join(lines) + "\n"
