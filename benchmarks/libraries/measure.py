@@ -2,8 +2,8 @@
 
 A program is built in a fresh process, with the caches of PyTorch empty. It is then run by a driver, once in each round:
 the drivers of all ways take turns. Start-up is the CPU time of the process up to its first result, the loading of
-shared libraries included; a call is the median over the rounds of the CPU time of a call. One thread each. Results are
-compared with eager's.
+shared libraries included; a call is the median over the rounds of the CPU time of a call. The table has the CPU time of
+a build, the rows have both. One thread each. Results are compared with eager's.
 """
 
 from __future__ import annotations
@@ -122,9 +122,8 @@ def _measure(
             try:
                 reports[way].append(_report(command, given, folder / "results", seconds))
             except subprocess.CalledProcessError as error:
-                row.ways[
-                    way
-                ].unavailable = f"does not run: {(error.stderr or str(error)).strip().splitlines()[-1][:200]}"
+                said = (error.stderr or str(error)).strip().splitlines()[-1]
+                row.ways[way].unavailable = f"does not run: {said[:200]}"
                 del commands[way]
                 continue
             difference = _difference(read_leaves(folder / "results"), expected)
@@ -203,9 +202,9 @@ def _summarize(deployed: Deployed, reports: Sequence[dict[str, Any]], ours: Sequ
 
 # ------------------------------------------------------------------------------------------------------------- tables
 
-_UNITS: Final = {"build": 1.0, "files": 1e-6, "runtime": 1e-6, "start": 1e3, "resident": 1e-6, "call": 1e6}
+_UNITS: Final = {"build_cpu": 1.0, "files": 1e-6, "runtime": 1e-6, "start": 1e3, "resident": 1e-6, "call": 1e6}
 _HEADS: Final = {
-    "build": "build, s",
+    "build_cpu": "build, s",
     "files": "files, MB",
     "runtime": "shared libraries, MB",
     "start": "start-up, ms",
@@ -247,16 +246,20 @@ def remarks(rows: Sequence[Row]) -> list[str]:
 
 
 def save(rows: Sequence[Row], machine: dict[str, Any]) -> None:
-    """Write the rows with what they depend on."""
+    """Write the rows with what they depend on; rows of other programs stay."""
     packages = {}
     for name in ("onnx", "onnxruntime", "onnxscript", "torchvision"):
         try:
             packages[name] = version(name)
         except PackageNotFoundError:
             packages[name] = ""
+    known = (
+        {row["program"]: row for row in json.loads(PATH.read_text(encoding="utf-8"))["rows"]} if PATH.exists() else {}
+    )
+    known |= {row.program: {**asdict(row), "ratio": row.ratio} for row in rows}
     found = {
         "machine": {**machine, "cores": os.cpu_count(), "load": os.getloadavg()[0]},
         "packages": packages,
-        "rows": [{**asdict(row), "ratio": row.ratio} for row in rows],
+        "rows": [known[program.name] for program in PROGRAMS if program.name in known],
     }
     PATH.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

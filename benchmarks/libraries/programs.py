@@ -76,7 +76,7 @@ def _decoder() -> tuple[nn.Module, tuple[Any, ...]]:
 
 
 def _edit_distance() -> tuple[nn.Module, tuple[Any, ...]]:
-    return EditDistance(), ("kitten sitting on the fence" * 6, "sitting kittens in the yard" * 6)
+    return EditDistance().eval(), ("kitten sitting on the fence" * 6, "sitting kittens in the yard" * 6)
 
 
 PROGRAMS: Final = (

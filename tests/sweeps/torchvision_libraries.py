@@ -2,6 +2,7 @@
 
 python -m tests.sweeps.torchvision_libraries --full         every model; writes results/
 python -m tests.sweeps.torchvision_libraries --only vit_    some models, and what is wrong with them
+python -m tests.sweeps.torchvision_libraries --resume       the models whose results are missing, or are not the same
 
 Weights are random, those that torchvision initialises with zeros too; nothing is downloaded. Statistics of batch
 normalisations are those of a batch, as in a trained network, so that numbers neither vanish nor grow. Each model is
@@ -42,7 +43,7 @@ class Outcome(NamedTuple):
 
     verdict: str
     detail: str = ""
-    torch_operators: tuple[str, ...] = ()
+    torch_operators: Sequence[str] = ()
     error: float = 0.0
     seconds: float = 0.0
 
@@ -152,6 +153,9 @@ def page(found: dict[str, Outcome]) -> str:
     versions = f"torch {torch.__version__.split('+')[0]}, torchvision {torchvision.__version__.split('+')[0]}"
     lines = ["# torchvision's classification models as native libraries", ""]
     lines.append(f"{counts['same']} of {len(found)} models, called from C, compute what eager computes; {versions}.")
+    if len(found) < len(names()):
+        rest = ", ".join(name for name in names() if name not in found)
+        lines += ["", f"torchvision has {len(names())}. Not run yet (`--resume` continues): {rest}."]
     lines += [
         "",
         f"An error is the largest difference over the largest number; up to {TOLERANCE:g} counts as the same.",
@@ -169,16 +173,26 @@ def page(found: dict[str, Outcome]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="all models; write the results")
+    parser.add_argument("--resume", action="store_true", help="keep results that are the same; write the results")
     parser.add_argument("--only", default="", help="models whose names contain this")
     options = parser.parse_args()
-    chosen = [name for name in names() if options.only in name]
-    print(Counter(each.verdict for each in outcomes(chosen, _write if options.full else len).values()))
+    kept: dict[str, Outcome] = {}
+    if options.resume:
+        rows = json.loads(_RESULTS.read_text(encoding="utf-8"))
+        kept = {name: Outcome(**row) for name, row in rows.items() if row["verdict"] == "same"}
+
+    def write(found: dict[str, Outcome]) -> None:
+        if options.full or options.resume:
+            whole = dict(sorted({**kept, **found}.items()))
+            rows = {name: each._asdict() for name, each in whole.items()}
+            _RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            _RESULTS.with_suffix(".md").write_text(page(whole), encoding="utf-8")
+
+    chosen = [name for name in names() if options.only in name and name not in kept]
+    print(Counter(each.verdict for each in outcomes(chosen, write).values()))
 
 
-def _write(found: dict[str, Outcome]) -> None:
-    rows = {name: each._asdict() for name, each in found.items()}
-    (RESULTS / "torchvision_libraries.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    (RESULTS / "torchvision_libraries.md").write_text(page(found), encoding="utf-8")
+_RESULTS: Final = RESULTS / "torchvision_libraries.json"
 
 
 if __name__ == "__main__":
