@@ -10,6 +10,7 @@ python -m benchmarks --only modules                             what others wrot
 python -m benchmarks --only modules --every 20 --resume         a part of it; what an earlier run measured is kept
 python -m benchmarks --only runtimes                            beside ONNX Runtime and OpenVINO: packages [runtimes]
 python -m benchmarks --only numeric_loops                       loops over numbers beside Numba: packages [numba]
+python -m benchmarks --only libraries                           native libraries beside LibTorch and others: g++
 python -m benchmarks --quick               few rounds: shows that they run, not how fast
 """
 
@@ -53,6 +54,7 @@ from benchmarks import (
     trace_time,
     training,
 )
+from benchmarks.libraries import measure as libraries
 from benchmarks.peers import PEERS
 from benchmarks.runtimes import measure as runtimes
 from benchmarks.workloads import KERNELS, WORKLOADS
@@ -310,11 +312,16 @@ def _numeric_loops(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
-def _rounded_weights(options: argparse.Namespace) -> list[Any]:
-    quick = (3, options.workload, 0.0) if options.quick else (rounded_weights.ROUNDS, options.workload)
-    rows = list(rounded_weights.run(*quick))
+def _libraries(options: argparse.Namespace) -> list[Any]:
+    quick = (1, options.workload, 0.02) if options.quick else (libraries.ROUNDS, options.workload)
+    rows = list(libraries.run(*quick))
     if rows:
-        _show("Weights rounded to fewer bits, one thread", rounded_weights.table(rows))
+        _show("Programs without Python, one thread", libraries.table(rows))
+        for line in libraries.remarks(rows):
+            CONSOLE.print(line, markup=False, highlight=False)
+    if options.save:
+        libraries.save(rows, machine())
+        CONSOLE.print(f"written: {libraries.PATH}")
     return rows
 
 
@@ -341,9 +348,9 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "modules": _modules,
     "runtimes": _runtimes,
     "numeric_loops": _numeric_loops,
-    "rounded_weights": _rounded_weights,
+    "libraries": _libraries,
 }
-APART: Final = frozenset({"modules", "runtimes", "numeric_loops", "rounded_weights"})
+APART: Final = frozenset({"modules", "runtimes", "numeric_loops", "libraries"})
 """These run only where they are named: they take hours, or packages that nothing else needs."""
 
 

@@ -148,8 +148,10 @@ class value : public value_view {{
 
 class instance {{
  public:
-  explicit instance(const std::string &weights) {{
-    const int32_t code = {name}_open(weights.c_str(), &handle_);
+  explicit instance(const std::string &weights) : instance(weights.c_str()) {{}}
+  // The weights that are embedded in the library, or those of a file.
+  explicit instance(const char *weights = nullptr) {{
+    const int32_t code = {name}_open(weights, &handle_);
     if (code != {NAME}_OK) {{
       const std::string message = {name}_error(handle_);
       {name}_close(std::exchange(handle_, nullptr));

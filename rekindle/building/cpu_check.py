@@ -6,6 +6,7 @@ The check is an LLVM module of its own, which is compiled for any x86-64 process
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from rekindle.building.lowlevel.compiler import c_string
@@ -112,30 +113,33 @@ no:
 """
 
 _CHECK: Final = """
-{constants}
-{query}
-define ptr @missing_feature() {{
+define ptr @missing_feature{suffix}() {{
 {blocks}
   ret ptr null
 }}
 """
 
 
-def check_module(target: Target, message: str) -> str:
-    """Return an LLVM module with a function ``missing_feature``. It returns null, or ``message`` with the name of a CPU
-    feature that ``target`` has and the processor lacks in place of ``{}``."""
-    constants, blocks = [], ["  br label %check0"]
-    required = [name for name in FEATURES if target.has(name)]
-    for index, name in enumerate(required):
-        bit = FEATURES[name]
-        constants.append(f"@lacks.{index} = private constant {c_string(message.format(name).encode())}")
-        numbers = f"i32 {bit.leaf}, i32 {bit.subleaf}, i32 {bit.register}, i32 {bit.bit}, i32 {bit.state}"
-        blocks += [
-            f"check{index}:",
-            f"  %has{index} = call i1 @has_bit({numbers})",
-            f"  br i1 %has{index}, label %check{index + 1}, label %lacks{index}",
-            f"lacks{index}:",
-            f"  ret ptr @lacks.{index}",
-        ]
-    blocks.append(f"check{len(required)}:")
-    return _CHECK.format(constants="\n".join(constants), query=_QUERY, blocks="\n".join(blocks))
+def check_module(targets: Mapping[str, Target], message: str) -> str:
+    """Return an LLVM module with a function ``missing_feature`` for each target, with the suffix that is its key. It
+    returns null, or the ``message`` with the name of a feature that the target has and the processor has not, in place
+    of ``{}``."""
+    constants: dict[str, str] = {}
+    functions = []
+    for suffix, target in targets.items():
+        blocks = ["  br label %check0"]
+        required = [name for name in FEATURES if target.has(name)]
+        for index, name in enumerate(required):
+            bit = FEATURES[name]
+            constants[name] = f'@"lacks.{name}" = private constant {c_string(message.format(name).encode())}'
+            numbers = f"i32 {bit.leaf}, i32 {bit.subleaf}, i32 {bit.register}, i32 {bit.bit}, i32 {bit.state}"
+            blocks += [
+                f"check{index}:",
+                f"  %has{index} = call i1 @has_bit({numbers})",
+                f"  br i1 %has{index}, label %check{index + 1}, label %lacks{index}",
+                f"lacks{index}:",
+                f'  ret ptr @"lacks.{name}"',
+            ]
+        blocks.append(f"check{len(required)}:")
+        functions.append(_CHECK.format(suffix=suffix, blocks="\n".join(blocks)))
+    return "\n".join([*constants.values(), *([_QUERY] if constants else []), *functions])

@@ -20,7 +20,8 @@ _TEXT = """\
 #include <stdint.h>
 #include <string.h>
 
-#ifndef DLPACK_DLPACK_H_
+#if !defined(DLPACK_DLPACK_H_) && !defined(REKINDLE_DLTENSOR)
+#define REKINDLE_DLTENSOR
 /* What the library uses of DLPack (https://github.com/dmlc/dlpack). Include dlpack.h first to have all of it. */
 typedef struct {{ int32_t device_type; int32_t device_id; }} DLDevice; /* 1: the CPU */
 typedef struct {{ uint8_t code; uint8_t bits; uint16_t lanes; }} DLDataType;
@@ -65,8 +66,8 @@ typedef struct {name}_value {{
   int64_t count;
 }} {name}_value;
 
-/* Open an instance; `weights` is the path of {name}.weights. *instance is set even if the code is not {NAME}_OK, so
-   that {name}_error can be asked; it is NULL only if there is no memory. */
+/* Open an instance; `weights` is the path of {name}.weights, or NULL if they are embedded in the library. *instance is
+   set even if the code is not {NAME}_OK, so that {name}_error can be asked; it is NULL only if there is no memory. */
 int32_t {name}_open(const char *weights, {name}_instance **instance);
 void {name}_close({name}_instance *instance);
 /* What the last error of an instance was, with its place in the program. */

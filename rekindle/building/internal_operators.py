@@ -16,6 +16,11 @@ COPY_INTO: Final = "rekindle::copy_into"
 SETTLED: Final = "rekindle::settled_future"
 """Return a Future whose value is the input."""
 
+UNDEFINED: Final = "rekindle::undefined"
+"""Return an undefined tensor, which is None in Python."""
+
+LETTER_AT: Final = "rekindle::letter_at"
+"""Return the number of a character of a string in Unicode."""
 
 REAL_PART: Final = "rekindle::real_part"
 """Return the real part of a complex number."""
@@ -34,6 +39,14 @@ def _settled(value: Any) -> Future[Any]:
     return future
 
 
+def _undefined() -> None:
+    return None
+
+
+def _letter_at(text: str, index: int) -> int:
+    return ord(text[index])
+
+
 def _real_part(value: complex) -> float:
     return value.real
 
@@ -46,3 +59,5 @@ REGISTRY.register(Operator(parse_schema(f"{REAL_PART}(complex value) -> float"),
 REGISTRY.register(Operator(parse_schema(f"{IMAGINARY_PART}(complex value) -> float"), _imaginary_part))
 REGISTRY.register(Operator(parse_schema(f"{COPY_INTO}(Tensor(a!) self, Tensor src) -> Tensor(a!)"), _copy_into))
 REGISTRY.register(Operator(parse_schema(f"{SETTLED}(t value) -> Future(t)"), _settled, may_alias_inputs=True))
+REGISTRY.register(Operator(parse_schema(f"{UNDEFINED}() -> Tensor"), _undefined))
+REGISTRY.register(Operator(parse_schema(f"{LETTER_AT}(str text, int index) -> int"), _letter_at))

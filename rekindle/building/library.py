@@ -9,14 +9,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import torch
 
 import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
 from rekindle.building.arguments import may_be_copied
 from rekindle.building.cpp_header import CPP_KEYWORDS, cpp_header_text
-from rekindle.building.cpu_check import check_module
+from rekindle.building.elf import ObjectFile
 from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
@@ -26,13 +26,14 @@ from rekindle.building.lowering.tensors import checks_of
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import Emitter, ProgramWriter
 from rekindle.building.native_library import MANIFEST
+from rekindle.building.opening import opening_module
 from rekindle.building.preparation import PreparedMethod, prepare
+from rekindle.building.relocatable import AARCH64, relocatable_object
 from rekindle.building.runtime import aten, entry, instances
 from rekindle.building.runtime.c_values import free_c_value
-from rekindle.building.runtime.objects import ErrorCode
-from rekindle.building.shared_library import SERIAL_THREADS, shared_library
+from rekindle.building.shared_library import SERIAL_THREADS, ObjectSet, shared_library
 from rekindle.building.weights import Weights
-from rekindle.codegen.llvm.target import Target, host_target, named_target
+from rekindle.codegen.llvm.target import LEVELS, Target, host_target, named_target
 from rekindle.codegen.native.arithmetic import DECLARATIONS
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph, Node
@@ -44,6 +45,7 @@ from rekindle.runtime.calls.arguments import binder_of
 
 Program = ScriptModule | Function
 Examples = Sequence[Sequence[Any]] | Mapping[str, Sequence[Sequence[Any]]]
+Form = Literal["shared", "object"]
 
 _LIBRARIES: Final = ("libm.so.6", "libc.so.6")
 _TORCH: Final = ("libtorch_cpu.so", "libc10.so")
@@ -53,7 +55,8 @@ _TORCH: Final = ("libtorch_cpu.so", "libc10.so")
 class Build:
     """A library that was built: its folder, its name and its methods.
 
-    ``torch_operators`` are the operators that PyTorch runs. A library without any needs the C library only.
+    ``torch_operators`` are the operators that PyTorch runs. A library without any needs the C library only. A library
+    that embeds its weights has no file of weights. ``form`` is ``"object"`` for an object that has to be linked.
 
     Example:
         >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
@@ -66,10 +69,12 @@ class Build:
     name: str
     methods: tuple[str, ...]
     torch_operators: tuple[str, ...]
+    embeds_weights: bool = False
+    form: Form = "shared"
 
     @property
     def library(self) -> Path:
-        return self.folder / f"lib{self.name}.so"
+        return self.folder / (f"lib{self.name}.so" if self.form == "shared" else f"{self.name}.o")
 
     @property
     def header(self) -> Path:
@@ -80,8 +85,9 @@ class Build:
         return self.folder / f"{self.name}.hpp"
 
     @property
-    def weights(self) -> Path:
-        return self.folder / f"{self.name}.weights"
+    def weights(self) -> Path | None:
+        """The file of weights; None if they are embedded in the library."""
+        return None if self.embeds_weights else self.folder / f"{self.name}.weights"
 
     @property
     def is_freestanding(self) -> bool:
@@ -96,8 +102,10 @@ def build(
     *,
     dynamic: Mapping[str, Sequence[int]] | None = None,
     name: str = "net",
-    cpu: str = "native",
+    cpu: str | Sequence[str] = "native",
     freestanding: bool = False,
+    embed_weights: bool = False,
+    form: Form = "shared",
 ) -> Build:
     """Build a shared library that runs ``program`` without Python, and headers for C and C++.
 
@@ -114,8 +122,13 @@ def build(
         dynamic: parameters by name, with the dimensions that may have any size. The program is also run on the examples
             with these dimensions repeated and cut.
         name: the prefix of the files and of the C functions.
-        cpu: the processor that code is generated for: ``native``, or a level of x86-64 such as ``x86-64-v3``.
+        cpu: the processor that code is generated for: ``native``, or a level of x86-64 such as ``x86-64-v3``, or
+            several levels, such as ``v2,v3,v4``. Opening the library selects the highest that the processor has.
         freestanding: reject a program that needs PyTorch, and compute large products of matrices without it.
+        embed_weights: put the weights in the library, which copies them for each instance, instead of in a file, whose
+            memory instances and processes share.
+        form: ``"shared"``, or ``"object"`` for ``<name>.o`` instead of ``lib<name>.so``, which a linker takes. The
+            processor ``aarch64`` has objects alone.
 
     Raises:
         NotBuildable: the program uses something that libraries do not have. The error has the source location.
@@ -137,37 +150,45 @@ def build(
             raise NotBuildable(
                 f"a method cannot be called '{method}' in a library: its function {name}_{method} is taken"
             )
-    target = _target(cpu)
+    cpu = cpu if isinstance(cpu, str) else ",".join(cpu)
+    targets = _targets(cpu, form)
+    if form == "object" and embed_weights:
+        raise RekindleError("an object has no weights: 'embed_weights' is for shared libraries")
     _check_dynamic(dynamic or {}, [record for _, record, _ in records])
     graphs = {
         method: prepare(record, _own(program), _bound(program, record, given), dynamic or {}, freestanding)
         for method, record, given in records
     }
-    parts = _written(program, graphs, target)
-    if not parts.uses_torch:
-        # SLEEF's functions are PyTorch's: kernels of a library without it have others.
-        parts = _written(program, graphs, target.without_libraries())
-    elif freestanding:
-        raise NotBuildable(f"the program needs PyTorch for {', '.join(sorted(parts.uses_torch))}")
     weights = Weights()
-    write_initializer(parts, weights, "initialize")
-    text = _module_text(parts, weights, name, {method: prepared.graph for method, prepared in graphs.items()})
-    identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
-    head, _, tail = text.rpartition("IDENTITY")
-    text = f"{head}{identity}{tail}"
+    parts = [_written(program, graphs, target, freestanding) for target in targets.values()]
+    for each in parts:
+        write_initializer(each, weights, "initialize")
+    methods = {method: prepared.graph for method, prepared in graphs.items()}
+    texts = [_module_text(each, weights.size, name, methods, embed_weights) for each in parts]
+    identity = int.from_bytes(hashlib.sha256("".join(texts).encode()).digest()[:7], "little")
+    uses_torch = parts[0].uses_torch
+    sets = [
+        ObjectSet(level, each.target, [_with_identity(text, identity), *each.kernels.modules.values()])
+        for level, each, text in zip(targets, parts, texts, strict=True)
+    ]
+    portable = [opening_module(name, tuple(graphs), targets, cpu), SERIAL_THREADS]
     exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
-    modules = [text, SERIAL_THREADS, *parts.kernels.modules.values()]
-    built_for = cpu if cpu == target.cpu else f"{cpu}, {target.cpu}"
-    lacks = f"this processor lacks '{{}}', which the library was built for (cpu: {built_for})"
-    opening = check_module(target, lacks) + _OPEN_CHECKED.format(name=name, code=int(ErrorCode.UNSUPPORTED_CPU))
-    needed = (*(_TORCH if parts.uses_torch else ()), *_LIBRARIES)
-    runpath = str(Path(torch.__file__).parent / "lib") if parts.uses_torch else ""
-    image = shared_library(
-        modules, [opening], exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath
-    )
-    result = Build(folder, name, tuple(graphs), tuple(sorted(parts.uses_torch)))
+    if form == "object":
+        image = relocatable_object(sets[0].modules, portable, exports, sets[0].target)
+    else:
+        image = shared_library(
+            sets,
+            portable,
+            exports,
+            [_embedded(weights.content(identity))] if embed_weights else [],
+            soname=f"lib{name}.so",
+            needed=(*(_TORCH if uses_torch else ()), *_LIBRARIES),
+            runpath=str(Path(torch.__file__).parent / "lib") if uses_torch else "",
+        )
+    result = Build(folder, name, tuple(graphs), tuple(sorted(uses_torch)), embed_weights, form)
     signatures = [_signature(method, record, len(_own(program))) for method, record, _ in records]
-    _write(result, image, weights.content(identity), parts.target, signatures)
+    content = None if embed_weights else weights.content(identity)
+    _write(result, image, content, [target.cpu for target in targets.values()], signatures)
     return result
 
 
@@ -193,8 +214,29 @@ def _is_identifier(name: str) -> bool:
     return name.isascii() and name.isidentifier() and name not in _KEYWORDS | CPP_KEYWORDS
 
 
-def _target(cpu: str) -> Target:
-    return host_target() if cpu == "native" else named_target(cpu)
+def _targets(cpu: str, form: Form) -> dict[str, Target]:
+    """Return the targets of a library by the suffixes of their symbols, the lowest level first."""
+    names = [f"x86-64-{each}" if each in ("v2", "v3", "v4") else each for each in cpu.split(",")]
+    if form not in ("shared", "object"):
+        raise RekindleError(f"the form of a library is 'shared' or 'object', not '{form}'")
+    if form == "object" and len(names) > 1:
+        raise RekindleError("an object is for one processor: several levels are for shared libraries")
+    if names == ["aarch64"]:
+        if form != "object":
+            raise RekindleError("the linker knows x86-64: a library for aarch64 is of the form 'object'")
+        return {"": AARCH64}
+    if len(names) == 1:
+        return {"": host_target() if names[0] == "native" else named_target(names[0])}
+    if len(set(names)) < len(names) or not set(names) <= LEVELS.keys():
+        raise RekindleError(
+            f"several levels of a library are of {', '.join(LEVELS)}, each once, not {', '.join(names)}"
+        )
+    return {f".{level}": named_target(level) for level in LEVELS if level in names}
+
+
+def _with_identity(text: str, identity: int) -> str:
+    head, _, tail = text.rpartition("IDENTITY")
+    return f"{head}{identity}{tail}"
 
 
 def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunction, Sequence[Sequence[Any]]]]:
@@ -266,8 +308,14 @@ def _emitter(node: Node) -> Emitter:
     return EMITTERS.get(qualified_name(node)) or EMITTERS.get(node.kind) or call_torch
 
 
-def _written(program: Program, graphs: Mapping[str, PreparedMethod], target: Target) -> LibraryParts:
-    """Lower all methods; return the parts of the library."""
+def _written(
+    program: Program, graphs: Mapping[str, PreparedMethod], target: Target, freestanding: bool
+) -> LibraryParts:
+    """Write the functions of all methods for a target.
+
+    Raises:
+        NotBuildable: a ``freestanding`` library would need PyTorch.
+    """
     parts = LibraryParts(target)
     for method, prepared in graphs.items():
         graph = prepared.graph
@@ -276,6 +324,11 @@ def _written(program: Program, graphs: Mapping[str, PreparedMethod], target: Tar
         if isinstance(program, ScriptModule):
             w.modules[graph.inputs[0]] = ModuleValue(program, "")
         w.write(graph, f"method.{method}")
+    if not parts.uses_torch and target.has_libraries:
+        # SLEEF's functions are PyTorch's: kernels of a library without it have others.
+        return _written(program, graphs, target.without_libraries(), freestanding)
+    if freestanding and parts.uses_torch:
+        raise NotBuildable(f"the program needs PyTorch for {', '.join(sorted(parts.uses_torch))}")
     return parts
 
 
@@ -297,7 +350,7 @@ define i32 @open.library(ptr %weights, ptr %out) {{
 memory:
   ret i32 9
 map:
-  %mapped = call i1 @map_weights(ptr %instance, ptr %weights, i64 IDENTITY, i64 {bytes})
+  %mapped = call i1 @{opener}(ptr %instance, ptr %weights, {embedded}i64 IDENTITY, i64 {bytes})
   br i1 %mapped, label %fill, label %failed
 fill:
   call void @initialize(ptr %instance)
@@ -324,44 +377,6 @@ done:
 }}
 """
 
-_OPEN_CHECKED: Final = """
-declare i32 @open.library(ptr, ptr)
-@null.message = private constant [31 x i8] c"the instance is a null pointer\\00"
-
-define i32 @{name}_open(ptr %weights, ptr %out) {{
-start:
-  %nowhere = icmp eq ptr %out, null
-  br i1 %nowhere, label %wrong, label %check
-wrong:
-  ret i32 10
-check:
-  store ptr null, ptr %out
-  %missing = call ptr @missing_feature()
-  %runs = icmp eq ptr %missing, null
-  br i1 %runs, label %open, label %refuse
-refuse:
-  ret i32 {code}
-open:
-  %result = call i32 @open.library(ptr %weights, ptr %out)
-  ret i32 %result
-}}
-
-define ptr @{name}_error(ptr %instance) {{
-  %none = icmp eq ptr %instance, null
-  br i1 %none, label %null, label %message
-null:
-  %missing = call ptr @missing_feature()
-  %runs = icmp eq ptr %missing, null
-  %text = select i1 %runs, ptr @null.message, ptr %missing
-  ret ptr %text
-message:
-  %at = getelementptr i64, ptr %instance, i64 1
-  %own = load ptr, ptr %at
-  ret ptr %own
-}}
-"""
-"""The functions that are compiled for any processor of x86-64."""
-
 _CLASS_NAME: Final = re.compile("C[^;]*;")
 """The name of a class in a descriptor."""
 
@@ -373,9 +388,26 @@ define internal void @release_handle(ptr %handle) {{
 """
 
 
-def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapping[str, Graph]) -> str:
-    """Return the LLVM module of everything but the kernels."""
-    for function in (entry.call_method, instances.new_instance, instances.map_weights, instances.close_instance):
+def _embedded(content: bytes) -> ObjectFile:
+    """Return an object of the weights, which libraries copy.
+
+    Raises:
+        NotBuildable: they are too large.
+    """
+    if len(content) > _MAX_EMBEDDED:
+        raise NotBuildable(f"{len(content):,} bytes of weights cannot be embedded: at most {_MAX_EMBEDDED:,} are")
+    return ObjectFile.of_data(_EMBEDDED, content)
+
+
+_EMBEDDED: Final = "embedded.weights"
+_MAX_EMBEDDED: Final = 1 << 30
+"""Code refers to data that is up to 2 GiB away."""
+
+
+def _module_text(parts: LibraryParts, bytes: int, name: str, methods: Mapping[str, Graph], embeds_weights: bool) -> str:
+    """Return the LLVM module of everything but the kernels; there are so many ``bytes`` of weights."""
+    opener = instances.open_embedded if embeds_weights else instances.map_weights
+    for function in (entry.call_method, instances.new_instance, opener, instances.close_instance):
         parts.runtime.add(function)
     parts.runtime.add(free_c_value)
     exported = []
@@ -400,6 +432,8 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
                 returns=parts.constants.bytes(returns.encode()),
             )
         )
+    if embeds_weights:
+        exported.append(f"@{_EMBEDDED} = external constant i8\n")
     known = parts.attributes.known
     each = ", ".join(f"ptr {parts.constants.descriptor(slot.type)}" for slot in known)
     descriptors = "@descriptors" if known else "null"
@@ -410,7 +444,9 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
             name=name,
             descriptors=descriptors,
             count=len(known),
-            bytes=weights.size,
+            bytes=bytes,
+            opener=opener.__name__,
+            embedded=f"ptr @{_EMBEDDED}, " if embeds_weights else "",
         )
     )
     if parts.uses_torch:
@@ -456,15 +492,18 @@ def _is_module(value: Any) -> bool:
     return getattr(value.type, "is_module", False)
 
 
-def _write(result: Build, image: bytes, weights: bytes, target: Target, signatures: Sequence[Method]) -> None:
+def _write(
+    result: Build, image: bytes, weights: bytes | None, cpus: Sequence[str], signatures: Sequence[Method]
+) -> None:
     """Write the files of a library."""
     result.folder.mkdir(parents=True, exist_ok=True)
     contents = {
         result.library: image,
         result.header: header_text(result.name, signatures).encode(),
         result.cpp_header: cpp_header_text(result.name, signatures).encode(),
-        result.weights: weights,
     }
+    if weights is not None and result.weights is not None:
+        contents[result.weights] = weights
     for path, data in contents.items():
         _replace(path, data, 0o755 if path == result.library else 0o644)
     manifest = {
@@ -478,7 +517,7 @@ def _write(result: Build, image: bytes, weights: bytes, target: Target, signatur
             }
             for each in signatures
         },
-        "cpu": target.cpu,
+        "cpu": list(cpus),
         "torch": torch.__version__ if result.torch_operators else None,
         "torch_operators": list(result.torch_operators),
         "files": {

@@ -121,6 +121,7 @@ class NativeLibrary:
         try:
             manifest = json.loads((folder / MANIFEST).read_text())
             name = manifest["name"]
+            files = manifest["files"]
             self._library = ctypes.CDLL(str(folder / f"lib{name}.so"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LibraryError(f"'{folder}' holds no library that can be loaded: {error}") from None
@@ -129,7 +130,9 @@ class NativeLibrary:
         self.methods: tuple[str, ...] = tuple(self._methods)
         self._instance = ctypes.c_void_p()
         opened = self._function("open", ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
-        code = opened(str(folder / f"{name}.weights").encode(), ctypes.byref(self._instance))
+        path = f"{name}.weights"
+        given = str(folder / path).encode() if path in files else None
+        code = opened(given, ctypes.byref(self._instance))
         if code:
             raise LibraryError(self._message())
 

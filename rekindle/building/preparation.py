@@ -17,10 +17,12 @@ from torch import Tensor
 
 from rekindle.analysis.attribute_writes import AttributeKey
 from rekindle.building.arguments import may_be_copied
+from rekindle.building.attention import decompose_attention
 from rekindle.building.dynamic_sizes import with_other_sizes
 from rekindle.building.group_layouts import GroupInputs, RecordedRuns
 from rekindle.building.group_recipes import recipes_for_calls, recipes_for_types
 from rekindle.building.internal_operators import COPY_INTO, IMAGINARY_PART, REAL_PART, SETTLED
+from rekindle.building.letters import compare_letters
 from rekindle.building.lowering.representation import NotBuildable
 from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.fusible import is_product
@@ -124,6 +126,8 @@ def _specialized(
         if node.kind == "prim::abs" and isinstance(node.input.type, TensorType):
             found = graph.create("aten::abs", [node.input], types=[node.output.type], range=node.range)
             node.replace_with(found.insert_before(node).output)
+    decompose_attention(graph)
+    compare_letters(graph)
     _split_products(graph)
     _write_in_place_operators_out(graph)
     optimize(graph, _FUSION)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from rekindle.building.cpu_check import BASELINE
-from rekindle.building.elf import link
+from rekindle.building.elf import ObjectFile, link
 from rekindle.codegen.llvm.engine import PREOPTIMIZED
 from rekindle.codegen.llvm.library import LOCK, CodegenError, llvm
 from rekindle.codegen.llvm.target import Target
@@ -69,18 +70,38 @@ def _few_passes() -> Any:
     return passes
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectSet:
+    """LLVM modules that are compiled for ``target``. ``suffix`` is appended to the names of the symbols that they
+    define, so that a library may hold the same functions for several targets."""
+
+    suffix: str
+    target: Target
+    modules: Sequence[str]
+
+    def objects(self) -> list[ObjectFile]:
+        """Return the objects."""
+        found = [ObjectFile.read(object_of(each, self.target)) for each in self.modules]
+        if self.suffix:
+            defined = {symbol.name for each in found for symbol in each.symbols if symbol.is_definition}
+            for each in found:
+                for symbol in each.symbols:
+                    if symbol.name in defined:
+                        symbol.name += self.suffix
+        return found
+
+
 def shared_library(
-    modules: Sequence[str],
+    sets: Sequence[ObjectSet],
     portable: Sequence[str],
     exports: Sequence[str],
-    target: Target,
+    data: Sequence[ObjectFile] = (),
     *,
     soname: str,
     needed: Sequence[str],
     runpath: str,
 ) -> bytes:
-    """Return a shared library of LLVM modules that exports the functions ``exports``; the ``portable`` modules run on
-    any x86-64 processor."""
-    images = [object_of(each, target) for each in modules]
-    images += [object_of(each, BASELINE) for each in portable]
-    return link(images, exports, needed=needed, soname=soname, runpath=runpath)
+    """Return a shared library of LLVM modules and of ``data`` that exports the functions ``exports``; the ``portable``
+    modules run on any x86-64 processor."""
+    objects = [each for group in (*sets, ObjectSet("", BASELINE, portable)) for each in group.objects()]
+    return link([*objects, *data], exports, needed=needed, soname=soname, runpath=runpath)

@@ -35,8 +35,12 @@ _VARIED: Final = ((1, 0), (2, 1), (0, 1))
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write: net/.")
 @example_options
 @click.option("--name", default="net", show_default=True, help="The name of the library, and of its C functions.")
-@click.option("--cpu", default="native", show_default=True, help="The processor: native, or x86-64-v2 to x86-64-v4.")
+@click.option(
+    "--cpu", default="native", show_default=True, help="The processor: native, x86-64-v2 to v4, or several: v2,v3,v4."
+)
 @click.option("--freestanding", is_flag=True, help="Reject a program that needs PyTorch to run.")
+@click.option("--embed-weights", is_flag=True, help="Put the weights in the library, not in a file.")
+@click.option("--object", "as_object", is_flag=True, help="Write an object for a linker; --cpu may be aarch64.")
 @limit_option
 def build(
     archive: str,
@@ -47,6 +51,8 @@ def build(
     name: str,
     cpu: str,
     freestanding: bool,
+    embed_weights: bool,
+    as_object: bool,
     check: bool,
     tolerance: float,
     limits: ArchiveLimits,
@@ -55,6 +61,8 @@ def build(
 
     The library runs the method without Python.
     """
+    if as_object and check:
+        raise click.UsageError("--check calls the library, and an object has to be linked first")
     bounds = read_ranges(ranges)
     ranged = set(bounds)
     sizes = example_sizes(inputs, bounds)
@@ -79,6 +87,8 @@ def build(
                 name=name,
                 cpu=cpu,
                 freestanding=freestanding,
+                embed_weights=embed_weights,
+                form="object" if as_object else "shared",
             )
     except RekindleError as error:
         raise ProgramFailed(str(error)) from None
@@ -96,7 +106,8 @@ def build(
 
 def _report(result: Build, seconds: float) -> None:
     """Print a summary of the build."""
-    files = ", ".join(f"{path.name} ({path.stat().st_size:,} bytes)" for path in (result.library, result.weights))
+    paths = [result.library, *([result.weights] if result.weights is not None else [])]
+    files = ", ".join(f"{path.name} ({path.stat().st_size:,} bytes)" for path in paths)
     click.echo(f"{result.folder}: {files}, {result.header.name}; built in {seconds:.1f} s")
     if result.is_freestanding:
         click.echo("The library needs the C library alone.")

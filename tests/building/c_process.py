@@ -71,7 +71,7 @@ def run(
             _put(file, len(arguments))
             for each in arguments:
                 write(file, each)
-    command = [*prefix, driver(), build.library, build.name, build.weights, method, given, results]
+    command = [*prefix, driver(), build.library, build.name, build.weights or "-", method, given, results]
     subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True, timeout=600)
     file = io.BytesIO(results.read_bytes())
     answers = []

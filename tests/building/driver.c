@@ -2,6 +2,8 @@
 
      driver libnet.so net net.weights method calls.bin results.bin
 
+   net.weights is - if the weights are embedded in the library.
+
    calls.bin holds the number of calls, and for each the number of arguments and the arguments; results.bin gets the
    code, the message and the result of each call. Values are written as their kind, their count, and then a number, the
    bytes of a string, the items, or dtype, rank, sizes and elements of a tensor. Numbers are int64. */
@@ -91,7 +93,7 @@ int main(int argc, char **argv) {
   void (*close)(void *) = symbol(library, argv[2], "close");
   in = fopen(argv[5], "rb"), out = fopen(argv[6], "wb");
   if (!in || !out) return 2;
-  if (open(argv[3], &net)) { fprintf(stderr, "%s\n", error(net)); close(net); return 5; }
+  if (open(strcmp(argv[3], "-") ? argv[3] : NULL, &net)) { fprintf(stderr, "%s\n", error(net)); close(net); return 5; }
   for (int64_t calls = get(); calls > 0; calls--) {
     int64_t count = get();
     value *arguments = calloc(count + 1, sizeof *arguments), result = {0};

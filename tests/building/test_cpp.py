@@ -1,4 +1,4 @@
-"""Libraries called from C++ and Rust, in processes without Python."""
+"""Libraries called from C++, Rust and Node, in processes without Python."""
 
 from __future__ import annotations
 
@@ -20,14 +20,21 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 needs_cpp = pytest.mark.skipif(shutil.which("g++") is None, reason="this machine has no C++ compiler")
 
 
-def _made(language: str, folder: Path) -> str:
+def _made(language: str, folder: Path, target: str = "main", command: tuple[str, ...] = ("./main",)) -> str:
     """Build an example in a copy of its folder, and return what it prints."""
-    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("net", "main"))
+    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("net", "main", "net.node"))
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment["PYTHONPATH"] = str(EXAMPLES.parent)
-    subprocess.run(["make", "main"], cwd=folder / language, env=environment, check=True, capture_output=True)
-    main = folder / language / "main"
-    return subprocess.run([main], cwd=main.parent, check=True, capture_output=True, text=True).stdout
+    place = folder / language
+    subprocess.run(["make", target], cwd=place, env=environment, check=True, capture_output=True)
+    return subprocess.run(command, cwd=place, check=True, capture_output=True, text=True).stdout
+
+
+def _has_node() -> bool:
+    node = shutil.which("node")
+    if node is None or shutil.which("cc") is None:
+        return False
+    return (Path(node).resolve().parents[1] / "include" / "node" / "node_api.h").exists()
 
 
 @needs_cpp
@@ -38,6 +45,17 @@ def test_the_example_in_cpp(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="this machine has no Rust compiler")
 def test_the_example_in_rust(tmp_path: Path) -> None:
     assert _made("rust", tmp_path / "x") == "versicolor\nversicolor\n"
+
+
+@pytest.mark.skipif(not _has_node(), reason="this machine has no Node with the headers of its API, or no C compiler")
+def test_the_example_in_node(tmp_path: Path) -> None:
+    lines = _made("node", tmp_path / "x", "net.node", ("node", "main.js")).splitlines()
+    assert lines == [
+        "versicolor 0.174 0.675 0.151",
+        "versicolor 0.319 0.516 0.165",
+        "11 the library has no kernel for such sizes or dtypes: build it with an example that has them",
+        "10 the file of weights cannot be opened",
+    ]
 
 
 class Everything(nn.Module):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.building.cpu_check import BASELINE, FEATURES, check_module
+from rekindle.building.cpu_check import FEATURES, check_module
 from rekindle.building.shared_library import shared_library
 from rekindle.codegen.llvm.target import LEVELS, Target, native_target
 from tests.building.c_process import memory_checker, run
@@ -28,7 +28,7 @@ def missing(target: Target, folder: Path) -> str | None:
     """Return what the check for a target reports on this machine."""
     path = folder / f"lib{target.features.strip('+').replace(',+', '.')[:100]}.so"
     image = shared_library(
-        [], [check_module(target, "lacks {}")], ["missing_feature"], BASELINE, soname="check", needed=(), runpath=""
+        [], [check_module({"": target}, "lacks {}")], ["missing_feature"], soname="check", needed=(), runpath=""
     )
     path.write_bytes(image)
     function = ctypes.CDLL(str(path)).missing_feature

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from rekindle.building.elf import LinkError, link
+from rekindle.building.elf import LinkError, ObjectFile, link as link_objects
 from rekindle.building.shared_library import object_of
 from rekindle.codegen.llvm.target import host_target
 from tests.building.c_process import compiler
@@ -57,6 +57,10 @@ define i64 @other(i64 %x) {
 }
 """
 EXPORTS = ["counted", "root", "root_by_table", "shared_by_table", "stored"]
+
+
+def link(images, exports, **options):
+    return link_objects(list(map(ObjectFile.read, images)), exports, **options)
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.building.elf.objects import SHT_NOBITS, STB_LOCAL, LinkError, ObjectFile, Section, Symbol
+from rekindle.building.elf.objects import EM_X86_64, SHT_NOBITS, STB_LOCAL, LinkError, ObjectFile, Section, Symbol
 
 PAGE: Final = 0x1000
-EM_X86_64: Final = 62
 
 _FILE_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 _PROGRAM_HEADER: Final = struct.Struct("<IIQQQQQQ")
@@ -42,14 +41,14 @@ _STUB: Final = 8
 
 
 def link(
-    images: Sequence[bytes],
+    objects: Sequence[ObjectFile],
     exports: Iterable[str],
     *,
     needed: Sequence[str] = (),
     soname: str = "",
     runpath: str = "",
 ) -> bytes:
-    """Link the objects in ``images`` into a shared library that exports the symbols ``exports``.
+    """Link ``objects`` into a shared library that exports the symbols ``exports``.
 
     ``needed`` are the libraries to load with it, which define what the objects do not; ``runpath`` is where the loader
     looks for them besides the usual folders.
@@ -58,7 +57,7 @@ def link(
         LinkError: an object is not an x86-64 object, a symbol is defined twice or not at all, or a relocation is
             unknown.
     """
-    return _Linker(list(map(ObjectFile.read, images)), tuple(exports), tuple(needed), soname, runpath).link()
+    return _Linker(list(objects), tuple(exports), tuple(needed), soname, runpath).link()
 
 
 @dataclass(slots=True)

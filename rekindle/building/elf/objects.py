@@ -24,6 +24,9 @@ SHF_EXECINSTR: Final = 4
 SHN_UNDEF: Final = 0
 SHN_ABS: Final = 0xFFF1
 STB_LOCAL: Final = 0
+STB_GLOBAL: Final = 1
+STT_OBJECT: Final = 1
+EM_X86_64: Final = 62
 
 _HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
@@ -76,6 +79,11 @@ class Symbol:
     size: int
 
     @property
+    def is_definition(self) -> bool:
+        """Whether other objects may refer to it."""
+        return self.binding != STB_LOCAL and self.section is not None
+
+    @property
     def address(self) -> int:
         assert self.section is not None
         return self.section.address + self.value
@@ -88,6 +96,12 @@ class ObjectFile:
     machine: int
     sections: list[Section]
     symbols: list[Symbol]
+
+    @staticmethod
+    def of_data(name: str, content: bytes) -> ObjectFile:
+        """Return an object that defines a symbol of constant data."""
+        section = Section(".rodata", SHT_PROGBITS, SHF_ALLOC, len(content), 64, content)
+        return ObjectFile(EM_X86_64, [section], [Symbol(name, STB_GLOBAL, STT_OBJECT, section, 0, len(content))])
 
     @staticmethod
     def read(image: bytes) -> ObjectFile:

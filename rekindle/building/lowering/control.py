@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.analysis.constants import is_constant
-from rekindle.building.internal_operators import SETTLED
+from rekindle.building.internal_operators import SETTLED, UNDEFINED
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, fields_of_class, is_object
 from rekindle.building.lowering.writer import ProgramWriter, empty_register
@@ -115,7 +115,7 @@ def same_value(w: ProgramWriter, node: Node) -> None:
     w.define_borrowed(node.output, w.name(node.input))
 
 
-@emits("prim::Uninitialized")
+@emits("prim::Uninitialized", UNDEFINED)
 def uninitialized(w: ProgramWriter, node: Node) -> None:
     w.define(node.output, empty_register(node.output.type))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from rekindle.analysis.constants import is_constant
+from rekindle.building.internal_operators import LETTER_AT
 from rekindle.building.lowering.containers import MAX_REPEATS, bounds
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
@@ -83,6 +84,12 @@ def length(w: ProgramWriter, node: Node) -> None:
 def get(w: ProgramWriter, node: Node) -> None:
     text, index = (w.name(value) for value in node.inputs)
     w.define(node.output, w.call_or_fail(texts.text_index, "%context", text, index))
+
+
+@emits(LETTER_AT)
+def letter(w: ProgramWriter, node: Node) -> None:
+    text, index = (w.name(value) for value in node.inputs)
+    w.define(node.output, w.call_or_fail_below_zero(texts.letter_at, "%context", text, index))
 
 
 @emits("aten::slice.str")

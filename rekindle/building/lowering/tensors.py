@@ -22,6 +22,7 @@ from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.building.runtime.views import parts_of_chunk
 from rekindle.ir.graph import Node, Value
+from rekindle.ir.scalar_types import number_of
 from rekindle.ir.types import COMPLEX, INT, ListType, TensorType, Type
 
 _RANK, _DTYPE = 5, 4
@@ -119,6 +120,7 @@ _VIEWS: Final[dict[str, Callable[..., Any]]] = {
     "aten::unsqueeze": views.unsqueeze,
     "aten::squeeze.dim": views.squeeze_at,
     "aten::flatten.using_ints": views.flatten,
+    "aten::unflatten.int": views.unflatten,
     "aten::unbind.int": views.unbind,
     "aten::split.Tensor": views.split,
     "aten::chunk": views.chunk,
@@ -186,7 +188,7 @@ def is_default(value: Value, *allowed: object) -> bool:
 @emits("aten::contiguous")
 def contiguous(w: ProgramWriter, node: Node) -> None:
     tensor, form = node.inputs
-    if not is_default(form, torch.contiguous_format):
+    if not is_default(form, torch.contiguous_format, number_of(torch.contiguous_format)):
         call_torch(w, node)
         return
     w.define(node.output, w.call_or_fail(tensors.contiguous, "%context", w.name(tensor)))
@@ -195,7 +197,7 @@ def contiguous(w: ProgramWriter, node: Node) -> None:
 @emits("aten::clone")
 def clone(w: ProgramWriter, node: Node) -> None:
     tensor, form = node.inputs
-    if not is_default(form, torch.preserve_format):
+    if not is_default(form, torch.preserve_format, number_of(torch.preserve_format)):
         call_torch(w, node)
         return
     w.define(node.output, w.call_or_fail(tensors.clone, "%context", w.name(tensor)))

@@ -224,8 +224,10 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
 
 
 def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, given: str, count: int) -> None:
-    """Define a result of the node from its word of the ABI."""
-    if isinstance(type, TensorType):
+    """Define a result."""
+    if isinstance(type, TensorType) and not value.has_uses:  # it may be undefined
+        w.call(aten.drop_tensor, word)
+    elif isinstance(type, TensorType):
         w.define(value, w.call_or_fail(aten.tensor_result, "%context", word, given, str(count), str(ABI_VERSION)))
     elif isinstance(type, ListType) and isinstance(type.element, TensorType):
         w.define(value, w.call_or_fail(aten.list_result, "%context", word, given, str(count), str(ABI_VERSION)))

@@ -34,6 +34,7 @@ from rekindle.building.lowlevel.types import (
     Struct as Struct,
     bits_of as bits_of,
     c as c,
+    cold as cold,
     exchange as exchange,
     extern as extern,
     float_of as float_of,

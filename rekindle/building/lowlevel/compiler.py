@@ -231,7 +231,8 @@ class _FunctionCompiler:
         if self.is_open:
             self.emit("ret void" if result == "void" else "unreachable")
         # A program calls the runtime in thousands of places: only what is as small as a call is worth a copy there.
-        attributes = " noinline" if len(self.lines) > _MAX_INLINED else ""
+        is_cold = hasattr(self.function, "__cold__")
+        attributes = " noinline cold" if is_cold else " noinline" if len(self.lines) > _MAX_INLINED else ""
         head = f"define internal {result} @{tree.name}({', '.join(parameters)}){attributes} {{"
         return "\n".join([head, "start:", *self.slots, *self.lines, "}", ""])
 

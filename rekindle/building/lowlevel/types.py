@@ -65,6 +65,12 @@ def native(function: P) -> P:
     return function
 
 
+def cold(function: P) -> P:
+    """Mark a function that is seldom called: it is not inlined, and callers are laid out for the other path."""
+    function.__cold__ = True  # type: ignore[attr-defined]
+    return function
+
+
 def extern(function: P) -> P:
     """Declare a C function of the same name; ``*arguments`` makes it variadic."""
     function.__extern__ = True  # type: ignore[attr-defined]

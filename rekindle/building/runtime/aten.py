@@ -281,6 +281,12 @@ def storage_with(data: int, given: Object | None) -> Storage | None:
 
 
 @native
+def drop_tensor(word: int) -> None:
+    """Free a result of the dispatcher that is not used."""
+    aoti_torch_delete_tensor_object(view(Address, word))
+
+
+@native
 def tensor_result(context: Context, word: int, given: Array[int], count: int, version: int) -> Tensor | None:
     """Return a result of the dispatcher as a tensor; None after an error. If it is a view of one of the ``given``
     arguments, it shares their storage."""

@@ -59,6 +59,12 @@ class Instance(Context):
     """The mapped file; null if it could not be mapped, and the instance has no values."""
     borrowed: Array[int]
     """One word: how many storages of the caller are in use."""
+    level: int
+    """The number of the level of the processor that its functions are for."""
+    locale: Address
+    """The locale "C", in which calls run: it decides how numbers are written and read."""
+    outer_locale: Address
+    """The locale of the thread that calls, while a call runs."""
 
 
 @extern
@@ -86,6 +92,25 @@ def munmap(address: Address, bytes: int) -> Int32:
     not_python()
 
 
+@extern
+def newlocale(categories: Int32, name: Array[Byte], base: Address) -> Address:
+    not_python()
+
+
+@extern
+def uselocale(locale: Address) -> Address:
+    not_python()
+
+
+@extern
+def freelocale(locale: Address) -> None:
+    not_python()
+
+
+ALL_CATEGORIES: Final = 0x1FBF
+"""``LC_ALL_MASK`` of glibc."""
+
+
 @native
 def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None:
     """Return an instance with ``count`` attributes, all zero; None if there is not enough memory."""
@@ -108,6 +133,9 @@ def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None
     instance.descriptors = descriptors
     instance.count = count
     instance.weights = NULL
+    instance.level = 0
+    instance.locale = newlocale(ALL_CATEGORIES, c("C"), NULL)
+    instance.outer_locale = NULL
     return instance
 
 
@@ -119,6 +147,8 @@ def close_instance(instance: Instance | None) -> None:
         if not is_plain(instance.descriptors[i]):
             release(object_of(instance.attributes[i]))
     free(instance.attributes)
+    if instance.locale is not None:
+        freelocale(instance.locale)
     if instance.weights is not None:
         munmap(instance.weights.address, instance.weights.bytes)
         free(instance.weights)
@@ -185,6 +215,26 @@ def map_weights(instance: Instance, path: Array[Byte] | None, identity: int, byt
     return True
 
 
+PRIVATE_ANONYMOUS: Final = 0x22
+"""``MAP_PRIVATE | MAP_ANONYMOUS`` of Linux."""
+
+
+@native
+def open_embedded(instance: Instance, path: Array[Byte] | None, embedded: Address, identity: int, bytes: int) -> bool:
+    """Copy the weights that are embedded in the library, unless the path of a file is given, which is mapped.
+
+    Each instance has a copy: a program may write to its weights."""
+    if path is not None:
+        return map_weights(instance, path, identity, bytes)
+    memory = mmap(NULL, bytes, 3, PRIVATE_ANONYMOUS, -1, 0)
+    if bits_of(memory) == -1:
+        fail(instance, ErrorCode.MEMORY_ERROR, c("there is no memory for the weights"))
+        return False
+    memcpy(memory, embedded, bytes)
+    instance.weights = new_storage(memory, bytes, Owner.INSTANCE, NULL)
+    return True
+
+
 @native
 def weight(instance: Instance, storage: Storage, start: int, dtype: int, rank: int, layout: Array[int]) -> Tensor:
     """Return a tensor in the file of weights, from byte ``start`` on. ``layout`` points to its sizes and strides."""
@@ -202,6 +252,8 @@ def begin_call(instance: Instance | None, arguments: Address | None, count: int,
         return ErrorCode.ARGUMENT_ERROR
     if exchange(instance.busy, 0, 1) != 0:
         return ErrorCode.BUSY
+    if instance.locale is not None:
+        instance.outer_locale = uselocale(instance.locale)
     instance.code = 0
     instance.message[0] = 0
     instance.place = NULL
@@ -279,11 +331,13 @@ def keep_memory(tensor: Tensor) -> None:
 
 @native
 def end_call(instance: Instance) -> int:
-    """Append the source location of an error to its message, and return the error code."""
+    """Append the place of an error to its message, restore the locale of the thread, and return the code."""
     code = instance.code
     if code != 0 and instance.place is not None:
         length = strlen(instance.message)
         if length < MESSAGE_BYTES:
             snprintf(offset(instance.message, length), MESSAGE_BYTES - length, c("\n%s"), instance.place)
+    if instance.locale is not None:
+        uselocale(instance.outer_locale)
     exchange(instance.busy, 0, 0)
     return code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import Array, Byte, c, native, offset
+from rekindle.building.lowlevel import Array, Byte, c, cold, native, offset
 from rekindle.building.runtime.c_library import memcpy, memmove, realloc
 from rekindle.building.runtime.descriptors import is_plain
 from rekindle.building.runtime.memory import release
@@ -38,10 +38,17 @@ def list_of(element: Array[Byte], capacity: int) -> List:
 def append(items: List, word: int) -> None:
     """Append an element; the list takes over the reference to it."""
     if items.length == items.capacity:
-        items.capacity = 2 * items.capacity + 4
-        items.items = cast("Array[int]", abort_if_null(realloc(items.items, 8 * items.capacity)))
+        grow(items)
     items.items[items.length] = word
     items.length += 1
+
+
+@native
+@cold
+def grow(items: List) -> None:
+    """Make room for more elements, at least twice as many."""
+    items.capacity = 2 * items.capacity + 4
+    items.items = cast("Array[int]", abort_if_null(realloc(items.items, 8 * items.capacity)))
 
 
 @native

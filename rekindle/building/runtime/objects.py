@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, cast
 
-from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, c, native, view
+from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, c, cold, native, view
 from rekindle.building.runtime.c_library import abort, calloc, malloc, snprintf
 
 
@@ -184,6 +184,7 @@ def new_box(kind: int, word: int) -> Box:
 
 
 @native
+@cold
 def fail(context: Context, code: int, message: Array[Byte]) -> None:
     """Store an error code and a message in the context."""
     context.code = code
@@ -192,6 +193,7 @@ def fail(context: Context, code: int, message: Array[Byte]) -> None:
 
 
 @native
+@cold
 def fail_number(context: Context, code: int, form: Array[Byte], number: int) -> None:
     """Store an error in the context, whose message contains ``number`` in place of ``%lld``."""
     context.code = code

@@ -388,6 +388,18 @@ def text_ord(context: Context, text: Text) -> int:
 
 
 @native
+def letter_at(context: Context, text: Text, index: int) -> int:
+    """Return the code point of a character; -1 and an error if there is none."""
+    at = index + text.characters if index < 0 else index
+    if at < 0 or at >= text.characters:
+        fail(context, ErrorCode.INDEX_ERROR, c("string index out of range"))
+        return -1
+    if text.bytes == text.characters:
+        return data_of(text)[at]
+    return point_at(data_of(text), byte_offset(text, at))
+
+
+@native
 def text_chr(context: Context, point: int) -> Text | None:
     if point < 0 or point > 1114111:
         fail(context, ErrorCode.VALUE_ERROR, c("chr() arg not in range(0x110000)"))

@@ -341,6 +341,45 @@ def flatten(context: Context, tensor: Tensor, start: int, end: int) -> Tensor | 
 
 
 @native
+def unflatten(context: Context, tensor: Tensor, dim: int, parts: List) -> Tensor | None:
+    """Return a view in which a dimension is several, of which one may be -1."""
+    at = dimension(context, dim, tensor.rank)
+    if at < 0:
+        return None
+    size = sizes_of(tensor)[at]
+    known = 1
+    unknown = -1
+    for i in range(parts.length):
+        part = parts.items[i]
+        if part == -1 and unknown < 0:
+            unknown = i
+        elif part < 0:
+            fail_number(context, ErrorCode.RUNTIME_ERROR, c("invalid shape dimension %lld"), part)
+            return None
+        else:
+            known = known * part
+    inferred = 1
+    if unknown >= 0 and known > 0:
+        inferred = size // known
+    if parts.length == 0 or known * inferred != size or (unknown >= 0 and known == 0):
+        fail_number(context, ErrorCode.RUNTIME_ERROR, c("unflatten: the sizes do not multiply to %lld"), size)
+        return None
+    wanted = list_of(c("i"), tensor.rank + parts.length)
+    for i in range(tensor.rank):
+        if i == at:
+            for k in range(parts.length):
+                if k == unknown:
+                    append(wanted, inferred)
+                else:
+                    append(wanted, parts.items[k])
+        else:
+            append(wanted, sizes_of(tensor)[i])
+    result = view_or_copy(context, tensor, wanted, False)
+    release(wanted)
+    return result
+
+
+@native
 def unbind(context: Context, tensor: Tensor, dim: int) -> List | None:
     at = dimension(context, dim, tensor.rank)
     if at < 0:

@@ -1,0 +1,1 @@
+"""Programs without Python: native libraries beside LibTorch, AOTInductor and ONNX Runtime."""

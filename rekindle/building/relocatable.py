@@ -1,0 +1,71 @@
+"""Write a library as one relocatable object, for users with a linker: for x86-64, or for AArch64.
+
+All modules are linked by LLVM, and everything but the exported functions becomes internal, so that objects of several
+libraries may be in one program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from rekindle.building.cpu_check import BASELINE
+from rekindle.codegen.llvm.library import LOCK, CodegenError, llvm
+from rekindle.codegen.llvm.target import Target
+
+AARCH64: Final = Target("generic", "+fp-armv8,+neon", has_libraries=False)
+"""Any 64-bit processor of Arm."""
+
+TRIPLES: Final = {True: "aarch64-unknown-linux-gnu", False: "x86_64-unknown-linux-gnu"}
+"""LLVM's name of the system, by whether the processor is one of Arm."""
+
+_DEFINITION: Final = re.compile(r"^(define [^\n]*?) \{$", re.MULTILINE)
+
+
+def relocatable_object(
+    modules: Sequence[str], portable: Sequence[str], exports: Sequence[str], target: Target
+) -> bytes:
+    """Return an object of LLVM modules for ``target`` that exports the functions ``exports``. The ``portable`` modules
+    run on any processor of the architecture.
+
+    Raises:
+        CodegenError: LLVM refuses a module.
+    """
+    binding = llvm()
+    if target is not AARCH64:
+        portable = [_for_any_processor(each) for each in portable]
+    with LOCK:
+        if target is AARCH64:
+            binding.initialize_all_targets()
+            binding.initialize_all_asmprinters()
+        machine = binding.Target.from_triple(TRIPLES[target is AARCH64]).create_target_machine(
+            cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="default"
+        )
+        context = binding.create_context()
+        try:
+            first, *others = (binding.parse_assembly(each, context) for each in [*modules, *portable])
+            for each in (first, *others):
+                each.triple, each.data_layout = machine.triple, str(machine.target_data)
+                each.verify()
+            for each in others:
+                first.link_in(each)
+        except RuntimeError as error:
+            raise CodegenError(str(error).strip()) from None
+        for function in first.functions:
+            if not function.is_declaration and function.name not in exports:
+                function.linkage = "internal"
+        for variable in first.global_variables:
+            if not variable.is_declaration:
+                variable.linkage = "internal"
+        with machine, binding.create_pipeline_tuning_options(speed_level=2) as options:
+            with binding.create_pass_builder(machine, options) as builder:
+                builder.getModulePassManager().run(first, builder)
+            image: bytes = machine.emit_object(first)
+        return image
+
+
+def _for_any_processor(text: str) -> str:
+    """Return a module whose functions use the instructions that every x86-64 processor has."""
+    attributes = f'"target-cpu"="{BASELINE.cpu}" "target-features"="{BASELINE.features}"'
+    return _DEFINITION.sub(rf"\1 {attributes} {{", text)
