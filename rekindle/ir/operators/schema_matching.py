@@ -213,7 +213,7 @@ def _is_assumed(value: Value) -> bool:
 
 
 def _reveal(value: Value, type: Type) -> InputBuilder:
-    """Return a builder of the value with ``type``, which its use determines."""
+    """Return a builder of the value with the refined type ``type``, which the parameter that takes it determines."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
         return value if value.type.is_subtype_of(type) else value.set_type(type)

@@ -37,7 +37,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class RemoveMutation:
-    '''Replace in-place operators on non-escaping values with functional ones. See the module.
+    '''Replace in-place operators on non-escaping values with functional ones. The docstring of the module shows the IR
+    before and after.
 
     The fields select tensors and lists.
 
