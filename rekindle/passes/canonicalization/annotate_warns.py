@@ -20,8 +20,7 @@ _numbers = itertools.count()
 @dataclass(slots=True)
 class AnnotateWarns:
     '''Number the calls of ``warn``, so that each warns once, as in Python. The docstring of the module shows the IR
-    before and after. Numbers are unique within
-    the process.
+    before and after. Numbers are unique within the process.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph
