@@ -560,7 +560,7 @@ def _misfit(formal: Argument, actual: NamedValue, result: Type, type: Type) -> s
     if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
         message += " (an empty list without an annotation is a List[Tensor])"
     if formal.assumed:
-        message += f" ('{formal.name}' was taken for a Tensor because it has no annotation)"
+        message += f" ('{formal.name}' was assumed to be a Tensor because it has no annotation)"
     return message + mismatch_note(result, type)
 
 
