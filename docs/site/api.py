@@ -194,7 +194,7 @@ def _directive(path: str) -> str:
     value = getattr(import_module(module), name)
     if inspect.isclass(value):
         text = value.__doc__
-        if isinstance(text, str) and "See the module" in text:
+        if isinstance(text, str) and "The docstring of the module" in " ".join(text.split()):
             return f".. automodule:: {value.__module__}\n   :members: {name}"
         if not isinstance(text, str):  # a property of the objects
             return f".. autoclass:: {path}\n   :members:\n\n{indent(docstring_of(value), '   ')}"

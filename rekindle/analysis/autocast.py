@@ -17,8 +17,8 @@ _KEYS: Final = ("AutocastCPU", "AutocastCUDA", "AutocastMPS", "AutocastXPU", "Au
 def ignores_autocast(operator: Operator) -> bool:
     """Return whether autocast never changes what ``operator`` computes.
 
-    True for views and copies, and for pointwise operators that no autocast key has a kernel for. Composite operators
-    are made of others, any of which autocast may change.
+    Views and copies are of this kind, and so are pointwise operators for which no autocast key has a kernel. Composite
+    operators are not: autocast may change any operator that they call.
     """
     schema = operator.schema
     if Trait.MOVES_DATA in operator.traits:

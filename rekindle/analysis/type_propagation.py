@@ -41,11 +41,11 @@ def propagate_types(
 ) -> dict[Value, Type]:
     """Return the types of all values of ``graph``, blocks and subgraphs that run in place included.
 
-    ``input_types`` are those of its inputs, None where no more is known than the graph says. ``grad_enabled`` says
-    whether gradients are recorded when the graph runs; None where that is not known. With ``every_branch`` types hold
-    for branches too that are known not to be taken: such can be written into the graph. With ``any_modes`` types hold
-    under autocast too, and whatever the default dtype and device are when the graph runs; otherwise the caller checks
-    that autocast is off and that the defaults are those of now.
+    ``input_types`` are the types of its inputs; None for an input whose annotation in the graph is all that is known.
+    ``grad_enabled`` states whether gradients are recorded when the graph runs; None if that is unknown. With
+    ``every_branch``, types hold also for branches that are known not to be taken, so that they can be written into the
+    graph. With ``any_modes``, types hold also under autocast, and for any default dtype and device when the graph runs;
+    otherwise the caller checks that autocast is off and that the defaults are the current ones.
 
     Raises:
         ValueError: there are not as many types as inputs.

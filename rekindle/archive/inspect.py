@@ -45,7 +45,7 @@ def inspect(f: FileLike, *, limits: ArchiveLimits = DEFAULT_LIMITS) -> ArchiveSu
 
     Args:
         f: a path, a file open for reading, or bytes.
-        limits: what the archive may ask for.
+        limits: limits on the sizes that the archive declares; an archive that exceeds one is rejected.
 
     Raises:
         OSError: the file cannot be read.

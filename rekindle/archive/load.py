@@ -43,7 +43,7 @@ def load(
         map_location: where tensors are placed: a device, a dict from the devices of the archive to others, or a
             function that takes a storage and the name of its device.
         _extra_files: a dict whose keys name files beside the program; their bytes become its values.
-        limits: what the archive may ask for.
+        limits: limits on the sizes that the archive declares; an archive that exceeds one is rejected.
         mmap: map a file instead of reading it. Tensors then share its pages until they are written to, which never
             changes the file. The file must not be truncated while they are in use; :func:`save` replaces it, which is
             safe.

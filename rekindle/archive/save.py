@@ -47,8 +47,9 @@ _WRAPPER: Final = "__torch__.PlaceholderModule"
 def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None = None) -> None:
     """Write a compiled module or function to an archive.
 
-    ``torch.jit.load`` and :func:`rekindle.load` read the result, a function as a module whose ``forward`` it is. The
-    same program gives the same bytes. A file at the path is replaced when the new one is complete.
+    :func:`rekindle.load` and ``torch.jit.load`` read the result. A function is saved as a module whose ``forward`` is
+    the function. The same program results in the same bytes. A file at the path is replaced when the new one is
+    complete.
 
     Args:
         m: a compiled module or function.

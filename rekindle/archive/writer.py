@@ -69,7 +69,7 @@ class ArchiveWriter:
     def write(self, target: Target) -> None:
         """Write the archive to a path or into a file that is open for writing.
 
-        At a path, it takes the place of what is there once it is complete and on the disk.
+        A file at the path is replaced when the new one is complete and on the disk.
 
         Raises:
             ArchiveError: members have the same name; nothing is written.

@@ -50,7 +50,8 @@ KIND: Final = "prim::DifferentiableGraph"
 
 @dataclass(slots=True)
 class CreateDifferentiableGraphs:
-    """Outline adjacent differentiable operators into ``prim::DifferentiableGraph`` nodes. See the module.
+    """Outline adjacent differentiable operators into ``prim::DifferentiableGraph`` nodes. The docstring of the module
+    shows the IR before and after.
 
     A group has at least ``threshold`` operators with derivative formulas, those that PyTorch's autograd records for a
     recurrent cell among them. ``counts`` returns how many operators a node counts for; those that count for none stay

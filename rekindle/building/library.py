@@ -109,8 +109,9 @@ def build(
 ) -> Build:
     """Build a shared library that runs ``program`` without Python, and headers for C and C++.
 
-    The dimensions that ``dynamic`` names may have any size. Others may differ from the examples too, except that a size
-    of 1 stays 1 and equal sizes stay equal; elsewhere the library returns an error that says so.
+    The dimensions that ``dynamic`` names may have any size. Other dimensions may differ from the examples too, but a
+    size of 1 must stay 1, and sizes that are equal in an example must stay equal. For other calls, the library returns
+    an error.
 
     Args:
         program: a compiled function or module.

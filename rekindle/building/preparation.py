@@ -299,7 +299,7 @@ def _split_products(graph: Graph) -> None:
     """Replace ``beta * input + alpha * (a @ b)`` (``addmm`` and similar operators) by a matrix product, a sum and
     products with numbers.
 
-    The stable ABI of PyTorch passes no Scalars, and what is left of the product fuses.
+    The stable ABI of PyTorch cannot pass Scalars, and the remaining operators can be fused.
     """
     for node in list(graph.all_nodes()):
         if node.kind not in _PRODUCTS or not all(value.node.kind == "prim::Constant" for value in node.inputs[3:]):

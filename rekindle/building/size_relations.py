@@ -108,7 +108,8 @@ class _Finder:
         return known if len(known) == len(found) else None
 
     def formula(self, column: Ints) -> Formula | None:
-        """Return a formula for a column; None if it has none."""
+        """Return a formula that computes the numbers of ``column``, one for each recorded call, from the variables
+        found so far; None if there is none."""
         first = column[0]
         if all(each == first for each in column):
             return lambda _: first

@@ -34,8 +34,8 @@ def show(
 ) -> None:
     """Show the programs in ARCHIVE.
 
-    The methods of its module, or one of them, as TorchScript source or as graphs. With --html, one method, forward if
-    none is named, after each pass that changes its graph, in a file that needs no network.
+    Prints the methods of its module, or one of them, as TorchScript source or as graphs. With --html, writes a page
+    that shows the graph of one method after each pass that changes it: forward, unless --method names another.
     """
     module = open_archive(archive, limits)
     if html is not None:

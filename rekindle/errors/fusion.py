@@ -13,7 +13,7 @@ class FusionBlocker:
     """An operator that runs outside of kernels, or several that could not be one kernel. It occurs ``count`` times in
     the program.
 
-    ``reason`` says why, and ``hint`` is a way out.
+    ``reason`` is why it is not in a kernel, and ``hint`` a suggestion.
 
     Example:
         >>> in_order = rekindle.script(lambda x: torch.sort(x)[0])

@@ -100,9 +100,9 @@ class NeedsState(Exception):
 
 
 class ProgramState:
-    """The state of a program between calls: the ``shell`` modules for PyTorch's exporter, and the mapping between them
-    and the values that the program uses. ``changing`` has the keys of numbers that are known to change, ``numbers``
-    their buffers."""
+    """The state of a program between calls: ``shell``, a tree of plain modules that hold the parameters and buffers for
+    PyTorch's exporter, and the mapping between them and the values that the program uses. ``changing`` has the keys of
+    numbers that are known to change, ``numbers`` their buffers."""
 
     def __init__(self, module: torch.nn.Module | None, changing: frozenset[str], numbers: dict[str, Tensor]) -> None:
         self.shell = ModuleShell()

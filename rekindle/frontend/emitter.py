@@ -131,7 +131,7 @@ class Emitter:
         """Evidence for variables whose first assignment does not determine their types."""
         self.environment = Environment(self.graph, resolver, GLOBALS.get, self.evidence)
         self.assumed: dict[str, SourceRange] = {}
-        """Parameters taken for Tensors because they have no annotation, as long as nothing is assigned to them, with
+        """Parameters assumed to be Tensors for lack of an annotation, as long as nothing is assigned to them, with
         the location of their names."""
         self.returns = ReturnTypes()
         self.exited: set[Block] = set()

@@ -152,8 +152,8 @@ class Builder:
         """Insert the inlined code of ``function`` and of the functions that it calls. Return its result, or a tuple of
         proxies if it returns a tuple that it constructs.
 
-        ``function`` is a Python function, compiled or not, one of PyTorch, or a graph. Where a parameter of a Python
-        function has no annotation, it takes the type of what is given.
+        ``function`` is a Python function, compiled or not, a function of PyTorch, or a graph. A parameter of a Python
+        function without an annotation has the type of the argument.
 
         Raises:
             CompileError: it cannot be compiled, or the arguments do not fit.

@@ -202,7 +202,8 @@ class Block:
     def clone_from(self, source: Block, value_map: Callable[[Value], Value]) -> dict[Value, Value]:
         """Append copies of the contents of ``source``: inputs, nodes, outputs.
 
-        ``value_map`` gives what stands for a value from outside ``source``. Returns the copies of the values within.
+        ``value_map`` returns the value that replaces a value from outside ``source``. Return the copies of the values
+        within.
         """
         local: dict[Value, Value] = {}
 

@@ -53,7 +53,7 @@ resolve the names in it.
 class PythonResolver:
     """Looks names up in the given scopes, the innermost first.
 
-    Python's own builtins are not found here: the emitter knows them.
+    Python's builtins are not resolved here, but by the emitter.
     """
 
     def __init__(self, *scopes: Mapping[str, Any], forms: Mapping[str, SugaredValue] | None = None) -> None:

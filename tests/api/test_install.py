@@ -469,7 +469,7 @@ RELEASES: dict[str, list[str]] = json.loads(
 
 
 def test_every_public_name_is_documented() -> None:
-    """The page says for each name of each release whether it is taken."""
+    """The page says for each name of each release whether it is replaced."""
     page = (Path(__file__).parents[2] / "docs" / "drop_in.md").read_text(encoding="utf-8")
     taken, kept = ({*re.findall(r"`(\w+)`", row)} for row in _names_of_tables(page))
     public = {name for name in dir(torch.jit) if not name.startswith("_")}
@@ -483,7 +483,7 @@ def test_every_public_name_is_documented() -> None:
 
 def _names_of_tables(page: str) -> Iterator[str]:
     """The first columns of the two tables of names."""
-    for title in ("| name | means |", "| name | stays PyTorch's |"):
+    for title in ("| name | refers to |", "| name | why it is not replaced |"):
         rows = itertools.takewhile(lambda line: line.startswith("|"), page.partition(title)[2].splitlines()[1:])
         yield " ".join(row.split("|")[1] for row in rows)
 

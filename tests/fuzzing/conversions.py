@@ -28,7 +28,7 @@ COMPLEX_POWER: Final = "`float ** float` without a real result"
 NEGATIVE_POWER: Final = "`2 ** n` of ints, `n` negative"
 NO_RESULT: Final = "None passed to a parameter or returned as a result that is declared as something else"
 
-KEYS_CHANGED: Final = "a dict from which a loop over it takes keys that are still to come"
+KEYS_CHANGED: Final = "a loop over a dict that removes keys which it has not reached"
 
 CONVERTED: Final = (
     KEYS_CHANGED,

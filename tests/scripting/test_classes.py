@@ -408,7 +408,7 @@ def test_missing_annotations():
         "        lazy = Lazy(x)\n"
         '        lazy.n = "a"\n'
         "        ^^^^^^\n"
-        "Hint: parameter 'n' of __init__ was taken for a Tensor because it has no annotation"
+        "Hint: parameter 'n' of __init__ was assumed to be a Tensor because it has no annotation"
     )
 
 

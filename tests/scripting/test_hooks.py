@@ -267,8 +267,8 @@ WRONG = {
         "call, Tuple[Tensor, int]" + CALL + PRE_HINT.format("no_tuple")
     ),
     not_annotated: (
-        "parameter 'input' of the pre-hook 'not_annotated' of the module 'Part' is Tensor (it was taken for a Tensor "
-        "because it has no annotation), but gets the arguments of the call, Tuple[Tensor, int]"
+        "parameter 'input' of the pre-hook 'not_annotated' of the module 'Part' is Tensor (it was assumed to be a "
+        "Tensor because it has no annotation), but gets the arguments of the call, Tuple[Tensor, int]"
         + CALL
         + PRE_HINT.format("not_annotated")
     ),

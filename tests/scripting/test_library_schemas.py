@@ -140,7 +140,7 @@ def test_a_class_that_nobody_told_is_one_problem() -> None:
 
 
 def test_what_follows_in_an_archive_is_not_told() -> None:
-    """Results of unknown methods are taken for Tensors, which have no such attributes."""
+    """Results of unknown methods are assumed to be Tensors, which have no such attributes."""
     archive = torch.jit.script(Counting()).save_to_buffer()
     members = members_of(archive)
     (name,) = (name for name in members if name.endswith("test_library_schemas.py"))

@@ -22,7 +22,8 @@ def make_functional(compiled: Function | ScriptModule) -> None:
 def remove_writes(graph: Graph) -> None:
     """Replace in-place operators by functional ones where nothing outside of the graph sees what they write.
 
-    Sizes are taken to be those of the traced run: ``x.add_(y)`` becomes ``x + y`` if it kept the size of ``x`` there.
+    It is assumed that tensors have the sizes of the traced run: ``x.add_(y)`` becomes ``x + y`` if it kept the size of
+    ``x`` in that run.
     """
     for value in graph.block.all_values():
         if value.recorded_type is not None and value.type == TENSOR:

@@ -60,8 +60,8 @@ def script(
 ) -> Any:
     """Stand in for ``torch.jit.script``: call :func:`rekindle.script`, with the parameters that ``torch.jit`` has.
 
-    ``optimize`` and ``_frames_up`` mean nothing, ``example_inputs`` are not looked at (a warning says so). Objects that
-    ``torch.jit`` compiled are returned as they are.
+    ``optimize``, ``_frames_up`` and ``example_inputs`` have no effect; a warning is issued for the last one. Objects
+    that ``torch.jit`` compiled are returned unchanged.
 
     Raises:
         NotScriptableError: it is nothing that can be compiled, or ``_rcb`` is given.

@@ -67,7 +67,7 @@ def state_of(value: Any) -> tuple[object, str] | None:
     """Return the state of an object of a C++ class, and the qualified name of the class; None for other values.
 
     Raises:
-        RuntimeError: the class does not let its objects be kept.
+        RuntimeError: the class has no methods that save its objects.
     """
     if isinstance(value, MissingTorchbindObject):
         return value.__dict__["state"], value.__dict__["qualified_name"]

@@ -35,8 +35,8 @@ _CHUNK: Final = 1 << 20
 class ArchiveReader:
     """The members of an archive, by their names without the top folder.
 
-    A file given by its path is mapped into memory: what is read from it is not copied. Members are checked against
-    their checksums when they are read.
+    A file given by its path is mapped into memory, so that reads do not copy. The checksum of a member is verified when
+    it is read.
     """
 
     def __init__(self, f: FileLike, limits: ArchiveLimits = DEFAULT_LIMITS, *, use_mmap: bool = True) -> None:

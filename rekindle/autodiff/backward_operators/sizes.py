@@ -53,7 +53,8 @@ def padded_repeats(rank: int, repeats: Sizes) -> list[int]:
 
 @implements("autodiff::as_row(int[] numbers, int first) -> int[]")
 def as_row(numbers: Sizes, first: int) -> list[int]:
-    """Return an option of a layer of one dimension, for one of two with a row; the empty list stays empty."""
+    """Return an option of a one-dimensional layer, such as its stride, as the option of a two-dimensional layer whose
+    images have one row: ``[first, number]``. An empty list is returned unchanged."""
     return [first, numbers[0]] if numbers else []
 
 

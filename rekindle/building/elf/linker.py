@@ -50,8 +50,8 @@ def link(
 ) -> bytes:
     """Link ``objects`` into a shared library that exports the symbols ``exports``.
 
-    ``needed`` are the libraries to load with it, which define what the objects do not; ``runpath`` is where the loader
-    looks for them besides the usual folders.
+    ``needed`` are the shared libraries that define the symbols which the objects do not define; they are loaded with
+    the result. ``runpath`` is a folder in which the loader looks for them, in addition to its default folders.
 
     Raises:
         LinkError: an object is not an x86-64 object, a symbol is defined twice or not at all, or a relocation is

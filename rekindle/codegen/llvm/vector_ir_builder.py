@@ -28,7 +28,7 @@ def hexadecimal(value: float) -> str:
 class VectorWriter:
     """Writes ``lines`` on vectors of ``lanes`` elements of ``element``, which is ``float`` or ``double``.
 
-    ``has_fma`` says whether the machine multiplies and adds in one instruction.
+    ``has_fma`` states whether the processor has an instruction that multiplies and adds.
     """
 
     def __init__(self, element: str, lanes: int, *, has_fma: bool = False) -> None:

@@ -92,7 +92,7 @@ class LoopNest:
     ``last`` stores what does not depend on them. The iterations of the others are independent, and without
     ``reduction_rank`` those of all.
 
-    Vectors go along the innermost loop; or ``vectorizes_outer``: along the innermost of those that are not folded.
+    Vectors run along ``k`` if both factors are contiguous along it; otherwise (``vectorizes_outer``) along ``n``.
     """
 
     rank: int

@@ -175,7 +175,11 @@ def keeping_if(emitter: Emitter, is_good: Callable[[], bool]) -> Iterator[None]:
 
 def _blame_assumption(emitter: Emitter, error: CompileError, names: list[str], type: Type) -> None:
     listed = " and ".join(f"'{name}'" for name in names)
-    was = "was taken for a Tensor because it has" if len(names) == 1 else "were taken for Tensors because they have"
+    was = (
+        "was assumed to be a Tensor because it has"
+        if len(names) == 1
+        else "were assumed to be Tensors because they have"
+    )
     examples = ", ".join(f"{name}: {type.annotation}" for name in names)
     error.cause = Cause.DEFAULT_TYPE_ASSUMED
     error.hint = f"{listed} {was} no annotation; write, for example, {examples}"

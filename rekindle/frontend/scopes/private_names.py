@@ -46,8 +46,8 @@ def private_names(definition: Def) -> frozenset[str]:
 
 
 def _visit(tree: Tree, assigned: set[str], shared: set[str], *, passes: bool) -> None:
-    """Record the uses of names in ``tree``. ``passes``: a container at this position is only read, and does not
-    escape."""
+    """Add to ``assigned`` the variables of ``tree`` that are assigned a new container, and to ``shared`` those whose
+    container another variable may hold. With ``passes``, ``tree`` is at a position that only reads a container."""
     kind = tree.kind
     if kind == Var.KIND:
         if not passes:

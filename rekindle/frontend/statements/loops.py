@@ -442,8 +442,8 @@ def nest(
 ) -> None:
     """Emit nested loops over all generators, the first outermost, with ``body`` where all conditions hold.
 
-    The targets are variables of the comprehension, not of the code around it, which sees only what the first
-    generator goes over. Where the variable ``until`` is set, the loops end.
+    The targets are variables of the comprehension and not visible outside; only the iterable of the first generator is
+    evaluated outside. If the variable ``until`` is given, the loops end once it is True.
     """
     if emitter.graph.follows_python:
         names = {name for item in generators for name in target_names(item.target)}

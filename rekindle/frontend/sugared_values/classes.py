@@ -208,7 +208,7 @@ class ObjectInMaking(SugaredValue):
             return f"an empty list without an annotation is a List[Tensor]; write self.{name}: List[…] = []"
         given = value.node.attributes.get("name") if value.node.kind == "prim::Load" else None
         if value.type == TENSOR and given in self.binding.assumed:
-            return f"parameter '{given}' of __init__ was taken for a Tensor because it has no annotation"
+            return f"parameter '{given}' of __init__ was assumed to be a Tensor because it has no annotation"
         return None
 
     def _add(self, range: SourceRange, name: str, type: Type, *, is_declared: bool = False) -> None:

@@ -236,7 +236,8 @@ class ExceptionInstance(SugaredValue):
 
     @property
     def is_text(self) -> bool:
-        """Whether the message alone determines the arguments: an empty one may be no argument, too."""
+        """Whether the message alone determines the arguments of the exception: then they are the message, or none if
+        there is no message."""
         if self.count == 0:
             return True
         known = self.message.to_python()

@@ -63,7 +63,7 @@ class Argument:
     writes it where that says more than ``type`` does (``ScalarType``, ``MemoryFormat``, ``Layout`` and ``SymInt`` are
     ints here), without its alias annotation and size; ``default_spelling`` the default, where the schema names a
     number (``contiguous_format``, ``long``) or gives one for a whole list. ``assumed`` is True where nothing declares
-    the type, so that it was taken for a Tensor.
+    the type, so that it was assumed to be a Tensor.
     """
 
     name: str

@@ -213,7 +213,7 @@ def _is_assumed(value: Value) -> bool:
 
 
 def _reveal(value: Value, type: Type) -> InputBuilder:
-    """Return a builder of the value with ``type``, which its use determines."""
+    """Return a builder of the value with the refined type ``type``, which the parameter that takes it determines."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
         return value if value.type.is_subtype_of(type) else value.set_type(type)
@@ -560,7 +560,7 @@ def _misfit(formal: Argument, actual: NamedValue, result: Type, type: Type) -> s
     if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
         message += " (an empty list without an annotation is a List[Tensor])"
     if formal.assumed:
-        message += f" ('{formal.name}' was taken for a Tensor because it has no annotation)"
+        message += f" ('{formal.name}' was assumed to be a Tensor because it has no annotation)"
     return message + mismatch_note(result, type)
 
 

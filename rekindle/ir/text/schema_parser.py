@@ -42,7 +42,7 @@ from rekindle.syntax.lexer import EOF, IDENT, NUMBER as NUMBER_TOKEN, SCHEMA, ST
 def parse_schema(text: str, resolver: Resolver | None = None) -> FunctionSchema:
     """Parse a schema. ``str()`` of the result is the text, with PyTorch's spacing and numbers.
 
-    ``resolver`` gives the classes of qualified names.
+    ``resolver`` returns the classes of qualified names.
 
     Raises:
         ParseError: it spells none.

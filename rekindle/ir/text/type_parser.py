@@ -472,7 +472,7 @@ def parse_type(text: str, resolver: Resolver | None = None) -> Type:
     """Return the type that ``text`` spells as graphs do: ``Tensor``, ``int[]``, ``Dict(str, int)?``, ``Float(2, *,
     device=cpu)``.
 
-    ``resolver`` gives the classes, enums and NamedTuples of qualified names.
+    ``resolver`` returns the classes, enums and NamedTuples of qualified names.
 
     Raises:
         ParseError: it spells none.

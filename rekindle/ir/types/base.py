@@ -134,7 +134,7 @@ class NumberType(_SimpleType):
 
 
 class UnionBase(Type):
-    """The base of Optional and Union, so that wide types can see through them."""
+    """The base class of Optional and Union, by which other types recognize a union."""
 
     __slots__ = ()
 

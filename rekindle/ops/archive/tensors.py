@@ -73,8 +73,8 @@ def _scalar(value: float) -> str:
 
 
 def _slices(values: torch.Tensor) -> Iterator[str]:
-    """Yield the matrices of the last two dimensions, each under its place in the others, of which the first runs
-    fastest."""
+    """Yield the text of each matrix of the last two dimensions, preceded by its index in the other dimensions. The
+    first index varies fastest."""
     for reversed_place in itertools.product(*(range(size) for size in reversed(values.shape[:-2]))):
         place = reversed_place[::-1]
         head = ",".join(str(index + 1) for index in place)

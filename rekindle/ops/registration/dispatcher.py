@@ -191,9 +191,9 @@ def positional_call(
 ) -> Operation:
     """Return ``call``, which takes some arguments by keyword, as a function of all arguments of ``schema`` by position.
 
-    ``wanted`` says of each argument whether it is passed on; what is not passed takes its default. ``bound`` has values
-    of arguments that go by name and are known already. ``direct`` is called instead where all that is passed are the
-    few first arguments that it takes.
+    ``wanted`` states for each argument whether the function passes it to ``call``; an argument that is not passed has
+    its default. ``bound`` are fixed values of arguments that ``call`` takes by name. ``direct``, if given, is called in
+    place of ``call`` if only the first few arguments are passed, and it takes those.
     """
     arguments = schema.arguments
     bound = bound or {}

@@ -19,8 +19,8 @@ _numbers = itertools.count()
 
 @dataclass(slots=True)
 class AnnotateWarns:
-    '''Number the calls of ``warn``, so that each warns once, as in Python. See the module. Numbers are unique within
-    the process.
+    '''Number the calls of ``warn``, so that each warns once, as in Python. The docstring of the module shows the IR
+    before and after. Numbers are unique within the process.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

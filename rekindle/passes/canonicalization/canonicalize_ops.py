@@ -54,7 +54,8 @@ _RULES: Final[NodeRules] = {"prim::ListUnpack": (_unpacked_chunk,)}
 
 @dataclass(slots=True)
 class CanonicalizeOps:
-    '''Merge ``chunk`` and the unpacking of its result into one node. See the module.
+    '''Merge ``chunk`` and the unpacking of its result into one node. The docstring of the module shows the IR before
+    and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -23,7 +23,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class CanonicalizeOutputs:
-    '''Sort the outputs of ``if`` and loops by their first use, unused ones last. See the module.
+    '''Sort the outputs of ``if`` and loops by their first use, unused ones last. The docstring of the module shows the
+    IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -111,7 +111,8 @@ _NORMS: Final[NodeRules] = dict.fromkeys(("aten::layer_norm", "aten::batch_norm"
 
 @dataclass(slots=True)
 class DecomposeOps:
-    '''Decompose composite operators into several, some of which can be fused. See the module.
+    '''Decompose composite operators into several, some of which can be fused. The docstring of the module shows the IR
+    before and after.
 
     The fields select the operators.
 

@@ -27,7 +27,8 @@ CallStack = tuple[tuple[str, SourceRange], ...]
 
 @dataclass(slots=True)
 class Inlining:
-    """Inline calls: replace each call with the body of its callee. See the module.
+    """Inline calls: replace each call with the body of its callee. The docstring of the module shows the IR before and
+    after.
 
     Functions named in ``kept`` are not inlined.
 

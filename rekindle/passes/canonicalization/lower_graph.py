@@ -26,7 +26,7 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LowerGraph:
-    """Make attributes of a module inputs of the graph. See the module.
+    """Make attributes of a module inputs of the graph. The docstring of the module shows the IR before and after.
 
     ``paths`` then lists the attributes to pass for the new inputs, such as ``fc.weight``, in order.
 

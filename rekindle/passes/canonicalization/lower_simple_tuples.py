@@ -22,7 +22,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LowerSimpleTuples:
-    '''Replace elements of tuples that are constructed in the graph with the values. See the module.
+    '''Replace elements of tuples that are constructed in the graph with the values. The docstring of the module shows
+    the IR before and after.
 
     Dead code is eliminated too.
 

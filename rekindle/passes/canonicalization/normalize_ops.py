@@ -109,7 +109,8 @@ _RULES: Final[NodeRules] = {
 
 @dataclass(slots=True)
 class NormalizeOps:
-    '''Replace aliases of operators with their canonical names. See the module.
+    '''Replace aliases of operators with their canonical names. The docstring of the module shows the IR before and
+    after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

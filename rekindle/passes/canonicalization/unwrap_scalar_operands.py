@@ -21,7 +21,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class UnwrapScalarOperands:
-    '''Replace constant tensors without dimensions with numbers, in programs from archives. See the module.
+    '''Replace constant tensors without dimensions with numbers, in programs from archives. The docstring of the module
+    shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

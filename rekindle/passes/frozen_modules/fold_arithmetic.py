@@ -32,7 +32,8 @@ _Weights = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(slots=True)
 class FoldArithmetic:
-    """Fold arithmetic into adjacent maps. See the module. :class:`DeadCodeElimination` removes the old constants.
+    """Fold arithmetic into adjacent maps. The docstring of the module shows the IR before and after.
+    :class:`DeadCodeElimination` removes the old constants.
 
     Example:
         >>> from rekindle.passes import FoldArithmetic, run_passes

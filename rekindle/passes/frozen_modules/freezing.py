@@ -30,7 +30,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class Freezing:
-    """Replace reads of the attributes in ``values`` by constants. See the module.
+    """Replace reads of the attributes in ``values`` by constants. The docstring of the module shows the IR before and
+    after.
 
     Reads of submodules that are no longer used are removed too.
 

@@ -56,7 +56,8 @@ a kernel."""
 
 @dataclass(slots=True)
 class PackWeights:
-    """Replace operators with constant weights by packed ones. See the module.
+    """Replace operators with constant weights by packed ones. The docstring of the module shows the IR before and
+    after.
 
     Example:
         >>> from rekindle.passes import PackWeights, run_passes

@@ -35,7 +35,7 @@ _RULES: Final[NodeRules] = {
 
 @dataclass(slots=True)
 class RemoveDropout:
-    '''Remove dropout that is not in training mode. See the module.
+    '''Remove dropout that is not in training mode. The docstring of the module shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -44,7 +44,8 @@ WRITTEN: Final = "prim::written_attention"
 
 @dataclass(slots=True)
 class SelectAttention:
-    '''Replace attention with an operator that selects the fastest kernel. See the module.
+    '''Replace attention with an operator that selects the fastest kernel. The docstring of the module shows the IR
+    before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

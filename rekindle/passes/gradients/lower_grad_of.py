@@ -26,7 +26,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LowerGradOf:
-    '''Replace ``prim::GradOf`` with an ``if`` that tests whether the incoming gradients are defined. See the module.
+    '''Replace ``prim::GradOf`` with an ``if`` that tests whether the incoming gradients are defined. The docstring of
+    the module shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

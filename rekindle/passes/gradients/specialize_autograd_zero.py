@@ -27,7 +27,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class SpecializeAutogradZero:
-    '''Resolve tests of gradients that are known to be defined or undefined. See the module.
+    '''Resolve tests of gradients that are known to be defined or undefined. The docstring of the module shows the IR
+    before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -45,7 +45,8 @@ it."""
 
 @dataclass(slots=True)
 class BatchProjections:
-    '''Multiply the slices that a loop selects from a tensor by a matrix, for all iterations at once. See the module.
+    '''Multiply the slices that a loop selects from a tensor by a matrix, for all iterations at once. The docstring of
+    the module shows the IR before and after.
 
     The products of all iterations take memory. With ``sizes``, those of the tensors among the inputs, they are only
     batched if one product takes no longer than loading the matrix.

@@ -35,7 +35,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class CanonicalizeModifiedLoops:
-    '''Convert loops that count and may stop early to loops on a condition alone. See the module.
+    '''Convert loops that count and may stop early to loops on a condition alone. The docstring of the module shows the
+    IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

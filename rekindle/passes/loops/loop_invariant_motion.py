@@ -33,7 +33,7 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LoopInvariantMotion:
-    '''Hoist loop-invariant nodes out of loops. See the module.
+    '''Hoist loop-invariant nodes out of loops. The docstring of the module shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -32,7 +32,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LoopPeeling:
-    '''Peel loops whose body has at most ``most_nodes`` nodes, without constants. See the module.
+    '''Peel loops whose body has at most ``most_nodes`` nodes, not counting constants. The docstring of the module
+    shows the IR before and after.
 
     Example:
         >>> from rekindle.passes import LoopPeeling, run_passes

@@ -26,7 +26,7 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LoopUnrolling:
-    '''Unroll loops with few iterations. See the module.
+    '''Unroll loops with few iterations. The docstring of the module shows the IR before and after.
 
     Loops of at most ``most_iterations`` iterations are unrolled if their body has at most ``most_nodes`` nodes, without
     constants.

@@ -30,7 +30,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class ScalarReplacement:
-    """Carry the elements of a list through a loop instead of writing them to the list. See the module.
+    """Carry the elements of a list through a loop instead of writing them to the list. The docstring of the module
+    shows the IR before and after.
 
     Example:
         >>> from rekindle.passes import ScalarReplacement

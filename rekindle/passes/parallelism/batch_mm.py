@@ -30,7 +30,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class BatchMM:
-    '''Batch at least ``fewest`` products; of those that share a factor, at most ``most`` at once. See the module.
+    '''Batch at least ``fewest`` products; of those that share a factor, at most ``most`` at once. The docstring of the
+    module shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

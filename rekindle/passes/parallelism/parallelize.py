@@ -32,7 +32,7 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class Parallelize:
-    '''Run expensive independent parts on threads. See the module.
+    '''Run expensive independent parts on threads. The docstring of the module shows the IR before and after.
 
     ``least`` is the number of multiplications and additions that is worth a thread.
 

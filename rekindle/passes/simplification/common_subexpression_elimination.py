@@ -40,7 +40,7 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class CommonSubexpressionElimination:
-    '''Eliminate common subexpressions. See the module.
+    '''Eliminate common subexpressions. The docstring of the module shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -29,7 +29,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class ConstantPooling:
-    '''Move constants to the start of the graph, and merge equal ones. See the module.
+    '''Move constants to the start of the graph, and merge equal ones. The docstring of the module shows the IR before
+    and after.
 
     The constants keep their order; ``latest_first`` reverses it. The emitter inserts each constant before the earlier
     ones, so that reversing the constants of a graph that was just emitted restores the order of the source, as in

@@ -52,7 +52,8 @@ _NOT_FOLDED = FRESH_VALUE_KINDS | GUARDS | {"prim::unchecked_unwrap_optional"}
 
 @dataclass(slots=True)
 class ConstantPropagation:
-    '''Evaluate nodes with constant inputs at compile time. See the module. Dead code is eliminated too.
+    '''Evaluate nodes with constant inputs at compile time. The docstring of the module shows the IR before and after.
+    Dead code is eliminated too.
 
     Without ``through_branches``, conditions are not used as facts within their branches, and graphs are those of
     TorchScript.

@@ -29,7 +29,7 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class DeadCodeElimination:
-    '''Remove nodes whose results are not used. See the module.
+    '''Remove nodes whose results are not used. The docstring of the module shows the IR before and after.
 
     ``keep_raising`` keeps unused scalar and list operators that may raise.
 

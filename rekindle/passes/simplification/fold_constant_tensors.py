@@ -46,7 +46,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class FoldConstantTensors:
-    '''Evaluate operators on constant tensors, lists and dicts at compile time. See the module. Dead code is eliminated
+    '''Evaluate operators on constant tensors, lists and dicts at compile time. The docstring of the module shows the IR
+    before and after. Dead code is eliminated
     too.
 
     Example:

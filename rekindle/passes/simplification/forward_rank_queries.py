@@ -22,7 +22,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class ForwardRankQueries:
-    '''Query the rank of an operand in place of that of the result. See the module.
+    '''Query the rank of an operand in place of that of the result. The docstring of the module shows the IR before and
+    after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -25,7 +25,7 @@ def functional_kind(node: Node, *, sizes_stay: bool) -> str | None:
     """Return the kind of the operator with the inputs of ``node`` that returns in a new tensor what ``node`` writes to
     its first input; None if there is none, or if its result may have another dtype or other sizes.
 
-    ``sizes_stay`` says that nothing in the graph changes the sizes of a tensor that is there.
+    ``sizes_stay`` states that the graph never changes the sizes of an existing tensor.
     """
     operator = node.operator
     functional = None if operator is None or len(node.outputs) != 1 else functional_operator(operator)

@@ -26,7 +26,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class HoistFromIf:
-    '''Hoist nodes that both branches of an ``if`` begin with. See the module.
+    '''Hoist nodes that both branches of an ``if`` begin with. The docstring of the module shows the IR before and
+    after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -107,7 +107,8 @@ class Attributes(Protocol):
 
 @dataclass(slots=True)
 class PartialEvaluation:
-    '''Evaluate a graph partially: inline calls, fold constants and select branches in one traversal. See the module.
+    '''Evaluate a graph partially: inline calls, fold constants and select branches in one traversal. The docstring of
+    the module shows the IR before and after.
 
     ``known`` has constants by the numbers of inputs, or ``PRESENT``. ``types`` has the types of tensors. After ``run``,
     ``assumptions`` has the attributes that the graph relies on, with their values.

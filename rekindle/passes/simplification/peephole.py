@@ -43,7 +43,7 @@ from rekindle.rewriting.node_rules import NodeRule, NodeRules, RewriteSite, appl
 
 @dataclass(slots=True)
 class Peephole:
-    '''Simplify single nodes and short patterns. See the module.
+    '''Simplify single nodes and short patterns. The docstring of the module shows the IR before and after.
 
     Without ``with_aliases``, only simplifications that need no alias analysis are applied.
 

@@ -26,7 +26,7 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class RemoveExpands:
-    '''Remove expansions before operators that broadcast. See the module.
+    '''Remove expansions before operators that broadcast. The docstring of the module shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -37,9 +37,10 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class RemoveMutation:
-    '''Replace in-place operators on non-escaping values with functional ones. See the module.
+    '''Replace in-place operators on non-escaping values with functional ones. The docstring of the module shows the IR
+    before and after.
 
-    The fields select tensors and lists.
+    ``remove_tensor_mutation`` and ``remove_list_mutation`` select whether writes to tensors and to lists are replaced.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

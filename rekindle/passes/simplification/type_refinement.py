@@ -33,7 +33,8 @@ hardly ever follow from these."""
 
 @dataclass(frozen=True, slots=True)
 class TypeRefinement:
-    '''Infer dtypes, ranks, sizes and devices of tensors from those of the inputs. See the module.
+    '''Infer dtypes, ranks, sizes and devices of tensors from those of the inputs. The docstring of the module shows the
+    IR before and after.
 
     With ``only_if_queried``, graphs without type queries are not changed. With ``any_modes``, types are valid under
     autocast and for any default dtype and device, for graphs that run without a check of these.

@@ -37,7 +37,8 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class EliminateGuards:
-    '''Move guards to definitions, and remove those that others imply. See the module.
+    '''Move guards to definitions, and remove those that others imply. The docstring of the module shows the IR before
+    and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -43,7 +43,8 @@ _PURE_READS: Final = frozenset({"prim::Constant", "prim::GetAttr", GUARD, BAILOU
 
 @dataclass(slots=True)
 class InsertBailOuts:
-    '''Replace guards with bailouts: if a guard fails, a continuation runs without the assumptions. See the module.
+    '''Replace guards with bailouts: if a guard fails, a continuation runs without the assumptions. The docstring of the
+    module shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

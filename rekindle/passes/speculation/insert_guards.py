@@ -27,7 +27,8 @@ GUARD = "prim::Guard"
 
 @dataclass(slots=True)
 class InsertGuards:
-    '''Replace profiling nodes with guards of the recorded types. See the module.
+    '''Replace profiling nodes with guards of the recorded types. The docstring of the module shows the IR before and
+    after.
 
     Without ``sizes``, guards check ranks only.
 

@@ -36,7 +36,7 @@ _NO_USES: Final = (
 
 @dataclass(slots=True)
 class InsertProfiling:
-    '''Insert a profiling node before each use of a tensor. See the module.
+    '''Insert a profiling node before each use of a tensor. The docstring of the module shows the IR before and after.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -45,7 +45,7 @@ class FrozenModule(ScriptModule):
 class InferenceModule(FrozenModule):
     """A frozen module whose programs are written for this machine: ``passes`` have run on them.
 
-    What is saved is the frozen module that it was made of, which runs anywhere.
+    If it is saved, the archive has the frozen module from which it was made, which runs on any machine.
     """
 
     @classmethod

@@ -160,7 +160,9 @@ def _blame_assumption(error: TypeMismatchError, argument: Argument, param: Param
     example = "…" if type is None else type.annotation
     error.cause = Cause.DEFAULT_TYPE_ASSUMED
     name = argument.name
-    error.hint = f"'{name}' was taken for a Tensor because it has no annotation; write, for example, {name}: {example}"
+    error.hint = (
+        f"'{name}' was assumed to be a Tensor because it has no annotation; write, for example, {name}: {example}"
+    )
     if type is not None:
         error.edit = Edit(param.name.range, f"{name}: {example}")
 

@@ -35,8 +35,9 @@ _WAITS_BY_DTYPE: Final = frozenset({"aten::index", "aten::tensor_split"})
 def refusal_of(graph: Graph) -> str | None:
     """Return the reason why calls of ``graph`` must not be replayed; None if they may be.
 
-    A replay repeats what the GPU did in the captured call, and nothing that the host did. What the host computes from
-    equal arguments is equal, so that only its effects, and what it reads from elsewhere, would be lost.
+    A replay repeats the work of the GPU in the captured call, but not the work of the host. Values that the host
+    computes from equal arguments are equal; so only side effects of the host, and values that it reads from elsewhere,
+    would be lost.
     """
     for node in _nodes_of(graph):
         reason = _refusal(node)

@@ -31,8 +31,8 @@ from rekindle.runtime.plans.hot_loops import HotLoops
 class Code:
     """The instructions of a graph, shared by all its executions.
 
-    ``template`` is what the registers hold at the start: the constants, whose registers are ``constants``. The
-    arguments go to the first ``argument_count`` of them. ``values`` has, for each register, the values of the graph
+    ``template`` is the initial contents of the registers: the constants, whose registers are ``constants``. The
+    arguments are in the first ``argument_count`` registers. ``values`` has for each register the values of the graph
     that it holds at some time.
 
     Raises:

@@ -24,8 +24,8 @@ def write_kernel_call(writer: PlanWriter, instruction: Instruction) -> bool:
     """Write the launch of the kernel of an operation, and a call of the operation that runs as long as there is no
     kernel.
 
-    That of a group adds to neither count that decides whether a native plan pays: a plan in Python calls a kernel as
-    fast. Packed weights stand for operators of PyTorch, which plans in Python call for more.
+    The call of a fused group is counted neither as native nor as Python, since a plan in Python calls a kernel as fast.
+    A call with packed weights is counted, since a plan in Python needs more time for it.
     """
     operation = instruction.operation
     inputs: list[int] = []

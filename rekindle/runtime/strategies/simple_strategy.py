@@ -56,8 +56,8 @@ class SpecializeArguments:
           return (%2, %4)                              %4 : bool = aten::__is__(%5, %3)
                                                        return (%2, %4)
 
-    ``arguments`` are those of a call; only what a graph asks of them is written, and only what is ``queried``, if that
-    is given: what chooses the version that the graph becomes.
+    ``arguments`` are the arguments of a call. Only properties that the graph queries are written into it, and of these
+    only the ones in ``queried``, if it is given: those by which versions are selected.
     """
 
     name: ClassVar[str] = "specialization"

@@ -136,7 +136,7 @@ class HookedCall:
             if unshaped(value.type).is_subtype_of(parameter.type):
                 continue
             role = "the arguments of the call" if name == "input" else "the result"
-            note = " (it was taken for a Tensor because it has no annotation)" if parameter.assumed else ""
+            note = " (it was assumed to be a Tensor because it has no annotation)" if parameter.assumed else ""
             raise TypeMismatchError(
                 f"parameter '{parameter.name}' of the {what} of {self._owner} is {parameter.type.annotation}{note}, "
                 f"but gets {role}, {unshaped(value.type).annotation}",

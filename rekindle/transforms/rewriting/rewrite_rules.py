@@ -44,9 +44,9 @@ class RewriteRule:
     def apply(self, target: Rewritable, *, prepare: bool = True) -> int:
         """Rewrite ``target`` in place wherever the rule matches; return the number of rewrites.
 
-        Of functions, methods and modules the graph is rewritten (of a module that of ``forward``), and the next call
-        runs what it is then. Unless ``prepare`` is False, calls are inlined and constants folded first, which brings
-        the program into the form of the patterns.
+        For a function or a method, its graph is rewritten, for a module the graph of ``forward``; the next call runs
+        the rewritten graph. Unless ``prepare`` is False, calls are inlined and constants folded first, so that the
+        program has the form of the patterns.
 
         Raises:
             RuleError: the replacement does not fit a match, or does something else than the pattern.
