@@ -11,6 +11,7 @@ python -m benchmarks --only modules --every 20 --resume         a part of it; wh
 python -m benchmarks --only runtimes                            beside ONNX Runtime and OpenVINO: packages [runtimes]
 python -m benchmarks --only numeric_loops                       loops over numbers beside Numba: packages [numba]
 python -m benchmarks --only libraries                           native libraries beside LibTorch and others: g++
+python -m benchmarks --only rounded_weights                     large linear maps with bfloat16 and int8 weights
 python -m benchmarks --quick               few rounds: shows that they run, not how fast
 """
 
@@ -325,6 +326,14 @@ def _libraries(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _rounded_weights(options: argparse.Namespace) -> list[Any]:
+    quick = (3, options.workload, 0.0) if options.quick else (rounded_weights.ROUNDS, options.workload)
+    rows = list(rounded_weights.run(*quick))
+    if rows:
+        _show("Weights rounded to fewer bits, one thread", rounded_weights.table(rows))
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "kernels": _kernels,
@@ -349,8 +358,9 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "runtimes": _runtimes,
     "numeric_loops": _numeric_loops,
     "libraries": _libraries,
+    "rounded_weights": _rounded_weights,
 }
-APART: Final = frozenset({"modules", "runtimes", "numeric_loops", "libraries"})
+APART: Final = frozenset({"modules", "runtimes", "numeric_loops", "libraries", "rounded_weights"})
 """These run only where they are named: they take hours, or packages that nothing else needs."""
 
 
