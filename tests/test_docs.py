@@ -110,7 +110,7 @@ def test_readme_tells_what_the_sweeps_found() -> None:
         ("module_db", "Of the {0} modules of its module database that `torch.jit.script` compiles, all {1} do"),
         (
             "op_db_traces",
-            "Of the {0} entries of the operator database that `torch.jit.trace` traces as eager answers, {1} ",
+            "Of the {0} entries of the operator database that `torch.jit.trace` traces with the results of eager, {1} ",
         ),
         ("module_db_traces", "of {0} modules, all {1} "),
     ):
