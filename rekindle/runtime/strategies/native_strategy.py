@@ -104,9 +104,12 @@ class NativeVersions(GraphVersions):
         if table is self._table and is_last:
             return self._general_of(self._recording)
         may_record = table is not self._table
-        kind = "fused" if not may_record else "last differentiated" if is_last else "differentiated"
-        if may_record:
-            kind += f", {self._profit.signature}"
+
+        def kind() -> str:
+            if not may_record:
+                return "fused"
+            return f"{'last differentiated' if is_last else 'differentiated'}, {self._profit.signature}"
+
         graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last))
         if graph is None:
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
