@@ -32,6 +32,7 @@ from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
 from rekindle.codegen.operators.matmul import LEFT_ON_GPU, MAX_MULTIPLICATIONS, TooManyMultiplications
 from rekindle.codegen.product_selection import max_multiplications
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
@@ -299,6 +300,7 @@ class FusionExecutor(PatchableOperation):
             self._calls.add(made.native(launch))
         return launch
 
+    @gc_paused()
     def _guarded_kernel(self, layouts: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
         """Return a kernel for inputs of these layouts. Large matrix products are included only if BLAS is slower on
         this machine.
