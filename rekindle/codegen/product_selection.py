@@ -1,8 +1,8 @@
 """Decide up to which size kernels compute matrix products, by measuring them beside BLAS, once for each machine.
 
 BLAS is built for some processors: on others it takes twice the time of a kernel's register tiles. Whether a product is
-computed by a kernel depends on the smallest of some square products that has as many multiplications. It is measured
-when there is such a product, and the result is kept on disk, with the processor and the number of threads in its key.
+computed by a kernel depends on a square product of about as many multiplications. That is measured when there is such a
+product, and the result is kept on disk, with the processor and the number of threads in its key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS
 from rekindle.codegen.selection import Candidate, Selection, machine_key
 from rekindle.ir.graph import Graph
 
-_SIZES: Final = (128, 256, 512, 1024)
+_SIZES: Final = {128**3: 96, 256**3: 176, 512**3: 352, 1024**3: 704}
+"""The sizes of the square products that are measured, by the limit up to which products are like them: they have a
+third of its multiplications, in the middle between the limits."""
 _BLAS: Final = "blas"
 _KERNEL: Final = "kernel"
 
@@ -30,10 +32,10 @@ def max_multiplications(needed: int) -> int:
     """Return a limit of the multiplications of a matrix product in a kernel, with the present number of threads. A
     product of ``needed`` multiplications is faster in a kernel than in BLAS if the limit is not less than ``needed``.
     """
-    size = next((size for size in _SIZES if size**3 >= needed), None)
-    if size is None or _faster(size, torch.get_num_threads()) == _BLAS:
+    limit = next((limit for limit in _SIZES if limit >= needed), None)
+    if limit is None or _faster(_SIZES[limit], torch.get_num_threads()) == _BLAS:
         return MAX_MULTIPLICATIONS
-    return size**3
+    return limit
 
 
 @cache

@@ -280,16 +280,16 @@ def test_products_are_measured_once_and_as_far_as_needed(monkeypatch: pytest.Mon
 
     def measure(size: int) -> str:
         measured.append(size)
-        return "kernel" if size < 512 else "blas"
+        return "kernel" if size < 300 else "blas"
 
     monkeypatch.setattr(product_selection, "_measured", measure)
     assert [product_selection.max_multiplications(200**3) for _ in range(3)] == [256**3] * 3
-    assert measured == [256]
+    assert measured == [176]
     product_selection._faster.cache_clear()  # as another process
     assert product_selection.max_multiplications(256**3) == 256**3
     assert product_selection.max_multiplications(256**3 + 1) == MAX_MULTIPLICATIONS
     assert product_selection.max_multiplications(1024**3 + 1) == MAX_MULTIPLICATIONS
-    assert measured == [256, 512]
+    assert measured == [176, 352]
 
 
 @pytest.mark.usefixtures("nothing_measured")
@@ -298,7 +298,7 @@ def test_the_limit_is_a_product_that_a_kernel_wins(monkeypatch: pytest.MonkeyPat
     def fastest(self: Selection, arguments: tuple[torch.Tensor, ...]) -> str:
         a, b = arguments
         torch.testing.assert_close(self.candidates["kernel"](a, b), a @ b, rtol=1e-3, atol=1e-3)
-        return "blas" if len(a) >= 512 else "kernel"
+        return "blas" if len(a) >= 300 else "kernel"
 
     monkeypatch.setattr(Selection, "fastest", fastest)
     assert product_selection.max_multiplications(needed) == limit
