@@ -25,6 +25,7 @@ from rekindle.errors import InternalError
 from rekindle.frontend.operator_sources import OperatorSourceCompiler
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.registry import Operator
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import BOOL, TENSOR, ListType, OptionalType, Type
 from rekindle.ops.registration.aliasing import is_composite
@@ -220,11 +221,11 @@ def family_of(operator: str) -> str | None:
     return _index().families.get(operator)
 
 
-def _key(node: Node) -> str | None:
-    schema = node.schema
-    if schema is None or not schema.name.startswith("aten::"):
-        return None
-    return schema.qualified_name.removeprefix("aten::")
+@cache
+def _key(operator: Operator) -> str | None:
+    """Return the name of an operator in the texts, as ``add.Tensor``."""
+    schema = operator.schema
+    return schema.qualified_name.removeprefix("aten::") if schema.name.startswith("aten::") else None
 
 
 @cache
@@ -233,14 +234,16 @@ def _formula(key: str, schema: FunctionSchema) -> Formula | None:
     return None if definitions is None else Formula(schema, definitions)
 
 
+@cache
+def _formula_of_operator(operator: Operator) -> Formula | None:
+    key = _key(operator)
+    return None if key is None or key not in _index().definitions else _formula(key, operator.schema)
+
+
 def formula_of(node: Node) -> Formula | None:
     """Return the formula of the operator that ``node`` calls; None if it has none."""
-    key = _key(node)
-    if key is None or key not in _index().definitions:
-        return None
-    schema = node.schema
-    assert schema is not None
-    return _formula(key, schema)
+    operator = node.operator
+    return None if operator is None else _formula_of_operator(operator)
 
 
 def operators_recorded(node: Node) -> list[Node]:
@@ -256,4 +259,5 @@ def operators_recorded(node: Node) -> list[Node]:
 
 def is_constant_operator(node: Node) -> bool:
     """Return whether the results of ``node`` are declared to have no gradient."""
-    return _key(node) in _index().constants
+    operator = node.operator
+    return operator is not None and _key(operator) in _index().constants
