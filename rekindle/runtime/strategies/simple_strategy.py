@@ -316,7 +316,9 @@ class SpecializingStrategy:
             self._graphs.append(found)
             return found
         if not self._graphs:
-            self._stored = GraphCache.of(self._record.graph, OPTIMIZATION)
+            self._stored = stored = GraphCache.of(self._record.graph, OPTIMIZATION)
+            if stored is not None:
+                self._finder.keeps_types_known = lambda find: stored.fact("keeps types", find)
         evaluation = self._finder.evaluation(arguments)
         found = self.versions_of(self._record, self._budget, evaluation, self.general, self._stored)
         if found.facts.hold is None:
