@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
+from rekindle.autodiff.formula import compiled_formulas
 from rekindle.autodiff.gradient import BackwardGraph, Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
 from rekindle.autodiff.residuals.size_specialization import (
@@ -99,6 +100,7 @@ class DifferentiableOperation:
         if found is None:
             with gc_paused():
                 found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
+            compiled_formulas.get().write()
         return found
 
     def pieces(self) -> Iterator[CompiledPart]:

@@ -14,14 +14,15 @@ formula declare what they use as parameters:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
+from typing import Final, Protocol
 
 from rekindle.autodiff.formula_parser import Definition, read_definitions
 from rekindle.autodiff.formulas import TEXTS
 from rekindle.errors import InternalError
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.operator_sources import OperatorSourceCompiler
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
@@ -46,6 +47,28 @@ _CLEANUP: Final[tuple[Pass, ...]] = (
     CanonicalizeOps(),
     DeadCodeElimination(),
 )
+
+
+class CompiledFormulas(Protocol):
+    """Where compiled formulas are kept for other processes."""
+
+    def find(self, text: str, build: Callable[[], Graph]) -> Graph:
+        """Return the graph that ``text`` is compiled to, which is kept, or the result of ``build``."""
+
+    def write(self) -> None:
+        """Keep what was built since."""
+
+
+class _NotKept:
+    def find(self, text: str, build: Callable[[], Graph]) -> Graph:
+        return build()
+
+    def write(self) -> None:
+        pass
+
+
+compiled_formulas: Final = LayerHook[CompiledFormulas]("rekindle.runtime.strategies.formula_cache", _NotKept())
+"""Hook: the cache of compiled formulas."""
 
 
 @dataclass(slots=True, eq=False)
@@ -121,8 +144,13 @@ class Formula:
             f"{name}: {types[key].annotation}" for name, key in zip(names, definition.parameters, strict=True)
         )
         text = f"def {definition.word}({parameters}):\n{definition.body}"
-        graph = _TEXTS.emit(text, f"{definition.word} of {self.schema.qualified_name}")
-        run_passes(graph, _CLEANUP)
+
+        def build() -> Graph:
+            graph = _TEXTS.emit(text, f"{definition.word} of {self.schema.qualified_name}")
+            run_passes(graph, _CLEANUP)
+            return graph
+
+        graph = compiled_formulas.get().find(text, build)
         returns = self.result_names
         if definition.word != "composite":
             returns = definition.targets if definition.word == "backward" else _returned_names(definition)
