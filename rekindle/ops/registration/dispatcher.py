@@ -30,9 +30,9 @@ from rekindle.ops.registration.fast_paths import (
 )
 from rekindle.ops.registration.traits import traits_of_overload
 
-_OWN: Final = ("archive::", "autodiff::", "python::")
+_PACKAGE_NAMESPACES: Final = ("archive::", "autodiff::", "python::")
 """Namespaces of this package alone."""
-_COMPLETE: Final = ("aten::", "prim::")
+_COMPLETE_NAMESPACES: Final = ("aten::", "prim::")
 """Namespaces to which no library adds operators."""
 
 
@@ -44,8 +44,8 @@ class _DispatcherIndex:
         self._names: frozenset[str] = frozenset()
 
     def knows_kind(self, kind: str) -> bool:
-        if kind not in self._kinds and not kind.startswith(_OWN):
-            if not self._names or not kind.startswith(_COMPLETE):
+        if kind not in self._kinds and not kind.startswith(_PACKAGE_NAMESPACES):
+            if not self._names or not kind.startswith(_COMPLETE_NAMESPACES):
                 self._read()  # custom operators may have been defined since
         return kind in self._kinds
 
