@@ -146,11 +146,11 @@ _MODULES_OF_LIMIT = ("fusion_executor", "product_estimates")
 def blas_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large matrix products are left to BLAS, as on machines where it is faster than kernels."""
     for module in _MODULES_OF_LIMIT:
-        monkeypatch.setattr(f"rekindle.codegen.{module}.max_multiplications", lambda: 0)
+        monkeypatch.setattr(f"rekindle.codegen.{module}.max_multiplications", lambda needed: 0)
 
 
 @pytest.fixture
 def kernels_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels compute matrix products of any size, as on machines where BLAS is slower."""
     for module in _MODULES_OF_LIMIT:
-        monkeypatch.setattr(f"rekindle.codegen.{module}.max_multiplications", lambda: 1 << 40)
+        monkeypatch.setattr(f"rekindle.codegen.{module}.max_multiplications", lambda needed: 1 << 40)

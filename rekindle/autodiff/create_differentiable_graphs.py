@@ -141,6 +141,8 @@ class _SubgraphPartitioner:
         self.aliases = AliasDb(graph)
         self.requires_grad = may_require_grad(graph)
         self.loops: dict[Node, bool] = {}
+        self.formulas: dict[Node, bool] = {}
+        """Whether nodes are differentiable by a formula."""
         self.units: dict[Node, list[Node]] = {}
         """Nodes that are in a group together, by the first of them: a loop and the lists that it fills."""
         self.inseparable: set[Node] = set()
@@ -204,15 +206,16 @@ class _SubgraphPartitioner:
         """Return whether ``node`` is differentiable by a formula of this package."""
         if node.blocks:
             return self._is_closed_loop(node)
-        return (
-            formula_of(node) is not None
-            and not self._is_excluded(node)
-            and not is_constant_for_gradients(node)
-            and any(value in self.requires_grad for value in node.inputs)
-        )
-
-    def _is_excluded(self, node: Node) -> bool:
-        return node in self.outside or (self.options.excludes is not None and self.options.excludes(node))
+        found = self.formulas.get(node)
+        if found is None:
+            excludes = self.options.excludes
+            found = self.formulas[node] = (
+                formula_of(node) is not None
+                and not (excludes is not None and excludes(node))
+                and not is_constant_for_gradients(node)
+                and any(value in self.requires_grad for value in node.inputs)
+            )
+        return found and node not in self.outside
 
     def _is_member(self, node: Node) -> bool:
         """Return whether ``node`` may be a member of a group."""

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
+from rekindle.autodiff.formula import compiled_formulas
 from rekindle.autodiff.gradient import BackwardGraph, Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
 from rekindle.autodiff.residuals.size_specialization import (
@@ -34,6 +35,7 @@ from rekindle.autodiff.residuals.size_specialization import (
 )
 from rekindle.autodiff.reverse_mode.gradient_accumulation import batch_gradient_accumulation
 from rekindle.errors import DifferentiationError
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of, is_settled_at_once, replayed
@@ -96,7 +98,9 @@ class DifferentiableOperation:
         first needed."""
         found = self._derivatives.get(wanted)
         if found is None:
-            found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
+            with gc_paused():
+                found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
+            compiled_formulas.get().write()
         return found
 
     def pieces(self) -> Iterator[CompiledPart]:
@@ -213,6 +217,7 @@ class DerivativeExecutor:
         assert isinstance(key, tuple)
         self._by_sizes[key] = _KnownSizes(values, sizes_of_inputs(key))
 
+    @gc_paused()
     def _specialized(self, key: Hashable, known: _KnownSizes) -> _SizeSpecialization:
         """Return the specialization for input sizes that occurred before; the generic one, if there are too many."""
         assert self._by_sizes is not None
@@ -318,6 +323,7 @@ class _SizeSpecialization:
         self._again: Callable[..., Any] | None = None
         self._backward: dict[tuple[bool, ...], _Backward] = {}
 
+    @gc_paused()
     def optimize(self) -> None:
         """Use optimized graphs from the next call on."""
         self.is_optimized = True
@@ -346,19 +352,23 @@ class _SizeSpecialization:
         """Return the executor of the backward graph for the case that the gradients of the roots ``defined`` exist."""
         found = self._backward.get(defined)
         if found is None:
-            made = self.gradient.backward_for(defined)
-            if self.values:
-                made = bind_backward_constants(self.gradient, made, self.values, self.ranks)
-            if not self.gradient.is_straight_line:
-                graph = made.graph.copy()
-                batch_gradient_accumulation(graph)
-                made = BackwardGraph(graph, made.captures)
-            numbers = {number: place for place, (number, _) in enumerate(self.saved)}
-            captures = tuple(numbers[number] for number in made.captures)
-            run = callable_of(made.graph, "backward of a differentiable graph", optimized=self.is_optimized)
-            several = len(made.graph.outputs) != 1
-            found = self._backward[defined] = _Backward(run, replayed(run), captures, several)
+            found = self._backward[defined] = self._make_backward(defined)
         return found
+
+    @gc_paused()
+    def _make_backward(self, defined: tuple[bool, ...]) -> _Backward:
+        made = self.gradient.backward_for(defined)
+        if self.values:
+            made = bind_backward_constants(self.gradient, made, self.values, self.ranks)
+        if not self.gradient.is_straight_line:
+            graph = made.graph.copy()
+            batch_gradient_accumulation(graph)
+            made = BackwardGraph(graph, made.captures)
+        numbers = {number: place for place, (number, _) in enumerate(self.saved)}
+        captures = tuple(numbers[number] for number in made.captures)
+        run = callable_of(made.graph, "backward of a differentiable graph", optimized=self.is_optimized)
+        several = len(made.graph.outputs) != 1
+        return _Backward(run, replayed(run), captures, several)
 
 
 class DifferentiableGraph(torch.autograd.Function):

@@ -14,17 +14,19 @@ formula declare what they use as parameters:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
+from typing import Final, Protocol
 
 from rekindle.autodiff.formula_parser import Definition, read_definitions
 from rekindle.autodiff.formulas import TEXTS
 from rekindle.errors import InternalError
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.operator_sources import OperatorSourceCompiler
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.registry import Operator
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import BOOL, TENSOR, ListType, OptionalType, Type
 from rekindle.ops.registration.aliasing import is_composite
@@ -45,6 +47,28 @@ _CLEANUP: Final[tuple[Pass, ...]] = (
     CanonicalizeOps(),
     DeadCodeElimination(),
 )
+
+
+class CompiledFormulas(Protocol):
+    """Where compiled formulas are kept for other processes."""
+
+    def find(self, text: str, build: Callable[[], Graph]) -> Graph:
+        """Return the graph that ``text`` is compiled to, which is kept, or the result of ``build``."""
+
+    def write(self) -> None:
+        """Keep what was built since."""
+
+
+class _NotKept:
+    def find(self, text: str, build: Callable[[], Graph]) -> Graph:
+        return build()
+
+    def write(self) -> None:
+        pass
+
+
+compiled_formulas: Final = LayerHook[CompiledFormulas]("rekindle.runtime.strategies.formula_cache", _NotKept())
+"""Hook: the cache of compiled formulas."""
 
 
 @dataclass(slots=True, eq=False)
@@ -120,8 +144,13 @@ class Formula:
             f"{name}: {types[key].annotation}" for name, key in zip(names, definition.parameters, strict=True)
         )
         text = f"def {definition.word}({parameters}):\n{definition.body}"
-        graph = _TEXTS.emit(text, f"{definition.word} of {self.schema.qualified_name}")
-        run_passes(graph, _CLEANUP)
+
+        def build() -> Graph:
+            graph = _TEXTS.emit(text, f"{definition.word} of {self.schema.qualified_name}")
+            run_passes(graph, _CLEANUP)
+            return graph
+
+        graph = compiled_formulas.get().find(text, build)
         returns = self.result_names
         if definition.word != "composite":
             returns = definition.targets if definition.word == "backward" else _returned_names(definition)
@@ -220,11 +249,11 @@ def family_of(operator: str) -> str | None:
     return _index().families.get(operator)
 
 
-def _key(node: Node) -> str | None:
-    schema = node.schema
-    if schema is None or not schema.name.startswith("aten::"):
-        return None
-    return schema.qualified_name.removeprefix("aten::")
+@cache
+def _key(operator: Operator) -> str | None:
+    """Return the name of an operator in the texts, as ``add.Tensor``."""
+    schema = operator.schema
+    return schema.qualified_name.removeprefix("aten::") if schema.name.startswith("aten::") else None
 
 
 @cache
@@ -233,14 +262,16 @@ def _formula(key: str, schema: FunctionSchema) -> Formula | None:
     return None if definitions is None else Formula(schema, definitions)
 
 
+@cache
+def _formula_of_operator(operator: Operator) -> Formula | None:
+    key = _key(operator)
+    return None if key is None or key not in _index().definitions else _formula(key, operator.schema)
+
+
 def formula_of(node: Node) -> Formula | None:
     """Return the formula of the operator that ``node`` calls; None if it has none."""
-    key = _key(node)
-    if key is None or key not in _index().definitions:
-        return None
-    schema = node.schema
-    assert schema is not None
-    return _formula(key, schema)
+    operator = node.operator
+    return None if operator is None else _formula_of_operator(operator)
 
 
 def operators_recorded(node: Node) -> list[Node]:
@@ -256,4 +287,5 @@ def operators_recorded(node: Node) -> list[Node]:
 
 def is_constant_operator(node: Node) -> bool:
     """Return whether the results of ``node`` are declared to have no gradient."""
-    return _key(node) in _index().constants
+    operator = node.operator
+    return operator is not None and _key(operator) in _index().constants

@@ -30,8 +30,9 @@ from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm.call_sites import TensorCallSite
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
-from rekindle.codegen.operators.matmul import LEFT_ON_GPU, LEFT_TO_BLAS, MAX_MULTIPLICATIONS
+from rekindle.codegen.operators.matmul import LEFT_ON_GPU, MAX_MULTIPLICATIONS, TooManyMultiplications
 from rekindle.codegen.product_selection import max_multiplications
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
@@ -299,6 +300,7 @@ class FusionExecutor(PatchableOperation):
             self._calls.add(made.native(launch))
         return launch
 
+    @gc_paused()
     def _guarded_kernel(self, layouts: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
         """Return a kernel for inputs of these layouts. Large matrix products are included only if BLAS is slower on
         this machine.
@@ -308,15 +310,15 @@ class FusionExecutor(PatchableOperation):
         """
         if device.type != "cpu" and self._is_split_on[device.type]:
             raise Unsupported(LEFT_ON_GPU)
-        try:
-            return guarded_kernel(self.graph, layouts, device)
-        except Unsupported as error:
-            if str(error) != LEFT_TO_BLAS:
-                raise
-            limit = max_multiplications()
-            if limit <= MAX_MULTIPLICATIONS:
-                raise
-            return guarded_kernel(self.graph, layouts, device, max_multiplications=limit)
+        limit = MAX_MULTIPLICATIONS
+        while True:
+            try:
+                return guarded_kernel(self.graph, layouts, device, max_multiplications=limit)
+            except TooManyMultiplications as error:
+                larger = max_multiplications(error.multiplications)
+                if larger <= limit:
+                    raise
+                limit = larger
 
     def prepare(self, inputs: Sequence[Layout | type]) -> KernelLaunch:
         """Compile a kernel for inputs of these layouts, and numbers of these types; return its launch.

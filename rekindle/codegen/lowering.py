@@ -53,7 +53,7 @@ from rekindle.codegen.operators import (
 )
 from rekindle.codegen.operators.composites import Composite
 from rekindle.codegen.operators.gather import GatherOp
-from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS, ROWS_AS_MATRIX
+from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS, ROWS_AS_MATRIX, TooManyMultiplications
 from rekindle.codegen.operators.pooling import Pool, beyond_the_edge, windows
 from rekindle.codegen.operators.views import View, along_channels, grouping, same, unsqueeze
 from rekindle.codegen.value_descriptors import (
@@ -536,7 +536,7 @@ class _Lowering:
         if limit is not None and limit > MAX_MULTIPLICATIONS and sizes[-2] == 1:
             limit = MAX_MULTIPLICATIONS  # reading the matrix takes the time of a large product with one row
         if limit is not None and work > limit:
-            raise Unsupported(LEFT_TO_BLAS)
+            raise TooManyMultiplications(work)
         made: Tensor = Matmul(Layout(sizes, contiguous_strides(sizes), a.layout.dtype), a, b)
         if are_rows[0] or are_rows[1]:
             made = _viewed(made, VIEWS["aten::select.int"](sizes, -2 if are_rows[0] else -1, 0)[0])

@@ -13,6 +13,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from rekindle.codegen.llvm.target import host_target
 from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS, PRODUCTS
 from rekindle.codegen.product_selection import max_multiplications
 from rekindle.ir.graph import Graph, Node, Value
@@ -74,11 +75,12 @@ class ProductEstimates:
         if rows is None:
             return False
         if not isinstance(weight, Tensor):
-            return rows > 1 and self._most > MAX_MULTIPLICATIONS and max_multiplications() > MAX_MULTIPLICATIONS
+            needed = MAX_MULTIPLICATIONS + 1
+            return rows > 1 and self._most >= needed and max_multiplications(needed) >= needed
         if weight.dtype not in _DTYPES or weight.device.type != "cpu":
             return False
         count = rows * weight.numel()
-        if count > MAX_MULTIPLICATIONS and count > max_multiplications():
+        if count > MAX_MULTIPLICATIONS and count > max_multiplications(count):
             return False
         is_large = weight.numel() >= _LARGE_FOR_ROW
         self.depends_on_rows = self.depends_on_rows or is_large
@@ -107,9 +109,9 @@ class ProductEstimates:
         """What the estimates depend on, roughly."""
         if self.on_gpu:
             return f"on a GPU, captured {self.captured}"
-        limit = max_multiplications() if self._most > MAX_MULTIPLICATIONS else MAX_MULTIPLICATIONS
-        is_row = has_one_row(self.arguments)
-        return f"products {self._most.bit_length()} {limit} {is_row} {self._has_dtype}"
+        most, is_row = self._most, has_one_row(self.arguments)
+        machine = "any" if most <= MAX_MULTIPLICATIONS else host_target().cpu
+        return f"products {most.bit_length()} {machine} {is_row} {self._has_dtype}"
 
     @property
     def _most(self) -> int:

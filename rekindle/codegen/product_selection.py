@@ -1,8 +1,8 @@
 """Decide up to which size kernels compute matrix products, by measuring them beside BLAS, once for each machine.
 
-BLAS is built for some processors: on others it takes twice the time of a kernel's register tiles. The largest square
-product for which the kernel is faster bounds those in kernels. The result is kept on disk, with the processor and the
-number of threads in its key.
+BLAS is built for some processors: on others it takes twice the time of a kernel's register tiles. Whether a product is
+computed by a kernel depends on a square product of about as many multiplications. That is measured when there is such a
+product, and the result is kept on disk, with the processor and the number of threads in its key.
 """
 
 from __future__ import annotations
@@ -21,44 +21,48 @@ from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS
 from rekindle.codegen.selection import Candidate, Selection, machine_key
 from rekindle.ir.graph import Graph
 
-_SIZES: Final = (128, 256, 512, 1024)
+_SIZES: Final = {128**3: 96, 256**3: 176, 512**3: 352, 1024**3: 704}
+"""The sizes of the square products that are measured, by the limit up to which products are like them: they have a
+third of its multiplications, in the middle between the limits."""
+_BLAS: Final = "blas"
+_KERNEL: Final = "kernel"
 
 
-def max_multiplications() -> int:
-    """Return the maximum number of multiplications of a matrix product in a kernel, for the current number of
-    threads."""
-    return _known(torch.get_num_threads())
+def max_multiplications(needed: int) -> int:
+    """Return a limit of the multiplications of a matrix product in a kernel, with the present number of threads. A
+    product of ``needed`` multiplications is faster in a kernel than in BLAS if the limit is not less than ``needed``.
+    """
+    limit = next((limit for limit in _SIZES if limit >= needed), None)
+    if limit is None or _faster(_SIZES[limit], torch.get_num_threads()) == _BLAS:
+        return MAX_MULTIPLICATIONS
+    return limit
 
 
 @cache
-def _known(threads: int) -> int:
-    """Return the limit for a number of threads: from the disk cache, or measured."""
-    disk, key = disk_cache(), machine_key("largest product", str(threads))
-    found = (disk.load(key) or b"") if disk is not None else b""
-    if found.isdigit():
-        return int(found)
-    limit = measured_limit()
+def _faster(size: int, threads: int) -> str:
+    """Load the faster way to multiply square matrices, or measure it. ``threads`` is the present number, which is a
+    part of the key on disk."""
+    disk, key = disk_cache(), machine_key("square product", str(size))
+    found = (disk.load(key) or b"").decode(errors="replace") if disk is not None else ""
+    if found in (_BLAS, _KERNEL):
+        return found
+    found = _measured(size)
     if disk is not None:
-        disk.store(key, str(limit).encode())
-    return limit
+        disk.store(key, found.encode())
+    return found
 
 
-def measured_limit() -> int:
-    """Measure up to how many multiplications kernels are at least a tenth faster than BLAS. The result is at least the
-    fixed minimum."""
+def _measured(size: int) -> str:
+    """Multiply square matrices with a kernel and with BLAS. Return the name of the faster one; the kernel's if it is
+    faster by a tenth."""
     generator = torch.Generator().manual_seed(0)
-    limit = MAX_MULTIPLICATIONS
-    for size in _SIZES:
-        try:
-            candidates: dict[str, Candidate] = {"blas": torch.mm, "kernel": _kernel(size)}
-        except Unsupported:
-            break
-        a, b = (torch.randn(size, size, generator=generator) for _ in range(2))
-        with torch.no_grad():
-            if Selection(candidates).fastest((a, b)) == "blas":
-                break
-        limit = size**3
-    return limit
+    try:
+        candidates: dict[str, Candidate] = {_BLAS: torch.mm, _KERNEL: _kernel(size)}
+    except Unsupported:
+        return _BLAS
+    a, b = (torch.randn(size, size, generator=generator) for _ in range(2))
+    with torch.no_grad():
+        return Selection(candidates).fastest((a, b))
 
 
 def _kernel(size: int) -> Candidate:

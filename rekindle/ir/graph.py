@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakMethod
@@ -278,6 +278,7 @@ class Graph:
         "_name_suffixes",
         "_names",
         "_next_unique",
+        "_settled",
         "_watchers",
         "block",
         "insert_point",
@@ -287,6 +288,7 @@ class Graph:
 
     def __init__(self) -> None:
         self._watchers: list[Callable[[], None] | WeakMethod[Callable[[], None]]] = []
+        self._settled: set[Hashable] = set()
         self._next_unique = 0
         self._names: dict[str, Value] = {}
         self._name_suffixes: dict[str, int] = {}
@@ -473,6 +475,8 @@ class Graph:
             raise GraphError(f"%{value.name} is used outside of its scope")
 
         new.block.clone_from(self.block, outside)
+        for rewrite in self._settled:
+            new.settle(rewrite)
         return new
 
     def insert_graph(self, callee: Graph, inputs: Sequence[Value]) -> list[Value]:
@@ -541,6 +545,17 @@ class Graph:
             callback = each() if isinstance(each, WeakMethod) else each
             if callback is not None:
                 callback()
+
+    def settle(self, rewrite: Hashable) -> None:
+        """Record that ``rewrite``, such as the elimination of dead code, has nothing left to do until the graph
+        changes."""
+        if not self._settled:
+            self.watch(self._settled.clear)
+        self._settled.add(rewrite)
+
+    def is_settled(self, rewrite: Hashable) -> bool:
+        """Return whether ``rewrite`` has nothing to do, as far as that was recorded with :meth:`settle`."""
+        return rewrite in self._settled
 
     # ------------------------------------------------------------------------------------------ inside
 

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from rekindle.ir import subgraph_execution
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ops.python import exceptions
@@ -121,6 +122,7 @@ def _traceback(error: BaseException) -> TracebackType | None:
     return traceback_through(places_of(code, index, function), tail)
 
 
+@gc_paused()
 def callable_of(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
     """Return a function that runs ``graph``; see :func:`rekindle.ir.subgraph_execution.callable_of`."""
     return (native_version if optimized else Version.of)(graph, name).function

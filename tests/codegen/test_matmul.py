@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -264,34 +265,43 @@ def test_large_products_of_one_row_are_those_of_blas() -> None:
     assert group.failures == [LEFT_TO_BLAS]
 
 
-def test_the_limit_of_products_is_measured_once_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def nothing_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A process and a disk that know nothing of the speed of products."""
     monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path))
-    product_selection._known.cache_clear()
+    product_selection._faster.cache_clear()
+    yield
+    product_selection._faster.cache_clear()
+
+
+@pytest.mark.usefixtures("nothing_measured")
+def test_products_are_measured_once_and_as_far_as_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[int] = []
 
-    def measure() -> int:
-        measured.append(1 << 24)
-        return measured[-1]
+    def measure(size: int) -> str:
+        measured.append(size)
+        return "kernel" if size < 300 else "blas"
 
-    monkeypatch.setattr(product_selection, "measured_limit", measure)
-    assert [product_selection.max_multiplications() for _ in range(3)] == [1 << 24] * 3
-    product_selection._known.cache_clear()  # as another process
-    assert product_selection.max_multiplications() == 1 << 24
-    assert len(measured) == 1
-    product_selection._known.cache_clear()
+    monkeypatch.setattr(product_selection, "_measured", measure)
+    assert [product_selection.max_multiplications(200**3) for _ in range(3)] == [256**3] * 3
+    assert measured == [176]
+    product_selection._faster.cache_clear()  # as another process
+    assert product_selection.max_multiplications(256**3) == 256**3
+    assert product_selection.max_multiplications(256**3 + 1) == MAX_MULTIPLICATIONS
+    assert product_selection.max_multiplications(1024**3 + 1) == MAX_MULTIPLICATIONS
+    assert measured == [176, 352]
 
 
-@pytest.mark.parametrize(("slow_from", "limit"), [(0, MAX_MULTIPLICATIONS), (512, 256**3), (4096, 1024**3)])
-def test_the_limit_is_the_largest_product_that_a_kernel_wins(
-    monkeypatch: pytest.MonkeyPatch, slow_from: int, limit: int
-) -> None:
+@pytest.mark.usefixtures("nothing_measured")
+@pytest.mark.parametrize(("needed", "limit"), [(100**3, 128**3), (256**3, 256**3), (500**3, MAX_MULTIPLICATIONS)])
+def test_the_limit_is_a_product_that_a_kernel_wins(monkeypatch: pytest.MonkeyPatch, needed: int, limit: int) -> None:
     def fastest(self: Selection, arguments: tuple[torch.Tensor, ...]) -> str:
         a, b = arguments
         torch.testing.assert_close(self.candidates["kernel"](a, b), a @ b, rtol=1e-3, atol=1e-3)
-        return "blas" if len(a) >= slow_from else "kernel"
+        return "blas" if len(a) >= 300 else "kernel"
 
     monkeypatch.setattr(Selection, "fastest", fastest)
-    assert product_selection.measured_limit() == limit
+    assert product_selection.max_multiplications(needed) == limit
 
 
 @pytest.mark.usefixtures("kernels_are_faster")

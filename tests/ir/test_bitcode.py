@@ -76,6 +76,16 @@ def f(x, n: int):
     assert [use.user.kind for use in relu.output.uses] == ["aten::add"]
 
 
+def test_the_text_of_a_program_is_written_once() -> None:
+    graph = compiled("def f(x):\n    # the name of this program\n" + "    x = x.relu()\n" * 50 + "    return x\n")
+    references = References()
+    writer = GraphWriter(references)
+    writer.add(graph)
+    assert marshalled(writer.bundle()).count(b"the name of this program") == 1
+    found = again(graph, references)
+    assert [node.range.place for node in found.nodes] == [node.range.place for node in graph.nodes]
+
+
 def test_a_graph_that_was_read_can_be_changed() -> None:
     graph = compiled("def f(x):\n    return x + 1\n")
     found = again(graph, describe(graph).references)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 
 import hypothesis
 import pytest
@@ -736,3 +737,43 @@ def test_legal_edits_keep_the_graph_valid(choose: random.Random, steps: int) -> 
     copy = editor.graph.copy()
     verify(copy)
     assert len(list(copy.all_nodes())) == len(editor.nodes())
+
+
+def test_what_is_settled_stays_so_until_an_edit() -> None:
+    graph = parse_graph(STRAIGHT)
+    assert not graph.is_settled("dead code")
+    graph.settle("dead code")
+    graph.settle("equal expressions")
+    copy = graph.copy()
+    assert graph.is_settled("dead code")
+    assert copy.is_settled("dead code")
+    node = next(iter(graph.nodes))
+    node.replace_input(1, graph.inputs[0])
+    assert not graph.is_settled("dead code")
+    assert not graph.is_settled("equal expressions")
+    assert copy.is_settled("dead code")
+    assert copy.is_settled("equal expressions")
+    graph.settle("dead code")
+    assert graph.is_settled("dead code")
+    assert not graph.is_settled("equal expressions")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda graph: graph.append_node(graph.create("t::four", [graph.inputs[0]])),
+        lambda graph: graph.block.replace_output(0, graph.inputs[0]),
+        lambda graph: graph.add_output(graph.inputs[0]),
+        lambda graph: graph.inputs[0].set_type(INT),
+        lambda graph: next(iter(graph.nodes)).set_attribute("x", 1),
+        lambda graph: next(iter(graph.nodes)).outputs[0].replace_all_uses_with(graph.inputs[0]),
+        lambda graph: next(iter(graph.nodes)).add_output(),
+        lambda graph: next(iter(graph.nodes)).add_block(),
+        lambda graph: graph.add_input(),
+    ],
+)
+def test_every_edit_unsettles(edit: Callable[[Graph], object]) -> None:
+    graph = parse_graph(STRAIGHT)
+    graph.settle("dead code")
+    edit(graph)
+    assert not graph.is_settled("dead code")

@@ -10,7 +10,8 @@ import pytest
 import rekindle
 from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
-from rekindle.passes import DeadCodeElimination, run_passes
+from rekindle.passes import DeadCodeElimination, PassManager, run_passes
+from rekindle.rewriting.changes import ChangeCounter
 from tests.versions.differences import NO_LOGARITHM
 
 
@@ -152,3 +153,30 @@ def removed() -> int:
 def test_a_method_of_a_list_of_several_types_raises() -> None:
     with pytest.raises(ValueError, match=r"^list\.remove\(x\): x not in list$"):
         rekindle.script(removed)()
+
+
+UNUSED_TWICE = """graph(%x : Tensor):
+  %a : Tensor = aten::exp(%x)
+  %b : Tensor = aten::neg(%x)
+  return (%x)
+"""
+
+
+def test_what_a_limit_left_is_removed_later() -> None:
+    graph = parse_graph(UNUSED_TWICE)
+    limited = ChangeCounter({"dead_code_elimination": 1})
+    assert PassManager(changes=limited).run(graph, [DeadCodeElimination()])
+    assert len(list(graph.nodes)) == 1
+    assert run_passes(graph, [DeadCodeElimination()], verify)
+    assert not list(graph.nodes)
+
+
+def test_dead_code_that_appears_after_an_elimination_is_removed() -> None:
+    graph = parse_graph(UNUSED_TWICE)
+    assert run_passes(graph, [DeadCodeElimination()], verify)
+    assert not run_passes(graph, [DeadCodeElimination()], verify)
+    copy = graph.copy()
+    for each in (graph, copy):
+        each.append_node(each.create("aten::exp", [each.inputs[0]]))
+        assert run_passes(each, [DeadCodeElimination()], verify)
+        assert not list(each.nodes)

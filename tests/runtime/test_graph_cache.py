@@ -15,7 +15,7 @@ import torch
 import rekindle
 from rekindle.runtime.executable import forget_strategies
 from rekindle.runtime.optimization import optimize
-from rekindle.runtime.strategies import graph_cache, native_strategy, simple_strategy
+from rekindle.runtime.strategies import call_facts, graph_cache, native_strategy, simple_strategy
 
 Optimized = list[int]
 
@@ -64,6 +64,16 @@ def test_the_next_process_optimises_nothing(optimized: Optimized) -> None:
     assert not optimized
     with torch.no_grad():
         assert str(scripted.graph_for(x)) == text
+
+
+@pytest.mark.usefixtures("optimized")
+def test_the_next_process_does_not_look_for_writes_to_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted, x = rekindle.script(Net().eval()), torch.randn(3, 4)
+    with torch.no_grad():
+        expected = scripted(x)
+        forget_strategies()
+        monkeypatch.delattr(call_facts, "keeps_types")
+        assert torch.equal(scripted(x), expected)
 
 
 def test_every_kind_of_call_has_its_graph(optimized: Optimized) -> None:

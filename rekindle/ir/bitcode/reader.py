@@ -42,13 +42,13 @@ class GraphReader:
         Raises:
             NotEncodable: it calls an operator that is not known.
         """
-        strings, types, ranges, callstacks, operators, tensors, self._encoded = bundle
+        strings, types, sources, ranges, callstacks, operators, tensors, self._encoded = bundle
         self._objects = references.objects
         self._strings: list[str] = [sys.intern(text) for text in strings]
         self._types: list[Type] = []
         for each in types:
             self._types.append(self._type(*each))
-        self._sources: dict[Encoded, Source] = {}
+        self._sources = [shared_source(*each) for each in sources]
         self._ranges = [UNKNOWN_RANGE, *(self._range(*each) for each in ranges[1:])]
         self._callstacks = [tuple([(name, self._ranges[place]) for name, place in calls]) for calls in callstacks]
         self._operators = [None, *map(_known_operator, operators[1:])]
@@ -135,12 +135,9 @@ class GraphReader:
     def _object(self, number: int) -> Any:
         return self._objects[number]
 
-    def _range(self, source: Encoded, start: int, end: int) -> SourceRange:
-        if isinstance(source, int):
-            return SourceRange(self._object(source), start, end)
-        if source not in self._sources:
-            self._sources[source] = shared_source(*source)
-        return SourceRange(self._sources[source], start, end)
+    def _range(self, source: int, start: int, end: int) -> SourceRange:
+        found: Source = self._object(source) if source >= 0 else self._sources[~source]
+        return SourceRange(found, start, end)
 
     # ------------------------------------------------------------------------------------------------------- constants
 

@@ -1,11 +1,11 @@
 """Encode graphs as plain data.
 
-A :class:`GraphWriter` encodes any number of graphs, which share tables of strings, types, places and operators. The
-order of everything follows from the graphs alone, so that equal graphs have equal encodings in every process.
+A :class:`GraphWriter` encodes any number of graphs, which share tables of strings, types, texts, places and operators.
+The order of everything follows from the graphs alone, so that equal graphs have equal encodings in every process.
 
 .. code-block:: text
 
-    bundle   = (strings, types, ranges, callstacks, operators, tensors, graphs)
+    bundle   = (strings, types, sources, ranges, callstacks, operators, tensors, graphs)
     graph    = (block, number of the next value, ((base name, last suffix), ...))
     block    = ((value, ...), (node, ...), (output, ...))
     node     = (kind, (input, ...), (value, ...), operator, range, callstack, scope, ((name, attribute), ...),
@@ -25,7 +25,7 @@ from typing import Final
 
 import torch
 
-from rekindle.errors import UNKNOWN_RANGE, SourceRange
+from rekindle.errors import UNKNOWN_RANGE, Source, SourceRange
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.bitcode.references import PLAIN, SIMPLE_TYPES, Encoded, NotEncodable, References
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -67,6 +67,8 @@ class GraphWriter:
         self._strings: dict[str, int] = {"": 0}
         self._types: dict[Encoded, int] = {}
         self._type_numbers: dict[int, int] = {}
+        self._sources: dict[Encoded, int] = {}
+        self._source_numbers: dict[int, int] = {}
         self._ranges: dict[Encoded, int] = {None: 0}
         self._callstacks: dict[tuple[Encoded, ...], int] = {(): 0}
         self._operators: dict[str, int] = {"": 0}
@@ -96,7 +98,7 @@ class GraphWriter:
 
     def bundle(self) -> Encoded:
         """Return the graphs with their tables."""
-        tables = (self._strings, self._types, self._ranges, self._callstacks, self._operators)
+        tables = (self._strings, self._types, self._sources, self._ranges, self._callstacks, self._operators)
         return (*map(tuple, tables), tuple(self._tensors), tuple(self._graphs))
 
     # ---------------------------------------------------------------------------------------------------------- graphs
@@ -150,11 +152,14 @@ class GraphWriter:
         """Return the number of a source range in the bundle."""
         if place.source is UNKNOWN_RANGE.source:
             return 0
-        encoded = (self._source(place), place.start, place.end)
-        return self._ranges.setdefault(encoded, len(self._ranges))
+        source = self._source_numbers.get(id(place.source))
+        if source is None:
+            source = self._source_numbers[id(place.source)] = self._source(place.source)
+            self._kept.append(place.source)
+        return self._ranges.setdefault((source, place.start, place.end), len(self._ranges))
 
-    def _source(self, place: SourceRange) -> Encoded:
-        source = place.source
+    def _source(self, source: Source) -> int:
+        """Return the number of a text: that of the reference to it, or the complement of its position in the table."""
         number = self.references.find(source)
         if number is None and self._adds:
             number = self.references.add(source)
@@ -162,7 +167,8 @@ class GraphWriter:
             return number
         if source.origin is not None or source.limit is not None:
             raise NotEncodable("a place in a text that was made from others")
-        return source.text, source.filename, source.first_line, source.dedent
+        encoded = source.text, source.filename, source.first_line, source.dedent
+        return ~self._sources.setdefault(encoded, len(self._sources))
 
     def _callstack(self, calls: tuple[tuple[str, SourceRange], ...]) -> int:
         if not calls:

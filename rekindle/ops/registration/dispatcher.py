@@ -30,6 +30,11 @@ from rekindle.ops.registration.fast_paths import (
 )
 from rekindle.ops.registration.traits import traits_of_overload
 
+_PACKAGE_NAMESPACES: Final = ("archive::", "autodiff::", "python::")
+"""Namespaces of this package alone."""
+_COMPLETE_NAMESPACES: Final = ("aten::", "prim::")
+"""Namespaces to which no library adds operators."""
+
 
 class _DispatcherIndex:
     """Index of the operators of PyTorch's dispatcher by name, such as ``aten::add.Tensor``."""
@@ -39,8 +44,9 @@ class _DispatcherIndex:
         self._names: frozenset[str] = frozenset()
 
     def knows_kind(self, kind: str) -> bool:
-        if kind not in self._kinds and (not self._names or not kind.startswith(("aten::", "prim::"))):
-            self._read()  # custom operators may have been defined since
+        if kind not in self._kinds and not kind.startswith(_PACKAGE_NAMESPACES):
+            if not self._names or not kind.startswith(_COMPLETE_NAMESPACES):
+                self._read()  # custom operators may have been defined since
         return kind in self._kinds
 
     def knows(self, qualified_name: str) -> bool:

@@ -64,7 +64,13 @@ class CommonSubexpressionElimination:
     name: ClassVar[str] = "common_subexpression_elimination"
 
     def run(self, graph: Graph) -> bool:
-        return _Elimination(graph).block(graph.block, [])
+        if graph.is_settled(self.name):
+            return False
+        elimination = _Elimination(graph)
+        changed = elimination.block(graph.block, [])
+        if not elimination.was_limited:
+            graph.settle(self.name)
+        return changed
 
 
 _NOT_ELIMINATED: Final = FRESH_VALUE_KINDS | {"prim::profile"}
@@ -79,6 +85,8 @@ class _Elimination:
         self.has_modes = any(_sets_modes_within(node) for node in graph.block.nodes)
         self.modes = 0
         """Counts the changes of modes."""
+        self.was_limited = False
+        """Whether equal expressions remain because the number of changes is limited."""
 
     @cached_property
     def aliases(self) -> AliasDb:
@@ -109,13 +117,12 @@ class _Elimination:
                 known = next((scope[key] for scope in reversed(scopes) if key in scope), None)
                 if known is None or not self._is_candidate(known):
                     own[key] = node
-                elif (
-                    self._is_candidate(node)
-                    and self._may_be_one(known, node)
-                    and may_change("merge with another", node)
-                ):
-                    self._merge(known, node)
-                    changed = True
+                elif self._is_candidate(node) and self._may_be_one(known, node):
+                    if may_change("merge with another", node):
+                        self._merge(known, node)
+                        changed = True
+                    else:
+                        self.was_limited = True
             self.modes += changes_modes
         return changed
 

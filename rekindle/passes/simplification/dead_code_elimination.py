@@ -54,7 +54,14 @@ class DeadCodeElimination:
     keep_raising: bool = True
 
     def run(self, graph: Graph) -> bool:
-        return _Elimination(graph, self.keep_raising).run()
+        rewrite = self.name, self.keep_raising
+        if graph.is_settled(rewrite):
+            return False
+        elimination = _Elimination(graph, self.keep_raising)
+        changed = elimination.run()
+        if not elimination.was_limited:
+            graph.settle(rewrite)
+        return changed
 
 
 class _Elimination:
@@ -68,6 +75,8 @@ class _Elimination:
         self.live_memory: MemoryLocations = 0
         """The written memory that is read later on; unknown before ``aliases`` is."""
         self.changed = False
+        self.was_limited = False
+        """Whether dead code remains because the number of changes is limited."""
 
     def run(self) -> bool:
         for value in self.graph.outputs:
@@ -170,13 +179,18 @@ class _Elimination:
                 self._remove_carried(node)
             for inner in node.blocks:
                 self._sweep(inner)
-            if node not in self.needed and not node.has_uses and may_change("remove", node):
+            if node not in self.needed and not node.has_uses and self._may_change("remove", node):
                 node.destroy()
                 self.changed = True
 
+    def _may_change(self, what: str, node: Node) -> bool:
+        permitted = may_change(what, node)
+        self.was_limited = self.was_limited or not permitted
+        return permitted
+
     def _remove_if_outputs(self, node: Node) -> None:
         for index in reversed(range(len(node.outputs))):
-            if not node.outputs[index].has_uses and may_change("take out an output of", node):
+            if not node.outputs[index].has_uses and self._may_change("take out an output of", node):
                 node.erase_output(index)
                 for block in node.blocks:
                     block.erase_output(index)
@@ -188,7 +202,7 @@ class _Elimination:
             return
         for index in reversed(range(len(node.outputs))):
             is_dead = not node.outputs[index].has_uses and not body.inputs[index + 1].has_uses
-            if is_dead and may_change("take out what is carried by", node):
+            if is_dead and self._may_change("take out what is carried by", node):
                 remove_carried(node, index)
                 self.changed = True
 

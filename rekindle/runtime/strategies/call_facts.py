@@ -130,13 +130,23 @@ class CallFactsFinder:
     volatile: set[AttributeRead] = field(default_factory=set)
     written: AbstractSet[AttributeKey] | None = field(init=False)
     """The attributes that the program writes to; None if it calls code that may write to any."""
-    keeps_types: bool = field(init=False)
-    """See :func:`rekindle.passes.simplification.partial_evaluation.keeps_types`."""
+    keeps_types_known: Callable[[Callable[[], bool]], bool] | None = None
+    """Returns whether the program :attr:`keeps_types` from what an earlier process found, or from the function."""
+    _keeps_types: bool | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        graphs = graphs_of(self.record)
-        self.written = _written_attributes(graphs)
-        self.keeps_types = keeps_types(graphs)
+        self.written = _written_attributes(graphs_of(self.record))
+
+    @property
+    def keeps_types(self) -> bool:
+        """See :func:`rekindle.passes.simplification.partial_evaluation.keeps_types`."""
+        if self._keeps_types is None:
+            known = self.keeps_types_known
+            self._keeps_types = self._find_keeps_types() if known is None else known(self._find_keeps_types)
+        return self._keeps_types
+
+    def _find_keeps_types(self) -> bool:
+        return keeps_types(graphs_of(self.record))
 
     def evaluation(self, arguments: Sequence[object]) -> PartialEvaluation:
         """Return the pass that evaluates the graph of the function for calls like one with ``arguments``."""

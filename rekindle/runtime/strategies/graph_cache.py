@@ -54,7 +54,7 @@ _NONE: Final = marshal.dumps(None, MARSHAL_VERSION)
 
 _FORMAT: Final = 1
 """Counts the changes of the format."""
-MIN_NODES: Final = 160
+MIN_NODES: Final = 40
 """Smaller programs, with the functions that they call, are optimised as fast as they are looked up."""
 _MAX_VARIANTS: Final = 4
 """Maximum number of cached evaluations of a function that differ in the attributes of its modules."""
@@ -104,6 +104,17 @@ class GraphCache:
             if encoded is not None:
                 self.disk.store(key, marshalled(((answers, relied_on, encoded), *variants[: _MAX_VARIANTS - 1])))
         return graph, DerivedGraphs(self, (key, answers))
+
+    def fact(self, name: str, find: Callable[[], bool]) -> bool:
+        """Return a fact about the function that follows from its graph and those of the functions that it calls: from
+        disk or from ``find``."""
+        key = marshalled(("fact", *self._key(), name))
+        payload = self.disk.load(key)
+        if payload is not None:
+            return bool(marshal.loads(payload))
+        found = find()
+        self.disk.store(key, marshalled(found))
+        return found
 
     def derived(self) -> DerivedGraphs:
         """Return the cache of graphs derived from the unoptimised graph of the function."""

@@ -15,6 +15,7 @@ from typing import Final
 
 import torch
 
+from rekindle.autodiff.formula import compiled_formulas
 from rekindle.codegen import fusion_executor as fusion_executor  # registers what runs fused groups
 from rekindle.codegen.attention import attention_operator as attention_operator  # registers what runs attention
 from rekindle.codegen.convolution import packed_operators as packed_operators  # registers what runs packed weights
@@ -30,6 +31,7 @@ from rekindle.passes import BatchProjections, PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, FUSION, RECORDED_FUSION, differentiation
 from rekindle.runtime.settings import SETTINGS
+from rekindle.runtime.strategies import formula_cache as formula_cache  # keeps compiled formulas
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec
 from rekindle.runtime.strategies.graph_cache import GraphCache
 from rekindle.runtime.strategies.simple_strategy import (
@@ -104,10 +106,15 @@ class NativeVersions(GraphVersions):
         if table is self._table and is_last:
             return self._general_of(self._recording)
         may_record = table is not self._table
-        kind = "fused" if not may_record else "last differentiated" if is_last else "differentiated"
-        if may_record:
-            kind += f", {self._profit.signature}"
+
+        def kind() -> str:
+            if not may_record:
+                return "fused"
+            return f"{'last differentiated' if is_last else 'differentiated'}, {self._profit.signature}"
+
         graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last))
+        if may_record:
+            compiled_formulas.get().write()
         if graph is None:
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
         self._count(arguments)

@@ -213,20 +213,20 @@ class GraphVersions:
         for any arguments."""
         started = time.perf_counter()
         self._count(arguments)
-        graph = self._optimized(arguments, "simple", lambda: self._graph_for(arguments))
+        graph = self._optimized(arguments, lambda: "simple", lambda: self._graph_for(arguments))
         assert graph is not None
         return self._version_of(graph, started)
 
     def _optimized(
-        self, arguments: Sequence[object] | None, kind: str, build: Callable[[], Graph | None]
+        self, arguments: Sequence[object] | None, kind: Callable[[], str], build: Callable[[], Graph | None]
     ) -> Graph | None:
-        """Return the graph of that kind for these arguments: from disk if an earlier process stored it, otherwise the
+        """Return the graph of a kind for these arguments: from disk if an earlier process stored it, otherwise the
         result of ``build``."""
         if self._stored is None:
             return build()
         key = self._creator.key
         spec = None if arguments is None or key is None else key(*arguments)
-        return self._stored.find((kind, spec), build)
+        return self._stored.find((kind(), spec), build)
 
     def _count(self, arguments: Sequence[object] | None) -> None:
         """Count a new version against the budget, unless it assumes nothing about calls."""
@@ -316,7 +316,9 @@ class SpecializingStrategy:
             self._graphs.append(found)
             return found
         if not self._graphs:
-            self._stored = GraphCache.of(self._record.graph, OPTIMIZATION)
+            self._stored = stored = GraphCache.of(self._record.graph, OPTIMIZATION)
+            if stored is not None:
+                self._finder.keeps_types_known = lambda find: stored.fact("keeps types", find)
         evaluation = self._finder.evaluation(arguments)
         found = self.versions_of(self._record, self._budget, evaluation, self.general, self._stored)
         if found.facts.hold is None:
