@@ -21,6 +21,7 @@ from torch.nn import Parameter
 
 from rekindle.autodiff.gradient import BackwardGraph, Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
+from rekindle.autodiff.residuals.consumption import consume_residuals
 from rekindle.autodiff.residuals.size_specialization import (
     bind_backward_constants,
     bound_value,
@@ -36,7 +37,7 @@ from rekindle.autodiff.reverse_mode.gradient_accumulation import batch_gradient_
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
-from rekindle.ir.subgraph_execution import callable_of, is_settled_at_once, replayed
+from rekindle.ir.subgraph_execution import callable_of, consuming_callable_of, is_settled_at_once, replayed
 from rekindle.ir.types import TensorType
 from rekindle.ops.registration.declare import implements_for_node
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
@@ -255,10 +256,10 @@ class _KnownSizes:
 
 @dataclass(slots=True, eq=False)
 class _Backward:
-    """``run`` calls ``function``, or replays its calls."""
+    """``run`` calls ``function``, or replays its calls. Both take a list of the arguments, and empty it."""
 
-    function: Callable[..., Any]
-    run: Callable[..., Any]
+    function: Callable[[list[Any]], Any]
+    run: Callable[[list[Any]], Any]
     captures: tuple[int, ...]
     several: bool
 
@@ -352,12 +353,13 @@ class _SizeSpecialization:
             if not self.gradient.is_straight_line:
                 graph = made.graph.copy()
                 batch_gradient_accumulation(graph)
+                consume_residuals(graph, graph.inputs[len(graph.inputs) - len(made.captures) :])
                 made = BackwardGraph(graph, made.captures)
             numbers = {number: place for place, (number, _) in enumerate(self.saved)}
             captures = tuple(numbers[number] for number in made.captures)
-            run = callable_of(made.graph, "backward of a differentiable graph", optimized=self.is_optimized)
+            run = consuming_callable_of(made.graph, "backward of a differentiable graph", optimized=self.is_optimized)
             several = len(made.graph.outputs) != 1
-            found = self._backward[defined] = _Backward(run, replayed(run), captures, several)
+            found = self._backward[defined] = _Backward(run, replayed(run, from_list=True), captures, several)
         return found
 
 
@@ -411,6 +413,7 @@ class DifferentiableGraph(torch.autograd.Function):
         if ctx.others is not None:
             leaves = iter(saved)
             saved = [_unflatten(other, leaves) for other in ctx.others]
+            del leaves  # it holds the tuple of all tensors
         if not gradient.is_straight_line and torch.is_grad_enabled():
             known = {source: saved[place] for place, (_, source) in enumerate(plan.saved)}
             return (None, None, *plan.recompute_with_autograd(_inputs(ctx.inputs, known), gradients))
@@ -419,7 +422,11 @@ class DifferentiableGraph(torch.autograd.Function):
         if written is not None:
             sources = [plan.saved[i][1] for i in backward.captures]
             captures = [_unpack(value, source >= 0, written) for value, source in zip(captures, sources, strict=True)]
-        found = backward.run(*[root for root in roots if root is not None], *captures)
+        ctx.maybe_clear_saved_tensors()  # unless the graph is retained: they are freed at their last use
+        arguments = [root for root in roots if root is not None]
+        arguments += captures
+        del saved, captures, roots
+        found = backward.run(arguments)
         each = iter(found if backward.several else (found,))
         return (None, None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
 
