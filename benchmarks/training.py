@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
-from benchmarks import recurrence
+from benchmarks import recurrence, training_programs
 from benchmarks.execution import interleaved, peak_memory
 from benchmarks.learning import Block, LoopLSTM, ResidualCNN
 
@@ -98,6 +98,7 @@ SUBJECTS: Final = (
     Subject("perceptron 64x256-1024-1024-64", perceptron, lambda: (torch.randn(64, 256),)),
     Subject("nn.TransformerEncoderLayer 8x64x256", encoder_layer, lambda: (torch.randn(8, 64, 256),)),
     *(Subject(*each) for each in recurrence.MODELS),
+    *(Subject(*each) for each in training_programs.MODELS),
 )
 
 
