@@ -343,8 +343,9 @@ class _SizeSpecialization:
         """The executors of backward graphs that were needed so far."""
         return list(self._backward.values())
 
-    def backward(self, defined: tuple[bool, ...]) -> _Backward:
-        """Return the executor of the backward graph for the case that the gradients of the roots ``defined`` exist."""
+    def backward(self, defined: tuple[bool, ...], gradients: Sequence[Tensor | None]) -> _Backward:
+        """Return the executor of the backward graph for the case that the gradients of the roots ``defined`` exist.
+        Calls on a GPU, where ``gradients`` are then, may be captured: they write to no argument."""
         found = self._backward.get(defined)
         if found is None:
             made = self.gradient.backward_for(defined)
@@ -353,7 +354,8 @@ class _SizeSpecialization:
             if not self.gradient.is_straight_line:
                 graph = made.graph.copy()
                 batch_gradient_accumulation(graph)
-                consume_residuals(graph, graph.inputs[len(graph.inputs) - len(made.captures) :])
+                if not any(each is not None and each.is_cuda for each in gradients):
+                    consume_residuals(graph, graph.inputs[len(graph.inputs) - len(made.captures) :])
                 made = BackwardGraph(graph, made.captures)
             numbers = {number: place for place, (number, _) in enumerate(self.saved)}
             captures = tuple(numbers[number] for number in made.captures)
@@ -417,7 +419,7 @@ class DifferentiableGraph(torch.autograd.Function):
         if not gradient.is_straight_line and torch.is_grad_enabled():
             known = {source: saved[place] for place, (_, source) in enumerate(plan.saved)}
             return (None, None, *plan.recompute_with_autograd(_inputs(ctx.inputs, known), gradients))
-        backward = plan.backward(defined)
+        backward = plan.backward(defined, roots)
         captures = [saved[i] for i in backward.captures]
         if written is not None:
             sources = [plan.saved[i][1] for i in backward.captures]
