@@ -186,28 +186,34 @@ def resting_collector() -> Iterator[None]:
 
 
 def peak_memory(call: Callable[[], object]) -> int:
-    """The bytes that tensors take at most during ``call``, beyond those before it."""
+    """The bytes that tensors take at most during ``call``, of those that it allocates: what it frees of earlier tensors
+    makes no room."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     # Without acc_events, PyTorch 2.12 and earlier warn.
     with torch.profiler.profile(activities=activities, profile_memory=True, acc_events=True) as profile:
         call()
+    alive: dict[int, int] = {}
     held = most = 0
-    for size in _allocations(profile):
-        held += size
-        most = max(most, held)
+    for address, size in _allocations(profile):
+        if size > 0:
+            alive[address] = size
+            held += size
+            most = max(most, held)
+        else:
+            held -= alive.pop(address, 0)
     return most
 
 
-def _allocations(profile: Any) -> list[int]:
-    """The sizes of what was allocated, in the order of time; negative where it was given back."""
-    found: list[tuple[int, int]] = []
+def _allocations(profile: Any) -> list[tuple[int, int]]:
+    """The addresses and sizes of what was allocated, in the order of time; sizes are negative where it was freed."""
+    found: list[tuple[int, int, int]] = []
     waiting = list(profile.profiler.kineto_results.experimental_event_tree())
     while waiting:
         event = waiting.pop()
         waiting.extend(event.children)
         if event.tag == torch._C._profiler._EventType.Allocation:
-            found.append((event.start_time_ns, event.extra_fields.alloc_size))
-    return [size for _, size in sorted(found, key=lambda pair: pair[0])]
+            found.append((event.start_time_ns, event.extra_fields.ptr, event.extra_fields.alloc_size))
+    return [(address, size) for _, address, size in sorted(found, key=lambda each: each[0])]
 
 
 # ------------------------------------------------------------------------------------------------------------- reports

@@ -1,7 +1,8 @@
 """Forward and backward together: eager, rekindle, torch.jit, and Inductor where it is asked for, in turns.
 
 Each round runs each once; what is told is the median over the rounds of the time over eager's in the same round, by the
-thread's own clock, on one thread. Memory is what tensors take at most during a step, beyond the parameters.
+thread's own clock, on one thread. The first step is told with the compilation before it. Memory is what tensors take at
+most during a step, beyond the parameters; the temporaries of kernels and of libraries are not counted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
-from benchmarks import recurrence
+from benchmarks import recurrence, training_programs
 from benchmarks.execution import interleaved, peak_memory
 from benchmarks.learning import Block, LoopLSTM, ResidualCNN
 
@@ -98,17 +99,20 @@ SUBJECTS: Final = (
     Subject("perceptron 64x256-1024-1024-64", perceptron, lambda: (torch.randn(64, 256),)),
     Subject("nn.TransformerEncoderLayer 8x64x256", encoder_layer, lambda: (torch.randn(8, 64, 256),)),
     *(Subject(*each) for each in recurrence.MODELS),
+    *(Subject(*each) for each in training_programs.MODELS),
 )
 
 
 @dataclass(slots=True)
 class Row:
-    """``times`` are parts of eager's; ``memory`` bytes. Of peers that do not run, there is nothing."""
+    """``times`` are parts of eager's; ``memory`` bytes; ``first`` seconds. Of peers that do not run, there is
+    nothing."""
 
     what: str
     eager_us: float
     times: dict[str, float]
     memory: dict[str, int]
+    first: dict[str, float]
 
     @property
     def ratio(self) -> float:
@@ -146,10 +150,13 @@ def row(subject: Subject, peers: Sequence[str], rounds: int) -> Row:
     """What a subject takes."""
     torch.manual_seed(3)
     model, arguments = subject.model(), subject.arguments()
-    steps = {}
+    steps, first = {}, {}
     for peer in peers:
+        started = time.perf_counter()
         step = _step(_made(model, peer), arguments)
-        for _ in range(6):  # compiles, and looks again
+        step()
+        first[peer] = time.perf_counter() - started
+        for _ in range(5):  # compiles, and looks again
             step()
         steps[peer] = step
     times = interleaved(list(steps.values()), rounds, 0.02, time.thread_time)
@@ -158,7 +165,7 @@ def row(subject: Subject, peers: Sequence[str], rounds: int) -> Row:
         for peer, found in zip(steps, times, strict=True)
     }
     memory = {peer: peak_memory(step) for peer, step in steps.items()}
-    return Row(subject.name, statistics.median(times[0]) * 1e6, parts, memory)
+    return Row(subject.name, statistics.median(times[0]) * 1e6, parts, memory, first)
 
 
 def run(rounds: int = ROUNDS, more: Sequence[str] = (), named: str = "") -> list[Row]:
@@ -175,9 +182,11 @@ def run(rounds: int = ROUNDS, more: Sequence[str] = (), named: str = "") -> list
 def table(rows: Sequence[Row]) -> list[list[str]]:
     """A line for each subject."""
     peers = list(rows[0].times)[1:]
-    lines = [["forward and backward", "eager", *(f"{peer} / eager" for peer in peers), "memory / eager"]]
+    head = ["forward and backward", "eager", *(f"{peer} / eager" for peer in peers)]
+    lines = [[*head, "memory / eager", *(f"first step, {peer}" for peer in peers)]]
     for each in rows:
         part = each.memory["rekindle"] / max(1, each.memory["eager"])
         times = [f"{each.times[peer]:.2f}" for peer in peers]
-        lines.append([each.what, f"{each.eager_us:.0f} µs", *times, f"{part:.2f}"])
+        first = [f"{each.first[peer]:.2f} s" for peer in peers]
+        lines.append([each.what, f"{each.eager_us:.0f} µs", *times, f"{part:.2f}", *first])
     return lines

@@ -22,6 +22,7 @@ from torch.nn import Parameter
 from rekindle.autodiff.formula import compiled_formulas
 from rekindle.autodiff.gradient import BackwardGraph, Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
+from rekindle.autodiff.residuals.consumption import consume_residuals
 from rekindle.autodiff.residuals.size_specialization import (
     bind_backward_constants,
     bound_value,
@@ -38,7 +39,7 @@ from rekindle.errors import DifferentiationError
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
-from rekindle.ir.subgraph_execution import callable_of, is_settled_at_once, replayed
+from rekindle.ir.subgraph_execution import callable_of, consuming_callable_of, is_settled_at_once, replayed
 from rekindle.ir.types import TensorType
 from rekindle.ops.registration.declare import implements_for_node
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
@@ -260,10 +261,10 @@ class _KnownSizes:
 
 @dataclass(slots=True, eq=False)
 class _Backward:
-    """``run`` calls ``function``, or replays its calls."""
+    """``run`` calls ``function``, or replays its calls. Both take a list of the arguments, and empty it."""
 
-    function: Callable[..., Any]
-    run: Callable[..., Any]
+    function: Callable[[list[Any]], Any]
+    run: Callable[[list[Any]], Any]
     captures: tuple[int, ...]
     several: bool
 
@@ -348,27 +349,30 @@ class _SizeSpecialization:
         """The executors of backward graphs that were needed so far."""
         return list(self._backward.values())
 
-    def backward(self, defined: tuple[bool, ...]) -> _Backward:
-        """Return the executor of the backward graph for the case that the gradients of the roots ``defined`` exist."""
+    def backward(self, defined: tuple[bool, ...], gradients: Sequence[Tensor | None]) -> _Backward:
+        """Return the executor of the backward graph for the case that the gradients of the roots ``defined`` exist.
+        Calls on a GPU, where ``gradients`` are then, may be captured: they write to no argument."""
         found = self._backward.get(defined)
         if found is None:
-            found = self._backward[defined] = self._make_backward(defined)
+            found = self._backward[defined] = self._make_backward(defined, gradients)
         return found
 
     @gc_paused()
-    def _make_backward(self, defined: tuple[bool, ...]) -> _Backward:
+    def _make_backward(self, defined: tuple[bool, ...], gradients: Sequence[Tensor | None]) -> _Backward:
         made = self.gradient.backward_for(defined)
         if self.values:
             made = bind_backward_constants(self.gradient, made, self.values, self.ranks)
         if not self.gradient.is_straight_line:
             graph = made.graph.copy()
             batch_gradient_accumulation(graph)
+            if not any(each is not None and each.is_cuda for each in gradients):
+                consume_residuals(graph, graph.inputs[len(graph.inputs) - len(made.captures) :])
             made = BackwardGraph(graph, made.captures)
         numbers = {number: place for place, (number, _) in enumerate(self.saved)}
         captures = tuple(numbers[number] for number in made.captures)
-        run = callable_of(made.graph, "backward of a differentiable graph", optimized=self.is_optimized)
+        run = consuming_callable_of(made.graph, "backward of a differentiable graph", optimized=self.is_optimized)
         several = len(made.graph.outputs) != 1
-        return _Backward(run, replayed(run), captures, several)
+        return _Backward(run, replayed(run, from_list=True), captures, several)
 
 
 class DifferentiableGraph(torch.autograd.Function):
@@ -421,15 +425,20 @@ class DifferentiableGraph(torch.autograd.Function):
         if ctx.others is not None:
             leaves = iter(saved)
             saved = [_unflatten(other, leaves) for other in ctx.others]
+            del leaves  # it holds the tuple of all tensors
         if not gradient.is_straight_line and torch.is_grad_enabled():
             known = {source: saved[place] for place, (_, source) in enumerate(plan.saved)}
             return (None, None, *plan.recompute_with_autograd(_inputs(ctx.inputs, known), gradients))
-        backward = plan.backward(defined)
+        backward = plan.backward(defined, roots)
         captures = [saved[i] for i in backward.captures]
         if written is not None:
             sources = [plan.saved[i][1] for i in backward.captures]
             captures = [_unpack(value, source >= 0, written) for value, source in zip(captures, sources, strict=True)]
-        found = backward.run(*[root for root in roots if root is not None], *captures)
+        ctx.maybe_clear_saved_tensors()  # unless the graph is retained: they are freed at their last use
+        arguments = [root for root in roots if root is not None]
+        arguments += captures
+        del saved, captures, roots
+        found = backward.run(arguments)
         each = iter(found if backward.several else (found,))
         return (None, None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
 

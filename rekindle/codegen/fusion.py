@@ -21,6 +21,7 @@ operator by operator, so that nothing here is assumed of tensors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,7 @@ from typing import ClassVar, Final
 from weakref import WeakKeyDictionary
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
+from rekindle.analysis.constants import is_constant, value_of
 from rekindle.codegen.fusible import (
     is_computed,
     is_join,
@@ -48,6 +50,13 @@ from rekindle.rewriting.changes import may_change
 KIND: Final = "prim::FusionGroup"
 MAX_PRODUCTS: Final = 4
 """Maximum number of matrix products in a group: each has loops of its own, which have to be compiled."""
+MAX_PRODUCTS_READ: Final = 4
+"""Maximum number of matrix products that a group reads the results of; one if they are gradients of large weights. The
+sum of the gradients of a weight that is used many times takes several groups, so that not all summands are in memory
+together."""
+LARGE_GRADIENT: Final = 1 << 16
+"""Number of elements from which the gradient of a weight is a kernel of its own. All results of a kernel, and its
+temporaries, are in memory together with its operands; the launch takes little of the time of so large a product."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -223,8 +232,11 @@ class _Fusion:
         )
 
     def _is_one_too_many(self, node: Node, members: list[Node]) -> bool:
-        """Return whether ``node`` is a matrix product, and the group contains the maximum number of them already."""
-        return is_product(node) and sum(map(is_product, members)) >= self.most_products
+        """Return whether ``node`` is a matrix product, and the group contains the maximum number of them already; or
+        whether it, or the group, is the gradient of a large weight."""
+        if is_product(node) and sum(map(is_product, members)) >= self.most_products:
+            return True
+        return _is_large_gradient(node) or _is_large_gradient(members[0])
 
     def _next_candidate(self, members: list[Node], refused: set[Node]) -> Node | None:
         """Return the last of the nodes that compute inputs of the group and may join it."""
@@ -233,10 +245,18 @@ class _Fusion:
             node = value.node
             if node.owning_block is not members[0].owning_block or self._is_one_too_many(node, members):
                 continue
-            if node not in refused and self._is_candidate(value):
+            if node not in refused and self._is_candidate(value) and not self._reads_too_many(node, members):
                 if found is None or found.is_before(node):
                     found = node
         return found
+
+    def _reads_too_many(self, node: Node, members: list[Node]) -> bool:
+        """Return whether the group would read too many results of products with ``node``: those of a long sum."""
+        read = {value.node for value in node.inputs if is_product(value.node)} - set(members)
+        if not read:
+            return False
+        read.update(value.node for value in _inputs(members) if is_product(value.node))
+        return len(read) > (1 if any(map(_is_large_gradient, read)) else MAX_PRODUCTS_READ)
 
     def _may_join(self, node: Node, members: list[Node]) -> bool:
         """Move ``node`` to the front of the group, if that is legal. Return whether it was moved."""
@@ -270,6 +290,14 @@ class _Fusion:
             self.changed = True
             self.aliases.move_after_topologically_valid(each, members[-1])
         return [node] if self.aliases.nodes_to_move_before(node, members[0]) == [node] else None
+
+
+def _is_large_gradient(node: Node) -> bool:
+    """Return whether ``node`` computes the gradient of a large weight."""
+    if node.kind != "autodiff::linear_weight":
+        return False
+    size = value_of(node.inputs[2].node) if is_constant(node.inputs[2]) else None
+    return isinstance(size, list) and math.prod(size) >= LARGE_GRADIENT
 
 
 def _is_tensor_result(value: Value) -> bool:

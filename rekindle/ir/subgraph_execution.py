@@ -13,11 +13,11 @@ from typing import Any, Final
 from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir.graph import Graph
 
-runner: Final = LayerHook[Callable[[Graph, str, bool], Callable[..., Any]]]("rekindle.runtime.executor")
-"""Hook: the implementation of :func:`callable_of`."""
+runner: Final = LayerHook[Callable[[Graph, str, bool, bool], Callable[..., Any]]]("rekindle.runtime.executor")
+"""Hook: the implementation of :func:`callable_of` and :func:`consuming_callable_of`, by the last argument."""
 
 
-replayer: Final = LayerHook[Callable[[Callable[..., Any]], Callable[..., Any]]]("rekindle.runtime.executor")
+replayer: Final = LayerHook[Callable[[Callable[..., Any], bool], Callable[..., Any]]]("rekindle.runtime.executor")
 """Hook: the implementation of :func:`replayed`."""
 
 
@@ -30,13 +30,19 @@ def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
     """
-    return runner.get()(graph, name, optimized)
+    return runner.get()(graph, name, optimized, False)
 
 
-def replayed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what calls ``function``, a result of :func:`callable_of`, or replays its calls on a GPU while CUDA graphs
-    are on. It records no gradients."""
-    return replayer.get()(function)
+def consuming_callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable[[list[Any]], Any]:
+    """Return a function as :func:`callable_of` does that takes a list of the inputs. The list is emptied at the start,
+    so that tensors that only it holds are freed at their last use, not after the call."""
+    return runner.get()(graph, name, optimized, True)
+
+
+def replayed(function: Callable[..., Any], *, from_list: bool = False) -> Callable[..., Any]:
+    """Return what calls ``function``, a result of :func:`callable_of`, or with ``from_list`` of
+    :func:`consuming_callable_of`, or replays its calls on a GPU while CUDA graphs are on. It records no gradients."""
+    return replayer.get()(function, from_list)
 
 
 _at_once: Final = ContextVar("rekindle.settled_at_once", default=False)

@@ -17,6 +17,7 @@ from rekindle.passes.frozen_modules.remove_dropout import RemoveDropout as Remov
 from rekindle.passes.frozen_modules.round_weights import RoundWeights as RoundWeights
 from rekindle.passes.frozen_modules.select_attention import SelectAttention as SelectAttention
 from rekindle.passes.gradients.lower_grad_of import LowerGradOf as LowerGradOf
+from rekindle.passes.gradients.overwrite_operands import OverwriteOperands as OverwriteOperands
 from rekindle.passes.gradients.specialize_autograd_zero import SpecializeAutogradZero as SpecializeAutogradZero
 from rekindle.passes.loops.batch_projections import BatchProjections as BatchProjections
 from rekindle.passes.loops.canonicalize_modified_loops import CanonicalizeModifiedLoops as CanonicalizeModifiedLoops

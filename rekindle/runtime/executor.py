@@ -123,9 +123,10 @@ def _traceback(error: BaseException) -> TracebackType | None:
 
 
 @gc_paused()
-def callable_of(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
-    """Return a function that runs ``graph``; see :func:`rekindle.ir.subgraph_execution.callable_of`."""
-    return (native_version if optimized else Version.of)(graph, name).function
+def callable_of(graph: Graph, name: str, optimized: bool, from_list: bool) -> Callable[..., Any]:
+    """Return a function that runs ``graph``; see :func:`rekindle.ir.subgraph_execution.callable_of`, and with
+    ``from_list`` :func:`rekindle.ir.subgraph_execution.consuming_callable_of`."""
+    return (native_version if optimized else Version.of)(graph, name, from_list=from_list).function
 
 
 subgraph_execution.runner.provide(callable_of)

@@ -40,6 +40,7 @@ from rekindle.passes import (
     LoopUnrolling,
     LowerSimpleTuples,
     NormalizeOps,
+    OverwriteOperands,
     PackWeights,
     Pass,
     Peephole,
@@ -150,7 +151,7 @@ def differentiation(profit: DifferentiationProfit | None = None) -> tuple[Pass, 
 FUSION: tuple[Pass, ...] = (FuseGraph(alone=True), FormNativeRegions(), DeadCodeElimination())
 """Runs last of all in ``native``, where no gradients are recorded."""
 
-RECORDED_FUSION: tuple[Pass, ...] = (FuseGraph(), FormNativeRegions(), DeadCodeElimination())
+RECORDED_FUSION: tuple[Pass, ...] = (FuseGraph(), OverwriteOperands(), FormNativeRegions(), DeadCodeElimination())
 """Runs in its place outside the graphs of :func:`differentiation`: single operators stay PyTorch's, with its
 derivatives."""
 

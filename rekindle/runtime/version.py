@@ -37,8 +37,9 @@ class Version:
         self.for_completed: Callable[[Sequence[object]], Version | None] = _none
 
     @classmethod
-    def of(cls, graph: Graph, name: str) -> Version:
-        """Return the fastest way to run the unchanged ``graph``.
+    def of(cls, graph: Graph, name: str, *, from_list: bool = False) -> Version:
+        """Return the fastest way to run the unchanged ``graph``. With ``from_list``, its function takes a list of the
+        arguments, and empties it: see :func:`rekindle.ir.subgraph_execution.consuming_callable_of`.
 
         Raises:
             SchemaError: nothing is registered that runs one of the nodes.
@@ -47,6 +48,10 @@ class Version:
             code = Code(graph, name)
             python = PythonFunction(code)
             native = native_function(code, python) if SETTINGS.native_plans else None
+            if from_list:
+                plan = native_plan_of(native)
+                python = PythonFunction(code, from_list=True)
+                native = None if plan is None else plan.consuming_function()
             return cls(code, native or python.made(), python)
 
     @classmethod
@@ -75,21 +80,22 @@ def _none(arguments: Sequence[object]) -> None:
 
 class PythonFunction:
     """A function that runs ``code`` by a plan in Python, made at the first call, or in the interpreter if no plan is
-    possible."""
+    possible. With ``from_list``, it takes a list of the arguments, and empties it."""
 
-    __slots__ = ("_function", "code")
+    __slots__ = ("_from_list", "_function", "code")
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, *, from_list: bool = False) -> None:
         self.code = code
+        self._from_list = from_list
         self._function: Callable[..., Any] | None = None
 
     def made(self) -> Callable[..., Any]:
         """Return the function of the plan, or one that interprets the code."""
         if self._function is None:
             try:
-                self._function = ExecutionPlan(self.code).function
+                self._function = ExecutionPlan(self.code, from_list=self._from_list).function
             except NotCompilable:
-                self._function = _Interpreted(self.code)
+                self._function = (_InterpretedFromList if self._from_list else _Interpreted)(self.code)
         return self._function
 
     def __call__(self, *arguments: Any) -> Any:
@@ -106,6 +112,34 @@ class _Interpreted:
 
     def __call__(self, *arguments: Any) -> Any:
         return InterpreterState(self.code).run(arguments)
+
+
+class _InterpretedFromList(_Interpreted):
+    """A function that runs ``code`` in the interpreter on a list of arguments, which it empties."""
+
+    __slots__ = ()
+
+    def __call__(self, *arguments: Any) -> Any:
+        (values,) = arguments
+        return InterpreterState(self.code).run(_take_all(values))
+
+
+def _take_all(values: list[Any]) -> list[Any]:
+    """Return what is in the list ``values``, and empty it."""
+    taken = values[:]
+    values.clear()
+    return taken
+
+
+def plain_function(function: Callable[[list[Any]], Any]) -> Callable[..., Any]:
+    """Return the function that takes arguments and computes what ``function``, of a version from a list, computes for a
+    list of them."""
+    plan = native_plan_of(function)
+    if plan is not None:
+        return plan.plain_function()
+    code = underlying_code(function)
+    assert code is not None
+    return PythonFunction(code)
 
 
 def underlying_code(function: Callable[..., Any] | None) -> Code | None:

@@ -15,6 +15,7 @@ from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.text.printer import print_graph
+from rekindle.ir.types import TensorType
 from rekindle.ir.verifier import verify
 from tests.autodiff.graphs import graph_of
 from tests.overview_programs import lstm_cell
@@ -123,3 +124,41 @@ _SUM = """graph(%x : Tensor, %y : Tensor):
   %2 : Tensor = aten::add(%x, %y, %1)
   return (%2)
 """
+
+
+def of_relu(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return torch.relu(x.mm(a)).mm(b)
+
+
+def of_tanh(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return torch.tanh(x.mm(a)).view(4, 4).mm(b)
+
+
+def of_gelu(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return torch.nn.functional.gelu(x.mm(a)).mm(b)
+
+
+def of_norm(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return torch.nn.functional.layer_norm(x.mm(a) + b, [4])
+
+
+def of_sum(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return torch.tanh(x.mm(a)).sum() * b
+
+
+@pytest.mark.parametrize(
+    ("program", "saved"),
+    [
+        (of_relu, {"aten::relu"}),
+        (of_tanh, {"aten::tanh"}),
+        (of_norm, {"aten::add", "aten::native_layer_norm"}),
+        (of_gelu, {"aten::mm"}),
+        (of_sum, {"aten::mm", "aten::sum"}),
+    ],
+)
+def test_what_a_product_reads_is_saved(program: Callable[..., Any], saved: set[str]) -> None:
+    """It is in memory for the product, so that the product before it is not saved beside it. Where the gradient of an
+    activation needs the operand of the activation, that alone is saved."""
+    found = differentiate(graph_of(program), [True, True, True])
+    residuals = [value for value in found.forward.outputs[found.results :] if isinstance(value.type, TensorType)]
+    assert {value.node.kind for value in residuals} == saved

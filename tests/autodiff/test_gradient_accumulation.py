@@ -91,7 +91,9 @@ def test_weights_and_sums() -> None:
     grads = [torch.randn(rows, 4).double() for rows in (2, 3, 1)]
     inputs = [torch.randn(rows, 3).double() for rows in (2, 3, 1)]
     start = torch.randn(4, 3).double()
-    weight, row, bias = accumulate(grads, [inputs], [start, None, None], [[4, 3], [1, 4], [4]])
+    given = list(grads)
+    weight, row, bias = accumulate(given, [inputs], [start, None, None], [[4, 3], [1, 4], [4]])
+    assert given == []
     pairs = list(zip(grads, inputs, strict=True))
     torch.testing.assert_close(weight, start + torch.stack([a.t() @ b for a, b in pairs]).sum(0))
     torch.testing.assert_close(row, one_by_one(lambda each: each.sum(0, keepdim=True), grads))
@@ -101,12 +103,12 @@ def test_weights_and_sums() -> None:
 
 def test_sums_of_gradients_of_other_ranks() -> None:
     grads = [torch.randn(()).double() for _ in range(3)]
-    (total,) = accumulate(grads, [], [None], [None])
+    (total,) = accumulate(list(grads), [], [None], [None])
     torch.testing.assert_close(total, torch.stack(grads).sum())
-    (total,) = accumulate(grads, [], [None], [[]])
+    (total,) = accumulate(list(grads), [], [None], [[]])
     torch.testing.assert_close(total, torch.stack(grads).sum())
     vectors = [torch.randn(4).double() for _ in range(3)]
-    vector, total = accumulate(vectors, [[each[:3] for each in vectors]], [None, None], [[4, 3], None])
+    vector, total = accumulate(list(vectors), [[each[:3] for each in vectors]], [None, None], [[4, 3], None])
     torch.testing.assert_close(vector, one_by_one(lambda each: torch.outer(each, each[:3]), vectors))
     torch.testing.assert_close(total, torch.stack(vectors).sum(0))
 
@@ -114,7 +116,7 @@ def test_sums_of_gradients_of_other_ranks() -> None:
 def test_a_weight_that_is_a_vector() -> None:
     grads = [torch.randn(5).double() for _ in range(2)]
     inputs = [torch.randn(5, 3).double() for _ in range(2)]
-    (weight,) = accumulate(grads, [inputs], [None], [[3]])
+    (weight,) = accumulate(list(grads), [inputs], [None], [[3]])
     torch.testing.assert_close(weight, torch.stack([b.t() @ a for a, b in zip(grads, inputs, strict=True)]).sum(0))
 
 

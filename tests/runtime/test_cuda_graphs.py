@@ -18,12 +18,14 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
+from rekindle.ir.subgraph_execution import consuming_callable_of, replayed
 from rekindle.runtime.cuda_graphs import captured_function
 from rekindle.runtime.cuda_graphs.arguments import NotCapturable, kind_of, modes
 from rekindle.runtime.cuda_graphs.attributes import state_of
 from rekindle.runtime.cuda_graphs.capturable import refusal_of
-from rekindle.runtime.cuda_graphs.captured_function import MAX_CAPTURES, WARM_UP, CapturedFunction
+from rekindle.runtime.cuda_graphs.captured_function import MAX_CAPTURES, WARM_UP, CapturedFunction, ReplayedFunction
 from rekindle.runtime.executor import prepare
+from rekindle.runtime.settings import SETTINGS
 
 
 class HostDevice:
@@ -769,3 +771,17 @@ def test_the_report() -> None:
         assert "  CUDA graphs: 1 call captured, 1 call replayed\n    not captured: a reason\n" in text
     finally:
         rekindle.set_cuda_graphs(before)
+
+
+def test_a_function_of_a_list_is_called_or_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A capture keeps its arguments: it takes them one by one. Other calls empty the list."""
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
+    run = consuming_callable_of(rekindle.script(lambda x, y: x * y + 1).inlined_graph, "f")
+    either = replayed(run, from_list=True)
+    assert isinstance(either, ReplayedFunction)
+    for is_on, left in ((False, 0), (True, 2)):
+        monkeypatch.setattr(SETTINGS, "cuda_graphs", is_on)
+        given = [torch.ones(2), torch.full((2,), 3.0)]
+        torch.testing.assert_close(either(given), torch.full((2,), 4.0))
+        assert len(given) == left
+    assert either.version.captured is not None

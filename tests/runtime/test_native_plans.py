@@ -24,6 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import rekindle
 from rekindle.codegen.fusion_executor import FusionExecutor
+from rekindle.ir.subgraph_execution import consuming_callable_of
 from rekindle.ir.text.parser import parse_graph
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
@@ -32,7 +33,7 @@ from rekindle.runtime.native_plans.native_plan import NativePlan, native_plan_of
 from rekindle.runtime.native_plans.writer import Unsuitable
 from rekindle.runtime.native_plans.written_plan import written_plan
 from rekindle.runtime.settings import SETTINGS
-from rekindle.runtime.version import PythonFunction, Version
+from rekindle.runtime.version import PythonFunction, Version, runs_as
 from tests.support.equality import assert_same
 from tests.support.golden import GoldenTexts
 
@@ -528,6 +529,43 @@ def test_a_value_dies_after_its_last_use(ways: Run) -> None:
     references, alive = list[Any](), list[list[bool]]()
     ways(steps).native(torch.ones(2))
     assert alive == [[], [False], [False, False]]
+
+
+@pytest.mark.parametrize("is_native", [True, False])
+def test_arguments_from_a_list_die_after_their_last_use(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    @torch.jit.ignore
+    def note(x: Tensor) -> Tensor:
+        alive.append([reference() is not None for reference in references])
+        return x + 1
+
+    def steps(x: Tensor, y: Tensor, n: int) -> Tensor:
+        return note(note(note(x * n) * y) * y)
+
+    monkeypatch.setattr(SETTINGS, "native_plans", is_native)
+    run = consuming_callable_of(rekindle.script(steps).inlined_graph, "steps")
+    assert runs_as(run) == ("native plan" if is_native else "plan")
+    alive = list[list[bool]]()
+    given: list[Any] = [torch.ones(2), torch.full((2,), 3.0), 2]
+    references = [weakref.ref(each) for each in given[:2]]
+    result = run(given)
+    assert given == []
+    assert alive == [[False, True], [False, True], [False, False]]
+    torch.testing.assert_close(result, torch.full((2,), 31.0))
+
+
+def test_arguments_from_a_list_that_a_plan_does_not_take() -> None:
+    """The list is not emptied before that is known."""
+
+    class Own(Tensor):
+        pass
+
+    run = consuming_callable_of(rekindle.script(lambda x, n: x * n + 1).inlined_graph, "f")
+    assert runs_as(run) == "native plan"
+    torch.testing.assert_close(run([torch.ones(2).as_subclass(Own), 2]).as_subclass(Tensor), torch.full((2,), 3.0))
+    with pytest.raises(TypeError):
+        run([torch.ones(2)])
+    with pytest.raises(SystemError):
+        run((torch.ones(2), 2))  # type: ignore[arg-type]
 
 
 def test_a_plan_may_call_itself_by_way_of_python() -> None:

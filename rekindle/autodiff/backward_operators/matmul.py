@@ -147,7 +147,7 @@ def cdist_back(grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -
 
 
 @implements_for_node(
-    "autodiff::accumulate(Tensor[] grads, Tensor[][] inputs, Tensor?[] sums, int[]?[] sizes) -> Tensor?[]",
+    "autodiff::accumulate(Tensor[](a!) grads, Tensor[][] inputs, Tensor?[] sums, int[]?[] sizes) -> Tensor?[]",
     may_alias_inputs=True,
 )
 def accumulate_in_kernels(node: Node) -> Operation:
@@ -158,7 +158,7 @@ def accumulate_in_kernels(node: Node) -> Operation:
 
 
 def accumulate(
-    grads: Sequence[Tensor],
+    grads: list[Tensor],
     inputs: Sequence[Sequence[Tensor]],
     sums: Sequence[Tensor | None],
     sizes: Sequence[Sizes | None],
@@ -166,15 +166,20 @@ def accumulate(
 ) -> list[Tensor | None]:
     """Add to ``sums`` the gradients of weights of ``linear`` for ``grads`` and each of ``inputs``; to the remaining
     ones ``grads`` summed to sizes, or unchanged without a size. ``weight_gradient`` computes :func:`linear_weight` for
-    weights that are matrices."""
+    weights that are matrices. ``grads`` is emptied, as early as possible."""
     if not grads:
         return list(sums)
     lengths = {grad.shape[-1] if grad.dim() else None for grad in grads}
     rows = _rows(grads) if len(lengths) == 1 and None not in lengths else None
+    weights, others = sizes[: len(inputs)], sizes[len(inputs) :]
+    are_matrices = all(size is not None and len(size) == 2 for size in weights)
+    if rows is not None and are_matrices and all(_are_of_length(rows, size) for size in others):
+        grads.clear()  # the rows hold all that is read: they would be in memory twice
     found: list[Tensor | None] = []
     for number, (total, size) in enumerate(zip(sums, sizes, strict=True)):
         if number >= len(inputs):
             each = _summed(grads, rows, size)
+            found.append(each if total is None else total + each)
         else:
             assert size is not None, "a weight has a size"
             if rows is not None and len(size) == 2:
@@ -182,7 +187,8 @@ def accumulate(
             else:
                 pairs = zip(grads, inputs[number], strict=True)
                 each = torch.stack([linear_weight(*pair, size) for pair in pairs]).sum(0)
-        found.append(each if total is None else total + each)
+            found.append(each if total is None else each.add_(total))
+    grads.clear()
     return found
 
 
@@ -210,11 +216,16 @@ def _rows(tensors: Sequence[Tensor]) -> Tensor:
     return tensors[0] if len(tensors) == 1 else torch.cat([_matrix(each) for each in tensors])
 
 
+def _are_of_length(rows: Tensor, size: Sizes | None) -> bool:
+    """Return whether ``rows`` are a matrix whose rows have this ``size``."""
+    return size is not None and rows.dim() == 2 and list(size) == [rows.shape[1]]
+
+
 def _summed(grads: Sequence[Tensor], rows: Tensor | None, size: Sizes | None) -> Tensor:
     """Return the sum of ``grads``, which have these ``rows``, each summed to ``size`` if there is one."""
     if size is None:
         return grads[0] if len(grads) == 1 else torch.stack(list(grads)).sum(0)
-    if rows is not None and len(size) == 1 and rows.dim() == 2 and rows.shape[1] == size[0]:
+    if rows is not None and _are_of_length(rows, size):
         return rows.sum(0)
     if all(grad.shape == grads[0].shape for grad in grads):
         return sum_to(grads[0] if len(grads) == 1 else torch.stack(list(grads)), size)

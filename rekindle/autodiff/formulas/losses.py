@@ -38,7 +38,13 @@ backward binary_cross_entropy_with_logits(grad, self, target, weight, pos_weight
 
 backward cross_entropy_loss(grad, self, target, weight, reduction, ignore_index, label_smoothing,
                             needs_target) -> self, target:
-    grad_self = own.cross_entropy_back(grad, self, target, weight, reduction, ignore_index, label_smoothing)
+    if label_smoothing == 0 and self.dim() == 2 and target.dim() == 1:
+        logs = torch._log_softmax(self, 1, False)
+        total_weight = torch.nll_loss_forward(logs, target, weight, reduction, ignore_index)[1]
+        of_logs = torch.nll_loss_backward(grad, logs, target, weight, reduction, ignore_index, total_weight)
+        grad_self = torch._log_softmax_backward_data(of_logs, logs, 1, self.dtype)
+    else:
+        grad_self = own.cross_entropy_back(grad, self, target, weight, reduction, ignore_index, label_smoothing)
     grad_target = grad
     if needs_target:
         grad_target = own.cross_entropy_target(grad, self, weight, reduction, label_smoothing)

@@ -273,12 +273,17 @@ def min_cut_policy(read: Collection[Value]) -> Collection[Value]:
     return min_cut_saved_values(read, _is_cheap, lambda value: _save_cost(value, value in read))
 
 
+_NORMALIZATIONS: Final = frozenset({"aten::native_layer_norm", "aten::native_group_norm"})
+"""Kinds that read their operand from memory; of batch norm, kernels may compute it beside others."""
+
+
 def _save_cost(value: Value, is_read: bool) -> int | None:
     """Return the cost of saving ``value``, relative to that of other values; None if it is never saved.
 
-    A value that exists in any case costs 4, one that a kernel writes only for the backward graph 10, and each loop
-    around it multiplies the cost by 20. Views and lists are recomputed. Inputs and outputs of the forward graph are
-    saved only if they are read: the caller may write to them, as in eager PyTorch.
+    A value that exists in any case costs 4, an operand of a matrix product or a normalization 5, other results of
+    operators that are not pointwise 6, and one that a kernel writes only for the backward graph 10; each loop around it
+    multiplies the cost by 20. Views and lists are recomputed. Inputs and outputs of the forward graph are saved only if
+    they are read: the caller may write to them, as in eager PyTorch.
     """
     node = value.node
     if _is_free(value):
@@ -287,8 +292,19 @@ def _save_cost(value: Value, is_read: bool) -> int | None:
     if is_known and not is_read:
         return None
     depth = depth_of(block_of(value))
-    price = 4 if is_known else 6 if not _is_cheap(node) else 10
+    price = 4 if is_known else 5 if _is_materialized(value) else 6 if not _is_cheap(node) else 10
     return int(price * 20 ** min(depth, 3))
+
+
+def _is_materialized(value: Value) -> bool:
+    """Return whether the forward writes ``value`` to memory for an operator that reads it from there."""
+    for use in value.uses:
+        node = use.user
+        if node.has_trait(Trait.LIBRARY) or node.kind in _NORMALIZATIONS:
+            return True
+        if node.has_trait(Trait.VIEW) and any(_is_materialized(output) for output in node.outputs):
+            return True
+    return False
 
 
 def fixed_policy(values: Collection[Value]) -> SavePolicy:

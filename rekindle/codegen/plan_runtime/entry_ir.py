@@ -1,8 +1,9 @@
 """How Python calls a native plan, and how it ends.
 
-The entry is a C function of CPython, whose ``self`` is a capsule of a :class:`PlanStructure`. Unsupported calls are
-passed to a function of Python, with the original arguments: Tensor subclasses, numbers of more than 64 bits, and all
-calls while something intercepts operators.
+The entries are C functions of CPython, whose ``self`` is a capsule of a :class:`PlanStructure`. ``native_plan`` takes
+the arguments; ``native_plan_from_list`` takes a list of them, which it empties, so that an argument that only the list
+holds is freed at its last use. Unsupported calls are passed to a function of Python, with the original arguments:
+Tensor subclasses, numbers of more than 64 bits, and all calls while something intercepts operators.
 """
 
 from __future__ import annotations
@@ -194,8 +195,42 @@ restore:
 }}
 
 define ptr @native_plan(ptr %capsule, ptr %objects, i64 %count) {{
+  %plan = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr null)
+  %answer = call ptr @enter_plan(ptr %plan, ptr %objects, i64 %count, ptr null)
+  ret ptr %answer
+}}
+
+; The only argument is the list of arguments.
+define ptr @native_plan_from_list(ptr %capsule, ptr %objects, i64 %one) {{
 start:
   %plan = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr null)
+  %list = load ptr, ptr %objects
+  %count = call i64 @PyList_Size(ptr %list)
+  %is_list = icmp sge i64 %count, 0
+  br i1 %is_list, label %spread, label %error
+spread:
+  %items = alloca ptr, i64 %count
+  br label %loop
+loop:
+  %i = phi i64 [0, %spread], [%i_next, %copy]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %copy, label %enter
+copy:
+  %item = call ptr @PyList_GetItem(ptr %list, i64 %i)
+  %item_at = getelementptr ptr, ptr %items, i64 %i
+  store ptr %item, ptr %item_at
+  %i_next = add i64 %i, 1
+  br label %loop
+enter:
+  %answer = call ptr @enter_plan(ptr %plan, ptr %items, i64 %count, ptr %list)
+  ret ptr %answer
+error:
+  ret ptr null
+}}
+
+; Run a plan. %list, unless it is null, is emptied when the registers hold the arguments.
+define internal ptr @enter_plan(ptr %plan, ptr %objects, i64 %count, ptr %list) {{
+start:
 {_load("frame_size", "i64")}
 {_load("template")}
 {_load("first")}
@@ -225,7 +260,7 @@ fill:
 loop:
   %i = phi i64 [0, %fill], [%i_next, %taken]
   %more = icmp slt i64 %i, %argument_count
-  br i1 %more, label %take, label %start_run
+  br i1 %more, label %take, label %all_taken
 take:
   %object_at = getelementptr ptr, ptr %objects, i64 %i
   %object = load ptr, ptr %object_at
@@ -249,6 +284,12 @@ refused:
 other_way:
   %answer = call ptr @fall_back(ptr %plan, ptr %objects, i64 %count)
   ret ptr %answer
+all_taken:
+  %has_list = icmp ne ptr %list, null
+  br i1 %has_list, label %empty_list, label %start_run
+empty_list:
+  %e = call i32 @PyList_SetSlice(ptr %list, i64 0, i64 %count, ptr null)
+  br label %start_run
 start_run:
   %handler = alloca i8, i64 {_HANDLER_SIZE}, align 16
   call void @_ZN5torch16PyWarningHandlerC1Ev(ptr %handler)

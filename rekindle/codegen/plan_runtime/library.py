@@ -29,6 +29,8 @@ from rekindle.codegen.plan_runtime import (
 
 ENTRY: Final = "native_plan"
 """The function that Python calls."""
+LIST_ENTRY: Final = "native_plan_from_list"
+"""The function that Python calls with a list of arguments, which it empties."""
 
 _DECLARATIONS: Final = """
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
@@ -39,6 +41,7 @@ declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
 declare ptr @PyList_GetItem(ptr, i64)
 declare i64 @PyList_Size(ptr)
+declare i32 @PyList_SetSlice(ptr, i64, i64, ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare i64 @PyTuple_Size(ptr)
 declare ptr @PyLong_FromLongLong(i64)

@@ -19,7 +19,7 @@ from rekindle.runtime.cuda_graphs.memory import OwnArguments, ResultCopies
 from rekindle.runtime.executed import groups_in
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.settings import SETTINGS
-from rekindle.runtime.version import Version, underlying_code
+from rekindle.runtime.version import Version, plain_function, underlying_code
 
 WARM_UP: Final = 3
 """Number of calls of a kind that run without a graph, in which kernels are compiled."""
@@ -45,11 +45,13 @@ def captured_function(version: Version) -> CapturedFunction:
     return found
 
 
-def replayed_function(function: Callable[..., Any]) -> Callable[..., Any]:
+def replayed_function(function: Callable[..., Any], from_list: bool) -> Callable[..., Any]:
     """See :func:`rekindle.ir.subgraph_execution.replayed`."""
     code = underlying_code(function)
     if code is None or not torch.backends.cuda.is_built():
         return function
+    if from_list:
+        return _ReplayedFromList(Version(code, plain_function(function)), function)
     return ReplayedFunction(Version(code, function))
 
 
@@ -64,6 +66,22 @@ class ReplayedFunction:
     def __call__(self, *arguments: Any) -> Any:
         version = self.version
         return (captured_function(version) if SETTINGS.cuda_graphs else version.function)(*arguments)
+
+
+class _ReplayedFromList(ReplayedFunction):
+    """Calls ``function`` on a list of arguments, or replays calls of ``version`` with them while CUDA graphs are on."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, version: Version, function: Callable[[list[Any]], Any]) -> None:
+        super().__init__(version)
+        self.function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        (values,) = arguments
+        if not SETTINGS.cuda_graphs:
+            return self.function(values)
+        return captured_function(self.version)(*values)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from rekindle.codegen.llvm.engine import NativeCode
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
 from rekindle.codegen.plan_runtime.entry_ir import PlanStructure
 from rekindle.codegen.plan_runtime.frame import WORD
-from rekindle.codegen.plan_runtime.library import ENTRY
+from rekindle.codegen.plan_runtime.library import ENTRY, LIST_ENTRY
 from rekindle.ir.subgraph_execution import PatchableOperation
 from rekindle.ops.python.tuples import check_count
 from rekindle.runtime.interpreter.code import Code
@@ -43,12 +43,14 @@ class NativePlan:
     """A description of the native function that runs ``code``: ``handlers`` are the index of an instruction of the code
     and the name of its handler, for each table entry in order. ``str(plan)`` lists them."""
 
-    __slots__ = ("__weakref__", "_kept", "code", "handlers")
+    __slots__ = ("__weakref__", "_capsule", "_entries", "_kept", "code", "handlers")
 
     def __init__(self, code: Code, writer: PlanWriter) -> None:
         self.code = code
         self.handlers = [(entry.index, entry.handler) for entry in writer.table.entries]
         self._kept: list[object] = []
+        self._entries: dict[str, int] = {}
+        self._capsule: object = None
 
     def function(self, library: NativeCode, writer: PlanWriter, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function, which keeps the plan alive; calls that it does not support are passed to
@@ -59,8 +61,22 @@ class NativePlan:
         self._link_operations(table)
         file = f"{_FILE}{next(_numbers)}>"
         structure = self._structure(writer, words, file, fallback)
-        function = function_at(library.address(ENTRY), self.code.basename, capsule_of(structure), self)
+        self._capsule = capsule_of(structure)
+        self._entries = {name: library.address(name) for name in (ENTRY, LIST_ENTRY)}
         _PLANS[file] = self
+        return self.plain_function()
+
+    def plain_function(self) -> Callable[..., Any]:
+        """Return a function that takes the arguments."""
+        return self._function(ENTRY)
+
+    def consuming_function(self) -> Callable[[list[Any]], Any]:
+        """Return a function that takes a list of the arguments, and empties it: an argument that only the list holds is
+        freed at its last use."""
+        return self._function(LIST_ENTRY)
+
+    def _function(self, entry: str) -> Callable[..., Any]:
+        function = function_at(self._entries[entry], self.code.basename, self._capsule, self)
         _FUNCTIONS[function] = ref(self)
         return function
 

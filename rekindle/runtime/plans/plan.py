@@ -38,7 +38,9 @@ _PLAN = "__plan__"
 
 
 class ExecutionPlan:
-    """A Python function, ``function``, that runs ``code`` on its arguments; ``source`` is its source code.
+    """A Python function, ``function``, that runs ``code`` on its arguments; ``source`` is its source code. With
+    ``from_list``, it takes a list of the arguments, and empties it, so that those that only the list holds are freed at
+    their last use.
 
     Raises:
         NotCompilable: the interpreter has to run it.
@@ -46,13 +48,14 @@ class ExecutionPlan:
 
     __slots__ = ("_indices", "code", "function", "source")
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, *, from_list: bool = False) -> None:
         with gc_paused():
             writer = _PlanWriter(code)
             writer.whole()
             self.code = code
-            self.source = "\n".join([writer.head(), *writer.lines])
-            self._indices = writer.indices
+            head = writer.head_with_list() if from_list else [writer.head()]
+            self.source = "\n".join([*head, *writer.lines])
+            self._indices = [0] * (len(head) - 1) + writer.indices
             names = {**writer.names, _PLAN: self}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)  # `None[0]` after an expression that raises before it
@@ -102,7 +105,13 @@ class _PlanWriter(PythonWriter):
         return "_" if register is None else f"r{register}"
 
     def head(self) -> str:
-        return f"def plan({', '.join(f'r{n}' for n in range(self.code.argument_count))}):"
+        return f"def plan({', '.join(self._arguments())}):"
+
+    def head_with_list(self) -> list[str]:
+        return ["def plan(values):", f" [{', '.join(self._arguments())}] = values; values.clear()"]
+
+    def _arguments(self) -> list[str]:
+        return [f"r{number}" for number in range(self.code.argument_count)]
 
     def whole(self) -> None:
         self.instructions_from(0, len(self.instructions))

@@ -211,8 +211,9 @@ def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple
     return (*pipeline_for(record, arguments), *last)
 
 
-def native_version(graph: Graph, name: str) -> Version:
-    """Return the fastest executable form of ``graph``, a part of another graph that is already optimized.
+def native_version(graph: Graph, name: str, *, from_list: bool = False) -> Version:
+    """Return the fastest executable form of ``graph``, a part of another graph that is already optimized. ``from_list``
+    is as in :meth:`~rekindle.runtime.version.Version.of`.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
@@ -229,4 +230,4 @@ def native_version(graph: Graph, name: str) -> Version:
         stored = GraphCache.of(graph, passes)
         found = build() if stored is None else stored.derived().find(("part",), build)
         assert found is not None
-        return Version.of(found, name)
+        return Version.of(found, name, from_list=from_list)
