@@ -365,7 +365,7 @@ class _SizeSpecialization:
         if not self.gradient.is_straight_line:
             graph = made.graph.copy()
             batch_gradient_accumulation(graph)
-            if not any(each is not None and each.is_cuda for each in gradients):
+            if not _is_on_gpu(gradients):
                 consume_residuals(graph, graph.inputs[len(graph.inputs) - len(made.captures) :])
             made = BackwardGraph(graph, made.captures)
         numbers = {number: place for place, (number, _) in enumerate(self.saved)}

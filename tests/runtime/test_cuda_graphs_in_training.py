@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.api.reports.report_data import CudaGraphReport
+from rekindle.autodiff import differentiable_graph
 from rekindle.codegen import product_estimates
 from rekindle.runtime.cuda_graphs import captured_function
 from rekindle.runtime.cuda_graphs.captured_function import WARM_UP
@@ -29,6 +30,7 @@ def _captures(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The CPU, in the role of a GPU."""
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
     monkeypatch.setattr(captured_function, "CudaGraphDevice", HostDevice)
+    monkeypatch.setattr(differentiable_graph, "_is_on_gpu", lambda tensors: True)
     for module in (product_estimates, native_strategy):
         monkeypatch.setattr(module, "has_gpu_tensors", bool)
     before = rekindle.set_cuda_graphs(True)
