@@ -122,8 +122,8 @@ define ptr @missing_feature{suffix}() {{
 
 def check_module(targets: Mapping[str, Target], message: str) -> str:
     """Return an LLVM module with a function ``missing_feature`` for each target, with the suffix that is its key. It
-    returns null, or the ``message`` with the name of a feature that the target has and the processor has not, in place
-    of ``{}``."""
+    returns null, or ``message`` with the name of a CPU feature that the target has and the processor lacks in place of
+    ``{}``."""
     constants: dict[str, str] = {}
     functions = []
     for suffix, target in targets.items():

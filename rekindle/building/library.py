@@ -312,7 +312,7 @@ def _emitter(node: Node) -> Emitter:
 def _written(
     program: Program, graphs: Mapping[str, PreparedMethod], target: Target, freestanding: bool
 ) -> LibraryParts:
-    """Write the functions of all methods for a target.
+    """Lower all methods for a target; return the parts of the library.
 
     Raises:
         NotBuildable: a ``freestanding`` library would need PyTorch.

@@ -224,7 +224,7 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
 
 
 def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, given: str, count: int) -> None:
-    """Define a result."""
+    """Define a result of the node from its word of the ABI."""
     if isinstance(type, TensorType) and not value.has_uses:  # it may be undefined
         w.call(aten.drop_tensor, word)
     elif isinstance(type, TensorType):

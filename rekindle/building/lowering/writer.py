@@ -91,7 +91,7 @@ class ProgramWriter(RegionWriter):
             self.line(f"store ptr {register}, ptr {slot}")
 
     def define_borrowed(self, value: Value, register: str) -> None:
-        """Define a value of the graph, with a new reference to an object that something else holds."""
+        """Bind a value of the graph to a register, with a new reference to an object that something else owns."""
         if not value.has_uses:
             self.names[value] = register
             return

@@ -331,7 +331,7 @@ def keep_memory(tensor: Tensor) -> None:
 
 @native
 def end_call(instance: Instance) -> int:
-    """Append the place of an error to its message, restore the locale of the thread, and return the code."""
+    """Append the source location of an error to its message, restore the locale, and return the error code."""
     code = instance.code
     if code != 0 and instance.place is not None:
         length = strlen(instance.message)
