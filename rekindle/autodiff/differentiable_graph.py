@@ -96,7 +96,11 @@ class DifferentiableOperation:
 
     def derivative(self, wanted: tuple[bool, ...]) -> DerivativeExecutor:
         """Return the executor of the derivative with respect to the inputs marked in ``wanted``. It is created when
-        first needed."""
+        first needed.
+
+        Raises:
+            DifferentiationError: an operator that gradients go through has no derivative.
+        """
         found = self._derivatives.get(wanted)
         if found is None:
             with gc_paused():

@@ -68,7 +68,7 @@ def code_of(record: GraphFunction) -> Code:
     """Return the unoptimized code of a function, generated on first use.
 
     Raises:
-        CompileError: the function cannot be compiled, where that has not been tried before.
+        CompileError: the function has not been compiled yet, and cannot be; each call raises it again.
     """
     executable = executable_of(record)
     code = executable.code

@@ -86,7 +86,7 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
     (:func:`rekindle.runtime.calls.arguments.bind`); return the result.
 
     Raises:
-        CompileError: the function cannot be compiled, where that has not been tried before.
+        CompileError: the function has not been compiled yet, and cannot be; each call raises it again.
         Exception: whatever the program raises, with the lines of its source in the traceback.
     """
     if not _optimize.get():
@@ -146,7 +146,7 @@ def start(record: GraphFunction, arguments: Sequence[object]) -> Future[Any]:
     """Run ``record`` on another thread. Return the future of the result of :func:`execute`.
 
     Raises:
-        CompileError: the function cannot be compiled, where that has not been tried before.
+        CompileError: the function has not been compiled yet, and cannot be; each call raises it again.
     """
     state = InterpreterState(code_of(record))
     state.start(arguments)
@@ -166,7 +166,7 @@ def prepare(record: GraphFunction, arguments: Sequence[object]) -> Version:
     """Compile and return the version for such arguments.
 
     Raises:
-        CompileError: the function cannot be compiled, where that has not been tried before.
+        CompileError: the function has not been compiled yet, and cannot be; each call raises it again.
     """
     strategy: Strategy = with_strategy(record).strategy
     return strategy.prepare(arguments)
@@ -176,7 +176,7 @@ def graph_for(record: GraphFunction, arguments: Sequence[object]) -> Graph:
     """Return the graph that calls with such arguments run.
 
     Raises:
-        CompileError: the function cannot be compiled, where that has not been tried before.
+        CompileError: the function has not been compiled yet, and cannot be; each call raises it again.
     """
     return prepare(record, arguments).graph if _optimize.get() else record.graph
 

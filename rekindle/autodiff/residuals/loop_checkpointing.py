@@ -47,10 +47,6 @@ class CheckpointSegment:
     ``kept_bytes`` and ``carried_bytes`` are nodes before the outer loop; the values to measure become their inputs.
     There, values of the body of the outer loop are mapped by ``first_iteration_values``. ``state`` is the state of the
     random number generators before ``loop``, if it draws any.
-
-    ``kept_bytes`` and ``carried_bytes`` are nodes before the outer loop; the values to measure become their inputs.
-    There, values of the body of the outer loop are mapped by ``first_iteration_values``. ``state`` is the state of the
-    random number generators before ``loop``, if it draws any.
     """
 
     loop: Node
@@ -86,8 +82,8 @@ class CheckpointSegment:
         return copies
 
     def measure(self, lists: Collection[Value]) -> None:
-        """Insert a run of the first two iterations before the loop, which measures the bytes that an iteration saves in
-        ``lists``."""
+        """Insert a run of the first two iterations before the loop. Its ``lists`` become inputs of ``kept_bytes``, and
+        the loop-carried values inputs of ``carried_bytes``."""
         place = self.kept_bytes
         graph = place.graph
         known = dict(self.first_iteration_values)

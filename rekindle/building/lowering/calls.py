@@ -101,7 +101,13 @@ def _has_no_effect(w: ProgramWriter, manager: Value, node: Node) -> bool:
 
 @emits("prim::Enter")
 def enter_context(w: ProgramWriter, node: Node) -> None:
-    """Emit a call of ``__enter__``. An error up to the matching ``prim::Exit`` calls ``__exit__``."""
+    """Emit a call of ``__enter__``. An error up to the matching ``prim::Exit`` calls ``__exit__`` with None in place of
+    the exception.
+
+    Raises:
+        NotBuildable: ``__exit__`` uses the exception or returns a value, or the ``with`` statement is left in several
+            places.
+    """
     if _has_no_effect(w, node.input, node):
         w.define(node.output, "null")
         return

@@ -60,7 +60,8 @@ class _Scope:
     leaves: bool = False
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """Return the distinct ``names``, sorted as in TorchScript, so that graphs are reproducible."""
+        """Return the distinct ``names``, so that graphs are reproducible: alphabetically, as TorchScript does; with
+        ``as_printed`` in the order in which they come."""
         found = dict.fromkeys(names)
         return list(found) if self.as_printed else sorted(found)
 

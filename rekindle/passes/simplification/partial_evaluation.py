@@ -263,8 +263,9 @@ def _no_inputs(value: Value) -> Value:
 
 
 def same_constant(left: object, right: object) -> bool:
-    """Return whether two bools, numbers, strings or None are indistinguishable: -0.0 is not 0.0, and 1 is not True."""
-    return type(left) is type(right) and left == right and (left != 0 or repr(left) == repr(right))
+    """Return whether two bools, numbers, strings or None are indistinguishable: -0.0 is not 0.0, also as a part of a
+    complex number, and 1 is not True. NaN counts as different from itself."""
+    return type(left) is type(right) and left == right and repr(left) == repr(right)
 
 
 _TRANSFER: Final = TransferFunctions(any_modes=True)
