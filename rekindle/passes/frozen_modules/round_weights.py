@@ -9,7 +9,8 @@ becomes, for bfloat16,
     %y : Tensor = aten::linear(%x, %v, %b)       v = [[0.1235352, …], …]
 
 The rounded weights are 32-bit floats in the program, so that gradients and other devices have the same. Packed
-operators store them in fewer bits. Other operators that read ``w``, such as an embedding with the same weights, keep it.
+operators store them in fewer bits. Other operators that read ``w``, such as an embedding with the same weights, keep
+it.
 """
 
 from __future__ import annotations
