@@ -638,6 +638,16 @@ def test_a_parameter_that_is_returned_is_that_of_the_call() -> None:
     assert function.replays == replays + 1
 
 
+def test_results_that_are_arguments_are_the_same_objects() -> None:
+    """Also where they have no elements, or the memory of another one."""
+    w = nn.Parameter(torch.randn(4))
+    of_same_memory, empty = nn.Parameter(w.data), torch.ones(0)
+    compiled = rekindle.script(lambda x, y, v, w: (x * v, y, w, v))
+    function = captured(compiled, torch.ones(4), empty, w, of_same_memory)
+    _, *found = settled(function, torch.ones(4), empty, w, of_same_memory)
+    assert all(mine is theirs for mine, theirs in zip(found, (empty, of_same_memory, w), strict=True))
+
+
 def test_a_capture_keeps_no_parameter_alive() -> None:
     class Forgetful(HostDevice):
         """A GPU keeps the addresses of a capture alone."""
