@@ -68,7 +68,6 @@ def test_a_dtype_among_sizes_is_an_error() -> None:
         lambda x: torch.zeros(2, dtype=torch.channels_last),
         lambda x: torch.full_like(x, torch.int32),
         lambda x: torch.tensor(torch.int32),
-        lambda x: [1, 2, 3, 4][torch.int32],
         lambda x: torch.int32 + 1,
         lambda x: x.dim() * x.dtype,
     ],

@@ -5,7 +5,7 @@ from typing import List, Optional
 from torch import Tensor
 
 from rekindle.frontend.prelude.iteration import sorted_by
-from rekindle.frontend.prelude.primitives import drop, members, number_of, put, put_at, removed
+from rekindle.frontend.prelude.primitives import drop, members, put, put_at, removed
 
 
 def list_contains(items, wanted) -> bool:
@@ -102,13 +102,12 @@ def text_of_dtype(n: int):
         "float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz uint16 uint32 uint64 uint1 uint2 uint3 uint4 uint5 "
         "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 float8_e8m0fnu float4_e2m1fn_x2 bcomplex32"
     )
-    return "torch." + names.split(" ")[number_of(n)]
+    return "torch." + names.split(" ")[n]
 
 
 def text_of_layout(n: int):
-    sparse = ["sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"]
-    number = number_of(n)
-    return "torch.strided" if number == 0 else "torch." + sparse[number - 1]
+    names = "strided sparse_coo sparse_csr _mkldnn sparse_csc sparse_bsr sparse_bsc jagged"
+    return "torch." + names.split(" ")[n]
 
 
 def text_of_layout_or_none(n: Optional[int]):
@@ -116,7 +115,7 @@ def text_of_layout_or_none(n: Optional[int]):
 
 
 def text_of_memory_format(n: int):
-    return "torch." + ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d"][number_of(n)]
+    return "torch." + ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d"][n]
 
 
 def text_of_memory_format_or_none(n: Optional[int]):
@@ -124,9 +123,11 @@ def text_of_memory_format_or_none(n: Optional[int]):
 
 
 def text_of_qscheme(n: int):
-    of_tensors = ["per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric"]
-    number = number_of(n)
-    return "torch." + (of_tensors[number] if number < 4 else "per_channel_affine_float_qparams")
+    names = (
+        "per_tensor_affine per_channel_affine per_tensor_symmetric per_channel_symmetric "
+        "per_channel_affine_float_qparams"
+    )
+    return "torch." + names.split(" ")[n]
 
 
 def text_of_qscheme_or_none(n: Optional[int]):

@@ -27,10 +27,6 @@ def removed(items: Any, key: Any) -> Any:
     """Return ``items.pop(key)``."""
 
 
-def number_of(dtype: Any) -> int:
-    """The number that a dtype, a layout, a memory format or a scheme of quantization has in the IR."""
-
-
 def members(items: Any) -> list[Any]:
     """Return the elements of a set, or the keys of a dict."""
 

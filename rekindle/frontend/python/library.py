@@ -41,13 +41,11 @@ _OPERATORS: Final = {
     "nextafter": "python::nextafter",
     "exact_sum": "python::fsum",
     "float_power": "aten::pow",
-    "number_of": "aten::Int",
     "int_of_tensor": "aten::IntImplicit",
     "indexed": "aten::index",
     "put_indexed": "aten::index_put_",
 }
-"""Names of operators in the prelude: those of dicts that sets lack, of Python's library, and of subscripts; and the
-number of a dtype."""
+"""Names of operators in the prelude: those of dicts that sets lack, of Python's library, and of subscripts."""
 
 
 @lru_cache(maxsize=1)

@@ -454,9 +454,9 @@ _CLASSES: Final = {
 _CLASSES_OF_NAMES: Final = {"dtype": "torch.dtype", "layout": "torch.layout", "format": "torch.memory_format"}
 """The same by the last word of their names, in schemas that write int."""
 _TAKE_ANY_CLASS: Final = frozenset(
-    f"aten::{name}" for name in ("eq", "ne", "__contains__", "index", "count", "remove", "hash", "str", "Int")
+    f"aten::{name}" for name in ("eq", "ne", "__contains__", "index", "count", "remove", "hash", "str", "__getitem__")
 )
-"""Operators that take ints of any class of Python: comparisons, texts, and what gives the number of a dtype."""
+"""Operators that take ints of any class of Python: comparisons, texts, and tables by the numbers of dtypes."""
 
 
 def _check_class(schema: FunctionSchema, formal: Argument, actual: NamedValue, args: Sequence[NamedValue]) -> None:
