@@ -98,3 +98,12 @@ def _about(x: Tensor, form: torch.memory_format, layout: torch.layout) -> tuple[
 def test_dtypes_are_compared_and_have_texts() -> None:
     arguments = (torch.ones(2), torch.channels_last, torch.strided)
     assert rekindle.script(_about)(*arguments) == _about(*arguments)
+
+
+def _views(x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return x.view(torch.int32), torch.view_copy(x, torch.int32), x.view(x.int().dtype), x.view(dtype=torch.int32)
+
+
+def test_dtypes_in_traces() -> None:
+    traced = rekindle.trace(_views, (torch.ones(3),), check_trace=False)
+    assert_same(traced(torch.arange(3.0)), _views(torch.arange(3.0)))
