@@ -245,7 +245,7 @@ class Recorder:
             self.report.add(kind, f"a {kind.value} that the code names", item, users_place())
         elif isinstance(item, torch.Generator):
             self.report.add(Baked.CONSTANT, "a generator of random numbers", "one and the same", users_place())
-        declared = _NUMBERED.get(type(item))  # so that a dtype is no size: x.view(torch.int32)
+        declared = _NUMBERED.get(type(item))  # so that a dtype is not a size: x.view(torch.int32)
         return NamedValue(constant=_as_constant(item), range=place, name=name, declared=declared)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
