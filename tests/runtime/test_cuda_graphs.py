@@ -623,6 +623,70 @@ def test_results_share_memory_as_those_of_a_call(function: Callable[..., Any], l
         assert relations[0] == relations[1]
 
 
+def _of_parameter(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    return w, x * w
+
+
+def test_a_parameter_that_is_returned_is_that_of_the_call() -> None:
+    """Two may have the same memory."""
+    w = nn.Parameter(torch.randn(4))
+    function, x = captured(rekindle.script(_of_parameter), torch.ones(4), w), torch.ones(4)
+    settled(function, x, w)
+    other = nn.Parameter(w.data)
+    replays = function.replays
+    assert function(x, other)[0] is other
+    assert function.replays == replays + 1
+
+
+def test_results_that_are_arguments_are_the_same_objects() -> None:
+    """Also where they have no elements, or the memory of another one."""
+    w = nn.Parameter(torch.randn(4))
+    of_same_memory, empty = nn.Parameter(w.data), torch.ones(0)
+    compiled = rekindle.script(lambda x, y, v, w: (x * v, y, w, v))
+    function = captured(compiled, torch.ones(4), empty, w, of_same_memory)
+    _, *found = settled(function, torch.ones(4), empty, w, of_same_memory)
+    assert all(mine is theirs for mine, theirs in zip(found, (empty, of_same_memory, w), strict=True))
+
+
+def test_a_capture_keeps_no_parameter_alive() -> None:
+    class Forgetful(HostDevice):
+        """A GPU keeps the addresses of a capture alone."""
+
+        def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
+            return lambda: None, run()
+
+    w = nn.Parameter(torch.randn(4))
+    function = captured(rekindle.script(_of_parameter), torch.ones(4), w, device=Forgetful())
+    settled(function, torch.ones(4), w)
+    alive = weakref.ref(w)
+    del w
+    gc.collect()
+    assert alive() is None
+    assert (function.captures, len(function._kinds), function._owners) == (0, 0, set())
+
+
+def test_kinds_that_are_dropped_leave_nothing_at_a_parameter() -> None:
+    """Sizes that vary: the table of kinds is emptied again and again."""
+    w = nn.Parameter(torch.randn(1))
+    function = captured(rekindle.script(lambda x, w: torch.sin(x) * w), torch.ones(3), w)
+    before = len(weakref.finalize._registry)  # type: ignore[attr-defined]
+    for size in range(captured_function._MAX_KINDS * 2):
+        function(torch.ones(size + 1), w)
+    assert len(weakref.finalize._registry) - before == 1  # type: ignore[attr-defined]
+
+
+def test_captures_are_replayed_after_others_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captured_function, "MAX_CAPTURES", 2)
+    function = captured(rekindle.script(gate), torch.ones(1), torch.ones(1))
+    for size in range(1, captured_function._MAX_FAILURES + 8):
+        for _ in range(WARM_UP + 2):
+            function(torch.ones(size), torch.ones(size))
+    assert (function.captures, function._failures) == (2, captured_function._MAX_FAILURES)
+    replays = function.replays
+    torch.testing.assert_close(function(torch.ones(2), torch.zeros(2)), gate(torch.ones(2), torch.zeros(2)))
+    assert function.replays == replays + 1
+
+
 def _storage(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 

@@ -106,8 +106,8 @@ def text_of_dtype(n: int):
 
 
 def text_of_layout(n: int):
-    sparse = ["sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"]
-    return "torch.strided" if n == 0 else "torch." + sparse[n - 1]
+    names = "strided sparse_coo sparse_csr _mkldnn sparse_csc sparse_bsr sparse_bsc jagged"
+    return "torch." + names.split(" ")[n]
 
 
 def text_of_layout_or_none(n: Optional[int]):
@@ -123,8 +123,11 @@ def text_of_memory_format_or_none(n: Optional[int]):
 
 
 def text_of_qscheme(n: int):
-    of_tensors = ["per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric"]
-    return "torch." + (of_tensors[n] if n < 4 else "per_channel_affine_float_qparams")
+    names = (
+        "per_tensor_affine per_channel_affine per_tensor_symmetric per_channel_symmetric "
+        "per_channel_affine_float_qparams"
+    )
+    return "torch." + names.split(" ")[n]
 
 
 def text_of_qscheme_or_none(n: Optional[int]):

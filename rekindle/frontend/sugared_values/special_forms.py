@@ -25,6 +25,7 @@ from rekindle.ir.types import (
     STRING,
     ClassType,
     DictType,
+    IntType,
     ListType,
     StringType,
     TupleType,
@@ -145,6 +146,8 @@ class Cast(BuiltinFunction):
             value = call.args[0].materialize(call.graph)
             if value.type.is_subtype_of(self.type):
                 return SimpleValue(value)
+            if self.type == BOOL and isinstance(value.type, IntType) and value.type.python_name:
+                return SimpleValue(call.graph.insert_constant(True, range=call.range))  # the number of uint8 is 0
             if self.type == BOOL and isinstance(value.type, TupleType):
                 return SimpleValue(call.graph.insert_constant(bool(value.type.elements), range=call.range))
             if self.type == BOOL and isinstance(value.type, (ListType, StringType, DictType)):

@@ -8,8 +8,9 @@ becomes, for bfloat16,
 
     %y : Tensor = aten::linear(%x, %v, %b)       v = [[0.1235352, …], …]
 
-The weights stay 32-bit floats in the program, so that everything that reads them sees the same numbers. Packed
-operators store them in fewer bits.
+The rounded weights are 32-bit floats in the program, so that gradients and other devices have the same. Packed
+operators store them in fewer bits. Other operators that read ``w``, such as an embedding with the same weights, keep
+it.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, Final
 
 import torch
@@ -35,6 +36,9 @@ _TIMED_RUNS: Final = 5
 """Number of calls that are timed together, and of replays."""
 _TOLERANCE: Final = 1.05
 """Up to how many times as long as calls replays may take, until the GPU has finished: within what varies."""
+
+_NO_TENSOR: Final = torch.empty(0, device="cpu")
+"""In place of each tensor of a captured result."""
 
 
 def captured_function(version: Version) -> CapturedFunction:
@@ -86,8 +90,9 @@ class _ReplayedFromList(ReplayedFunction):
 
 @dataclass(slots=True)
 class _Capture:
-    """A captured call: ``arguments`` and ``results`` are its own tensors, ``value`` is what it returned. It holds the
-    ``function`` whose kernels it launches. The ``state`` of attributes was this."""
+    """A captured call: ``arguments`` and ``results`` are its own tensors, ``value`` is what it returned, without its
+    tensors, of which one may be a parameter. It holds the ``function`` whose kernels it launches. The ``state`` of
+    attributes was this."""
 
     arguments: OwnArguments
     results: ResultCopies
@@ -97,12 +102,12 @@ class _Capture:
     state: State
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def run(self, given: list[Tensor]) -> Any:
+    def run(self, given: list[Tensor], parameters: list[Tensor]) -> Any:
         """Copy the tensors ``given`` to the inputs, replay the capture, and return copies of the results."""
         with self.lock:
             self.arguments.write(given)
             self.replay()
-            return with_tensors(self.value, self.results.of(given))
+            return with_tensors(self.value, self.results.of(given, parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +122,9 @@ class _Times:
 @dataclass(slots=True)
 class _Kind:
     """Calls of one kind: their number, the number of discarded captures, and the capture. ``is_refused``: calls of this
-    kind cannot be captured."""
+    kind cannot be captured. ``owners`` are the ids of the modules and parameters that a capture must not outlive."""
 
+    owners: frozenset[int] = frozenset()
     calls: int = 0
     changes: int = 0
     is_refused: bool = False
@@ -137,6 +143,8 @@ class CapturedFunction:
         self._for_completed = version.for_completed
         self._device: GraphDevice = CudaGraphDevice() if device is None else device
         self._kinds: dict[Hashable, _Kind] = {}
+        self._owners: set[int] = set()
+        """The ids of modules and parameters for which :func:`_forget` is called at their end."""
         self._attributes: Attributes | None = None
         """The attributes that the graph reads, once it is known that it can be captured."""
         self._is_refused = False
@@ -151,20 +159,21 @@ class CapturedFunction:
         if self._is_refused or torch.is_grad_enabled():
             return self.function(*arguments)
         tensors: list[Tensor] = []
+        parameters: list[Tensor] = []
         try:
-            key = self._key(arguments, tensors)
+            key = self._key(arguments, tensors, parameters)
         except NotCapturable as error:
             self.reason = str(error)
             return self.function(*arguments)
-        kind = self._kinds.get(key) or self._new_kind(key, arguments)
+        kind = self._kinds.get(key) or self._new_kind(key, arguments, parameters)
         captured = kind.capture
         if captured is not None:
             assert self._attributes is not None
             if self._attributes.have_not_changed(arguments, captured.state):
                 self.replays += 1
-                return captured.run(tensors)
+                return captured.run(tensors, parameters)
             self._discard(kind)
-        if kind.is_refused:
+        if kind.is_refused or self._failures >= _MAX_FAILURES:
             return self.function(*arguments)
         if kind.calls < WARM_UP:
             _compile_eagerly(self._code)
@@ -173,40 +182,41 @@ class CapturedFunction:
             return found
         with self._lock:
             if kind.capture is None and not kind.is_refused:  # no other thread was faster
-                self._capture_kind(kind, tensors[0].device, arguments, tensors)
+                self._capture_kind(kind, arguments, tensors, parameters)
             captured = kind.capture
-        return self.function(*arguments) if captured is None else captured.run(tensors)
+        return self.function(*arguments) if captured is None else captured.run(tensors, parameters)
 
-    def _key(self, arguments: Sequence[Any], tensors: list[Tensor]) -> Hashable:
-        """Return the key of the kind of a call, and append its tensors to ``tensors``.
+    def _key(self, arguments: Sequence[Any], tensors: list[Tensor], parameters: list[Tensor]) -> Hashable:
+        """Return the key of the kind of a call, and append its tensors to ``tensors`` and ``parameters``.
 
         Raises:
             NotCapturable: calls like this one are not captured.
         """
         if is_intercepted():
             raise NotCapturable("a mode or a transform has to see each operator")
-        fixed: list[Tensor] = []
-        kinds = tuple([kind_of(each, tensors, fixed) for each in arguments])
+        kinds = tuple([kind_of(each, tensors, parameters) for each in arguments])
         if not tensors:
             raise NotCapturable("there is no tensor among the arguments")
         device = tensors[0].device
-        if not self._device.owns(tensors[0]) or any(each.device != device for each in (*tensors, *fixed)):
+        if not self._device.owns(tensors[0]) or any(each.device != device for each in (*tensors, *parameters)):
             raise NotCapturable("an argument is not on the GPU of the others")
         if self._device.is_capturing():
             raise NotCapturable("the caller captures a graph")
         return kinds, modes(), device, self._device.stream(device)
 
-    def _new_kind(self, key: Hashable, arguments: Sequence[Any]) -> _Kind:
-        """Return the kind of a first call. Its capture lives no longer than the modules and
-        parameters among the arguments."""
+    def _new_kind(self, key: Hashable, arguments: Sequence[Any], parameters: list[Tensor]) -> _Kind:
+        """Return the kind of a first call. Its capture lives no longer than the modules and parameters among the
+        arguments."""
         if len(self._kinds) >= _MAX_KINDS:
-            self._kinds = {each: kind for each, kind in self._kinds.items() if kind.capture or kind.is_refused}
-            if len(self._kinds) >= _MAX_KINDS:
-                return _Kind(is_refused=True)
-        kind = self._kinds[key] = _Kind()
-        for each in arguments:
-            if isinstance(each, (torch.nn.Module, torch.nn.Parameter)):
-                weakref.finalize(each, _forget, weakref.ref(self), key).atexit = False
+            self._kinds = {each: kind for each, kind in list(self._kinds.items()) if kind.capture or kind.is_refused}
+        if len(self._kinds) >= _MAX_KINDS or self._failures >= _MAX_FAILURES:
+            return _Kind(is_refused=True)
+        owners = [*parameters, *(each for each in arguments if isinstance(each, torch.nn.Module))]
+        kind = self._kinds[key] = _Kind(frozenset(map(id, owners)))
+        for each in owners:
+            if id(each) not in self._owners:
+                self._owners.add(id(each))
+                weakref.finalize(each, _forget, weakref.ref(self), id(each)).atexit = False
         return kind
 
     def _discard(self, kind: _Kind) -> None:
@@ -216,21 +226,24 @@ class CapturedFunction:
         kind.is_refused = kind.changes >= _MAX_CHANGES
         self.reason = "attributes have changed since calls were captured"
 
-    def _capture_kind(self, kind: _Kind, device: torch.device, arguments: Sequence[Any], tensors: list[Tensor]) -> None:
+    def _capture_kind(
+        self, kind: _Kind, arguments: Sequence[Any], tensors: list[Tensor], parameters: list[Tensor]
+    ) -> None:
         """Capture a call, if that is possible. Errors of the program are ignored here: the normal call that follows
         raises them."""
         kind.is_refused = True  # whatever happens, it is tried once
         try:
-            kind.capture = self._capture(device, arguments, tensors)
+            kind.capture = self._capture(arguments, tensors, parameters)
             kind.is_refused = False
         except NotCapturable as error:
             self.reason = str(error)
         except Exception as error:  # of the program or of PyTorch, such as lack of memory
             self.reason = f"a call raises {type(error).__name__} in a capture: {(str(error).splitlines() or [''])[0]}"
         self._failures += kind.is_refused
-        self._is_refused = self._is_refused or self._failures >= _MAX_FAILURES
+        self._is_refused = self._is_refused or (self._failures >= _MAX_FAILURES and not self.captures)
 
-    def _capture(self, device: torch.device, arguments: Sequence[Any], tensors: list[Tensor]) -> _Capture:
+    def _capture(self, arguments: Sequence[Any], tensors: list[Tensor], parameters: list[Tensor]) -> _Capture:
+        device = tensors[0].device
         if self._attributes is None:
             self._is_refused = True  # unless the graph can be captured
             reason = refusal_of(self._code.graph)
@@ -252,12 +265,11 @@ class CapturedFunction:
             replay, value = self._device.capture(lambda: function(*own))
             results: list[Tensor] = []
             kind_of(value, results)
-            fixed = [*held, *(each for each in tensors_in(own) if type(each) is torch.nn.Parameter)]
             _check_containers(value, [*own, *attributes])
-            made = _Capture(
-                copies, ResultCopies(results, copies.tensors, fixed, device), value, replay, function, state
-            )
-            self._check_time(lambda: made.run(tensors), lambda: self.function(*own))
+            copies_of_results = ResultCopies(results, copies.tensors, parameters, held, device)
+            value = with_tensors(value, repeat(_NO_TENSOR))
+            made = _Capture(copies, copies_of_results, value, replay, function, state)
+            self._check_time(lambda: made.run(tensors, parameters), lambda: self.function(*own))
         return made
 
     def _check_time(self, replay: Callable[[], Any], call: Callable[[], Any]) -> None:
@@ -295,11 +307,12 @@ class CapturedFunction:
         return best.function
 
 
-def _forget(function: weakref.ref[CapturedFunction], key: Hashable) -> None:
-    """Drop a kind of calls, because a module or a parameter among their arguments is gone."""
+def _forget(function: weakref.ref[CapturedFunction], owner: int) -> None:
+    """Drop the kinds of calls of a module or a parameter, because it is gone."""
     captured = function()
     if captured is not None:
-        captured._kinds.pop(key, None)
+        captured._owners.discard(owner)
+        captured._kinds = {key: kind for key, kind in list(captured._kinds.items()) if owner not in kind.owners}
 
 
 def _compile_eagerly(code: Code) -> None:

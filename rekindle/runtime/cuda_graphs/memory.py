@@ -62,7 +62,7 @@ class _View:
 class _Origin:
     """Which tensor a result is, or is a ``view`` of."""
 
-    kind: Literal["argument", "held", "copy"]
+    kind: Literal["argument", "parameter", "attribute", "copy"]
     index: int
     view: _View | None = None
 
@@ -70,8 +70,8 @@ class _Origin:
 class ResultCopies:
     """What a call returns in place of ``results``, which the next replay overwrites.
 
-    A result that is one of ``arguments``, or a view of one, is that of the call. One that has the memory of an
-    attribute, of those that are ``held``, has it in each call. All others are copies. Results that share memory have
+    A result that is one of ``arguments`` or ``parameters``, or a view of one, is that of the call. One that has the
+    memory of one of the ``attributes`` has it in each call. All others are copies. Results that share memory have
     copies that share memory.
 
     Raises:
@@ -79,48 +79,57 @@ class ResultCopies:
     """
 
     def __init__(
-        self, results: Sequence[Tensor], arguments: Sequence[Tensor], held: Sequence[Tensor], device: torch.device
+        self,
+        results: Sequence[Tensor],
+        arguments: Sequence[Tensor],
+        parameters: Sequence[Tensor],
+        attributes: Sequence[Tensor],
+        device: torch.device,
     ) -> None:
-        self._held = held
+        self._attributes = attributes
         self._sources: list[Tensor] = []
         """The tensors to copy."""
+        themselves: dict[int, _Origin] = {}
+        """The origins of tensors that are results, by their ids."""
         owners: dict[int, _Origin] = {}
-        for kind, tensors in (("argument", arguments), ("held", held)):
+        tables: dict[str, Sequence[Tensor]]
+        tables = {"argument": arguments, "parameter": parameters, "attribute": attributes}
+        for kind, tensors in tables.items():
             for index, each in enumerate(tensors):
-                owners.setdefault(_storage(each), _Origin(kind, index))  # type: ignore[arg-type]
-        tables = {"argument": arguments, "held": held, "copy": self._sources}
+                origin = themselves.setdefault(id(each), _Origin(kind, index))  # type: ignore[arg-type]
+                owners.setdefault(_storage(each), origin)
+        tables["copy"] = self._sources
         fresh = [each for each in results if not each.numel() or _storage(each) not in owners]
         for tensors in _by_storage(fresh):
-            owners[_storage(tensors[0])] = _Origin("copy", len(self._sources))
-            self._sources.append(_source_of(tensors))
+            source = _source_of(tensors)
+            owners[_storage(source)] = themselves[id(source)] = _Origin("copy", len(self._sources))
+            self._sources.append(source)
         self._origins: list[_Origin] = []
         for each in results:
             if each.device != device:
                 raise NotCapturable("a result is on another device")
-            found = owners[_storage(each)] if each.numel() else self._empty(each)
-            origin = tables[found.kind][found.index]
-            if origin is each:
-                self._origins.append(found)
+            if not each.numel() and id(each) not in themselves:
+                themselves[id(each)] = _Origin("copy", len(self._sources))
+                self._sources.append(each)
+            if id(each) in themselves:
+                self._origins.append(themselves[id(each)])
                 continue
-            if origin.dtype is not each.dtype:
+            found = owners[_storage(each)]
+            base = tables[found.kind][found.index]
+            if base.dtype is not each.dtype:
                 raise NotCapturable("a result is a view of a tensor of another dtype")
-            offset = int(each.storage_offset() - origin.storage_offset())
+            offset = int(each.storage_offset() - base.storage_offset())
             self._origins.append(_Origin(found.kind, found.index, _View(each.size(), each.stride(), offset)))
         if any(each.requires_grad for each in self._sources):  # unlike its copy
             raise NotCapturable("a result requires a gradient")
-        if all(each.kind != "held" for each in self._origins):
-            self._held = ()  # so that a capture keeps no parameter alive
+        if all(each.kind != "attribute" for each in self._origins):
+            self._attributes = ()  # so that a capture does not keep them alive
 
-    def _empty(self, result: Tensor) -> _Origin:
-        """Return the origin of a result without elements: a copy of its own."""
-        self._sources.append(result)
-        return _Origin("copy", len(self._sources) - 1)
-
-    def of(self, given: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Yield the results of a replay with the arguments ``given``."""
+    def of(self, given: Sequence[Tensor], parameters: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Yield the results of a replay with the arguments ``given`` and the ``parameters``."""
         copies = [torch.empty_like(each) for each in self._sources]
         _copy_all(copies, self._sources)
-        tables = {"argument": given, "held": self._held, "copy": copies}
+        tables = {"argument": given, "parameter": parameters, "attribute": self._attributes, "copy": copies}
         for origin in self._origins:
             tensor = tables[origin.kind][origin.index]
             yield tensor if origin.view is None else origin.view.of(tensor)

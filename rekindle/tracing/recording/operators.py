@@ -389,16 +389,6 @@ def _grad(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwa
     return recorder.bind_result(result, recorder.insert("aten::_unwrap_optional", [NamedValue(found)]))
 
 
-def _view(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Record ``x.view(torch.int32)`` or ``x.view(6)``. These are different overloads, though a dtype is an int in a
-    graph."""
-    dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
-    if not isinstance(dtype, torch.dtype):
-        return record_call(recorder, "aten::view", function, args, kwargs)
-    value = recorder.insert_exactly("aten::view.dtype", [args[0], dtype])
-    return recorder.bind_result(function(*args, **kwargs), value)
-
-
 def _requires_grad(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     value: Value = recorder.insert("aten::requires_grad_", [*args], kwargs)
     return recorder.bind_result(function(*args, **kwargs), value)
@@ -442,7 +432,6 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "Tensor.requires_grad:set": _set_requires_grad,
     "Tensor.requires_grad_": _requires_grad,
     "Tensor.set_": _set,
-    "Tensor.view": _view,
     "Tensor.cpu": _to_device,
     "Tensor.cuda": _to_device,
     **{f"Tensor.{name}": _cast(dtype) for name, dtype in TENSOR_CASTS.items()},

@@ -12,12 +12,13 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE, SourceRange, TracingError
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.operators.operator_nodes import insert_operator_node
-from rekindle.ir.operators.registry import REGISTRY
-from rekindle.ir.operators.schema_matching import NamedValue, match_schemas, unpack_tuple
+from rekindle.ir.operators.schema_matching import NamedValue, unpack_tuple
 from rekindle.ir.types import (
+    DTYPE,
     FLOAT,
     INT,
+    LAYOUT,
+    MEMORY_FORMAT,
     TENSOR,
     DictType,
     ListType,
@@ -44,6 +45,9 @@ WRITE: Final = "prim::TracedSetAttr"
 """The kind of the nodes that represent the new value of an attribute, by its path from the root."""
 
 Path = tuple[str, ...]
+
+_NUMBERED: Final[dict[type, Type]] = {torch.dtype: DTYPE, torch.layout: LAYOUT, torch.memory_format: MEMORY_FORMAT}
+"""The types of constants that are ints in the IR."""
 
 _OF_ANY_LENGTH: Final = frozenset(
     f"aten::{name}" for name in ("split", "unsafe_split", "unbind", "tensor_split", "nonzero_numpy")
@@ -241,7 +245,8 @@ class Recorder:
             self.report.add(kind, f"a {kind.value} that the code names", item, users_place())
         elif isinstance(item, torch.Generator):
             self.report.add(Baked.CONSTANT, "a generator of random numbers", "one and the same", users_place())
-        return NamedValue(constant=_as_constant(item), range=place, name=name)
+        declared = _NUMBERED.get(type(item))  # so that a dtype is not a size: x.view(torch.int32)
+        return NamedValue(constant=_as_constant(item), range=place, name=name, declared=declared)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
         """Return the graph value of ``item``; None if it is a constant."""
@@ -290,7 +295,7 @@ class Recorder:
         tensor = self.dtypes.origin(dtype, argument)
         if tensor is None or not (self.known(tensor) or self.is_of_module(tensor)):
             return self.argument(dtype, name)
-        return NamedValue(self.insert("prim::dtype", [tensor]), range=current_place(), name=name)
+        return NamedValue(self.insert("prim::dtype", [tensor]).set_type(DTYPE), range=current_place(), name=name)
 
     def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
         """Return a tuple of the items, which is converted to a list if an operator takes one."""
@@ -323,20 +328,6 @@ class Recorder:
             self.grad_mode.sync(self.graph)
         self_value = args.pop(0) if is_method else None
         return insert_builtin_call(current_place(), self.graph, kind, args, kwargs, self_value)
-
-    def insert_exactly(self, name: str, arguments: Sequence[object]) -> Value:
-        """Insert a call of one overload, ``aten::view.dtype``.
-
-        Raises:
-            SchemaError: the arguments do not fit.
-        """
-        operator = REGISTRY.find(name)
-        assert operator is not None
-        self.grad_mode.sync(self.graph)
-        place = current_place()
-        args = [self._as_argument(item) for item in arguments]
-        _, plan = match_schemas(operator.name, [operator.schema], place, args, [])
-        return insert_operator_node(self.graph, operator, plan, place).output
 
     def _as_argument(self, item: object, name: str | None = None) -> NamedValue:
         return item if isinstance(item, NamedValue) else self.argument(item, name)

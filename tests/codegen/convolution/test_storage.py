@@ -101,6 +101,13 @@ def test_what_a_storage_holds() -> None:
     assert ((held[BFLOAT16] - weight).abs() <= weight.abs() * 2**-8).all()
 
 
+def test_small_weights_beside_large_ones_are_not_zero() -> None:
+    weight = torch.eye(16) + torch.full((16, 16), 5e-8)
+    assert not INT8.holds(weight)
+    assert "int8" not in _linear_candidates(weight, None, ACTIVATIONS["none"])
+    assert INT8.holds(torch.eye(16))
+
+
 def test_candidates() -> None:
     weight = torch.randn(8, 16)
     own = [list(_linear_candidates(each, None, ACTIVATIONS["none"]))[0] for each in (weight, weight.bfloat16().float())]
