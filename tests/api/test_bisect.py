@@ -181,7 +181,7 @@ def test_a_pass_that_breaks_the_graph() -> None:
 def test_a_plan_that_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The graph is right after all passes, and what calls run in its place is not."""
 
-    def swapped(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
+    def swapped(graph: Graph, name: str, optimized: bool, from_list: bool) -> Callable[..., Any]:
         return lambda *inputs: InterpreterState(Code(graph, name)).run(inputs[::-1])
 
     monkeypatch.setattr(subgraph_execution.runner, "_value", swapped)
