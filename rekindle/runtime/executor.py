@@ -123,7 +123,7 @@ def _traceback(error: BaseException) -> TracebackType | None:
 
 
 @gc_paused()
-def callable_of(graph: Graph, name: str, optimized: bool, from_list: bool) -> Callable[..., Any]:
+def callable_of(graph: Graph, name: str, optimized: bool, from_list: bool = False) -> Callable[..., Any]:
     """Return a function that runs ``graph``; see :func:`rekindle.ir.subgraph_execution.callable_of`, and with
     ``from_list`` :func:`rekindle.ir.subgraph_execution.consuming_callable_of`."""
     return (native_version if optimized else Version.of)(graph, name, from_list=from_list).function

@@ -166,7 +166,7 @@ def test_products_of_many_iterations() -> None:
     with compile_immediately():
         accumulate, placed = accumulate_in_kernels(next(iter(first))), placed_by_kernels(next(iter(second)))
         for _ in range(3):
-            of_weight, of_bias = accumulate(grads, [inputs], [None, None], [[6, 4], [6]])
+            of_weight, of_bias = accumulate([*grads], [inputs], [None, None], [[6, 4], [6]])
             whole = placed(grads, [4, 3, 2, 1, 0], None, [5, 8, 3], 0, weight)
     torch.testing.assert_close(of_weight, torch.cat(grads).t() @ torch.cat(inputs))
     torch.testing.assert_close(of_bias, torch.cat(grads).sum(0))
