@@ -138,7 +138,7 @@ def inputs() -> tuple[Any, ...]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "interpreter":
 
-        def refuse(code: object) -> ExecutionPlan:
+        def refuse(code: object, *, from_list: bool = False) -> ExecutionPlan:
             raise NotCompilable
 
         monkeypatch.setattr(version, "ExecutionPlan", refuse)

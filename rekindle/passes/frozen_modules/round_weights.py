@@ -24,6 +24,7 @@ from torch import Tensor
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import value_of
 from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import TensorType
 from rekindle.passes.frozen_modules.pack_weights import SMALLEST_LINEAR, has_fixed_weights
 from rekindle.rewriting.changes import may_change
 
@@ -45,7 +46,9 @@ class RoundWeights:
     """
 
     name: ClassVar[str] = "round_weights"
-    dtype: torch.dtype
+    dtype: torch.dtype = torch.bfloat16
+    smallest: int = SMALLEST_LINEAR
+    """Linear maps of fewer weights are not rounded."""
 
     def run(self, graph: Graph) -> bool:
         aliases = AliasDb(graph, is_frozen=True)
@@ -56,14 +59,14 @@ class RoundWeights:
                 continue
             weight = value_of(value.node)
             assert isinstance(weight, Tensor)
-            if weight.numel() < SMALLEST_LINEAR or not may_change("round the weights of", node):
+            if weight.numel() < self.smallest or not may_change("round the weights of", node):
                 continue
             if value not in replaced:
                 rounded = rounded_weights(weight.detach(), self.dtype)
                 if torch.equal(rounded, weight) or not torch.isfinite(rounded).all():
                     continue
                 with graph.inserting_before(value.node):
-                    replaced[value] = graph.insert_constant(rounded, range=value.node.range)
+                    replaced[value] = graph.insert_constant(rounded, TensorType.of(rounded), value.node.range)
             node.replace_input(node.inputs.index(value), replaced[value])
         return bool(replaced)
 
