@@ -195,6 +195,34 @@ def cross_entropy_backward(
             back = back - (every if weight is None else every * torch.reshape(weight, sizes))
     return back - torch.softmax(self, 2) * torch.sum(back, [2], True)
 
+batch nll_loss_forward(self, target, weight, reduction, ignore_index):
+    if self.dim() == 2:
+        a, b = torch.unsqueeze(self, 1), torch.unsqueeze(target, 1)
+    else:
+        a, b = self, target
+    made = negative_log_likelihood(a, b, weight, reduction, ignore_index)
+    if self.dim() == 2 and reduction == 0:
+        made = torch.squeeze(made, 1)
+    return made, torch.sum(flat(weights_of(b, weight, ignore_index, a)), [1])
+
+batch nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index, total_weight):
+    if self.dim() == 2:
+        a, b = torch.unsqueeze(self, 1), torch.unsqueeze(target, 1)
+    else:
+        a, b = self, target
+    used = b != ignore_index
+    places = torch.unsqueeze(torch.where(used, b, torch.zeros_like(b)), 2)
+    weights = weights_of(b, weight, ignore_index, a)
+    if reduction == 0:
+        spread = torch.unsqueeze(grad_output, 1) if self.dim() == 2 else grad_output
+    else:
+        spread = like_elements(grad_output, weights)
+        if reduction == 1:
+            spread = spread / like_elements(total_weight, weights)
+    one = torch.unsqueeze(torch.where(used, weights * spread, torch.zeros_like(weights)), 2)
+    back = -torch.scatter(torch.zeros_like(a), 2, places, one)
+    return torch.squeeze(back, 1) if self.dim() == 2 else back
+
 batch own.cross_entropy_back(grad, self, target, weight, reduction, ignore_index, label_smoothing):
     if self.dim() == 2:
         given = torch.unsqueeze(grad, 1) if reduction == 0 else grad
