@@ -22,8 +22,9 @@ import dataclasses
 import json
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import torch
@@ -282,11 +283,8 @@ def _modules(options: argparse.Namespace) -> list[Any]:
     rows = modules.measured(chosen, *quick, options.limit, output, resume=options.resume, console=CONSOLE)
     if rows:
         _show("Modules of libraries, one thread", modules.table(rows))
-        for line in modules.summary(rows):
-            CONSOLE.print(line, markup=False, highlight=False)
-    if options.save:
-        modules.save(rows, machine())
-        CONSOLE.print(f"written: {modules.PATH}")
+        _print_lines(modules.summary(rows))
+    _save_if_asked(modules, rows, options)
     return rows
 
 
@@ -297,11 +295,8 @@ def _runtimes(options: argparse.Namespace) -> list[Any]:
     if rows:
         _show("Inference beside other runtimes, one thread", runtimes.table(rows))
         _show("Largest error beside float64 over the largest number", runtimes.errors_table(rows))
-        for line in runtimes.remarks(rows):
-            CONSOLE.print(line, markup=False, highlight=False)
-    if options.save:
-        runtimes.save(rows, machine())
-        CONSOLE.print(f"written: {runtimes.PATH}")
+        _print_lines(runtimes.remarks(rows))
+    _save_if_asked(runtimes, rows, options)
     return rows
 
 
@@ -318,11 +313,8 @@ def _libraries(options: argparse.Namespace) -> list[Any]:
     rows = list(libraries.run(*quick))
     if rows:
         _show("Programs without Python, one thread", libraries.table(rows))
-        for line in libraries.remarks(rows):
-            CONSOLE.print(line, markup=False, highlight=False)
-    if options.save:
-        libraries.save(rows, machine())
-        CONSOLE.print(f"written: {libraries.PATH}")
+        _print_lines(libraries.remarks(rows))
+    _save_if_asked(libraries, rows, options)
     return rows
 
 
@@ -366,6 +358,18 @@ APART: Final = frozenset({"modules", "runtimes", "numeric_loops", "libraries", "
 
 def _as_json(row: Any) -> dict[str, Any]:
     return {**dataclasses.asdict(row), "ratio": row.ratio}
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        CONSOLE.print(line, markup=False, highlight=False)
+
+
+def _save_if_asked(benchmark: ModuleType, rows: list[Any], options: argparse.Namespace) -> None:
+    """Write the table of a benchmark, a module with ``save`` and ``PATH``, if the options ask for that."""
+    if options.save:
+        benchmark.save(rows, machine())
+        CONSOLE.print(f"written: {benchmark.PATH}")
 
 
 def _show(title: str, rows: list[list[Any]]) -> None:
