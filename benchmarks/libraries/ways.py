@@ -71,7 +71,7 @@ def _onnx(module: Any, arguments: tuple[Any, ...], folder: Path) -> Path:
     try:
         program: Any = torch.onnx.export(module, arguments, dynamo=True, verbose=False)
         program.save(path)
-    except Exception:
+    except Exception:  # of whatever class the exporter raises for a program that it refuses
         torch.onnx.export(torch.jit.script(module), arguments, str(path), dynamo=False)
     return path
 
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str]) -> None:
         began, used = time.perf_counter(), os.times()
         try:
             artifact = WAYS[way].build(module, given, Path(folder))
-        except Exception as error:
+        except Exception as error:  # a peer refuses a program with an error of any class: the table has its first line
             lines = [line for line in f"{type(error).__name__}: {error}".splitlines() if line.strip()]
             found: dict[str, Any] = {"unavailable": lines[0][:200]}
         else:
