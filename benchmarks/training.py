@@ -1,7 +1,7 @@
 """Forward and backward together: eager, rekindle, torch.jit, and Inductor where it is asked for, in turns.
 
-Each round runs each once; what is told is the median over the rounds of the time over eager's in the same round, by the
-thread's own clock, on one thread. The first step is told with the compilation before it. Memory is what tensors take at
+Each round runs each once. A ratio is the median over the rounds of the time over eager's in the same round, by the
+thread's own clock, on one thread. The time of the first step includes the compilation. Memory is what tensors take at
 most during a step, beyond the parameters; the temporaries of kernels and of libraries are not counted.
 """
 

@@ -181,8 +181,8 @@ def run(python: str, torch: str, tests: list[str], *, share: str, one_in: int, j
         subprocess.run([*pytest, *tests], cwd=ROOT, env=environment, check=False)
         if not report.exists():
             return None
-        told = (" ".join(tests) or "all folders") + (f", one in {one_in}" if one_in > 1 else "")
-        return from_report(report, python=versions[0], torch=versions[1], tests=told, commit=_commit())
+        selection = (" ".join(tests) or "all folders") + (f", one in {one_in}" if one_in > 1 else "")
+        return from_report(report, python=versions[0], torch=versions[1], tests=selection, commit=_commit())
 
 
 def _row_of(python: str, torch: str) -> Row | None:
