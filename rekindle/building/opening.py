@@ -130,13 +130,13 @@ def _select_of_several(targets: Mapping[str, Target]) -> str:
         "  %order = call i32 @strcmp(ptr %named, ptr @native)",
         "  %native = icmp eq i32 %order, 0",
         "  %free = or i1 %empty, %native",
-        "  br i1 %free, label %any, label %any",
+        "  br label %any",
         "any:",
-        "  %forced = phi i1 [ false, %0 ], [ true, %set ], [ true, %set ]",
-        "  %is.free = phi i1 [ true, %0 ], [ %free, %set ], [ %free, %set ]",
+        "  %is.free = phi i1 [ true, %0 ], [ %free, %set ]",
         f"  br label %level{len(targets) - 1}",
     ]
     for number, (suffix, target) in reversed(list(enumerate(targets.items()))):
+        lower = f"level{number - 1}" if number else "nothing"
         constants.append(f"@name.{number} = private constant {c_string(target.cpu.encode())}")
         blocks += [
             f"level{number}:",
@@ -144,17 +144,17 @@ def _select_of_several(targets: Mapping[str, Target]) -> str:
             f"compare{number}:",
             f"  %order{number} = call i32 @strcmp(ptr %named, ptr @name.{number})",
             f"  %is{number} = icmp eq i32 %order{number}, 0",
-            f"  br i1 %is{number}, label %check{number}, label %level{number - 1}",
+            f"  br i1 %is{number}, label %check{number}, label %{lower}",
             f"check{number}:",
             f'  %missing{number} = call ptr @"missing_feature{suffix}"()',
             f"  %runs{number} = icmp eq ptr %missing{number}, null",
-            f"  br i1 %runs{number}, label %found{number}, label %level{number - 1}",
+            f"  br i1 %runs{number}, label %found{number}, label %{lower}",
             f"found{number}:",
             f"  ret i32 {number}",
         ]
     lowest = next(iter(targets))
     blocks += [
-        "level-1:",
+        "nothing:",
         "  ret i32 -1",
         "}",
         "define internal ptr @refusal() {",
@@ -171,7 +171,7 @@ def _select_of_several(targets: Mapping[str, Target]) -> str:
         "}",
     ]
     declared = ["declare ptr @getenv(ptr)", "declare i32 @strcmp(ptr, ptr)"]
-    return "\n".join([*constants, *declared, *blocks]).replace("level-1", "nothing")
+    return "\n".join([*constants, *declared, *blocks])
 
 
 def _open_of(targets: Mapping[str, Target], field: int) -> str:
