@@ -26,6 +26,7 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.container_literals import can_be_made_as, make_as
 from rekindle.ir.operators.named_value import InputBuilder, NamedValue as NamedValue
 from rekindle.ir.operators.none_checking import NoneCheckingCall, can_check, has_lacking_items
+from rekindle.ir.operators.number_classes import number_class_mismatch
 from rekindle.ir.operators.registry import is_foreign
 from rekindle.ir.operators.repetition import repeat
 from rekindle.ir.operators.schema import Argument, FunctionSchema
@@ -45,7 +46,6 @@ from rekindle.ir.types import (
     DictType,
     EnumType,
     InterfaceType,
-    IntType,
     ListType,
     OptionalType,
     TensorType,
@@ -402,7 +402,7 @@ def try_match_schema(
         elif not formal.kwarg_only and used < len(args):
             if _takes_rest_as_list(schema, index) and not _is_list_like(_as_given(args[used], formal, lenient), formal):
                 for item in args[used:]:
-                    _check_class(schema, formal, item, args)
+                    _check_number_class(schema, formal, item, args)
                 builders.append(_plan_rest(formal, args[used:], bindings, conversions, lenient))
                 used = len(args)
                 continue
@@ -416,7 +416,7 @@ def try_match_schema(
             actual = _default_of(formal)
         else:
             raise SchemaMismatch(f"argument '{formal.name}' is missing")
-        _check_class(schema, formal, actual, args)
+        _check_number_class(schema, formal, actual, args)
         is_key = index == 1 and isinstance(schema.arguments[0].type, DictType)
         is_kept = is_key or not (is_operator or _passes_numbers(actual))
         if is_kept and _stays_tensor(actual, formal.type):
@@ -444,48 +444,12 @@ def try_match_schema(
     return MatchedSchema(schema, builders, [_return_type(result, bindings) for result in schema.returns])
 
 
-_CLASSES: Final = {
-    "ScalarType": "torch.dtype",
-    "Layout": "torch.layout",
-    "MemoryFormat": "torch.memory_format",
-    "QScheme": "torch.qscheme",
-}
-"""The Python classes of arguments that are ints in the IR, by their type in schemas."""
-_CLASSES_OF_NAMES: Final = {"dtype": "torch.dtype", "layout": "torch.layout", "format": "torch.memory_format"}
-"""The same by the last word of their names, in schemas that write int."""
-_TAKE_ANY_CLASS: Final = frozenset(
-    f"aten::{name}" for name in ("eq", "ne", "__contains__", "index", "count", "remove", "hash", "str", "__getitem__")
-)
-"""Operators that take ints of any class of Python: comparisons, texts, and tables by the numbers of dtypes."""
-
-
-def _check_class(schema: FunctionSchema, formal: Argument, actual: NamedValue, args: Sequence[NamedValue]) -> None:
-    """Check that no dtype, layout or memory format is passed for a number: ``x.view(torch.int32)`` has an overload of
-    its own, and ``x + torch.int32`` is an error in Python.
-
-    Raises:
-        SchemaMismatch: one is.
-    """
-    given = _class_of_number(actual.type)
-    if given is None or not schema.name.startswith("aten::") or not _takes_number(formal.type):
-        return
-    is_compared = schema.name in _TAKE_ANY_CLASS and not any(isinstance(each.type, TensorType) for each in args)
-    if is_compared or isinstance(schema.arguments[0].type, DictType):
-        return
-    wanted = _CLASSES.get((formal.spelling or "").rstrip("?")) or _CLASSES_OF_NAMES.get(formal.name.rpartition("_")[2])
-    if given != wanted:
-        raise SchemaMismatch(f"argument '{formal.name}': expected {wanted or formal.type.annotation}, got {given}")
-
-
-def _class_of_number(type: Type) -> str | None:
-    """Return the class that Python has for a number, or for numbers in a container; None if that is int."""
-    if isinstance(type, IntType):
-        return type.python_name or None
-    return next((found for each in type.contained if (found := _class_of_number(each)) is not None), None)
-
-
-def _takes_number(type: Type) -> bool:
-    return isinstance(type, IntType) or type in (FLOAT, NUMBER) or any(map(_takes_number, type.contained))
+def _check_number_class(
+    schema: FunctionSchema, formal: Argument, actual: NamedValue, args: Sequence[NamedValue]
+) -> None:
+    mismatch = number_class_mismatch(schema, formal, actual, args)
+    if mismatch is not None:
+        raise SchemaMismatch(mismatch)
 
 
 def _default_of(formal: Argument) -> NamedValue:
