@@ -261,7 +261,7 @@ def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activati
         return activation.apply(torch.nn.functional.linear(input, weight, bias))
 
     found: dict[str, Candidate] = {}
-    for storage in NARROW.values():
+    for storage in NARROW:
         if storage.holds(weight):
             found[storage.name] = _own_linear(weight, bias, activation, storage)
     found["direct"] = _own_linear(weight, bias, activation, FLOAT32)

@@ -67,5 +67,5 @@ BFLOAT16: Final = WeightStorage("bfloat16", torch.bfloat16, 2)
 """Floats whose lower half is zero."""
 INT8: Final = WeightStorage("int8", torch.int8, 1, is_scaled=True)
 
-NARROW: Final = {each.dtype: each for each in (BFLOAT16, INT8)}
-"""The storages of fewer bits, by dtype."""
+NARROW: Final = (BFLOAT16, INT8)
+"""The storages of fewer bits."""

@@ -58,11 +58,14 @@ class _View:
         return tensor.as_strided(self.size, self.stride, tensor.storage_offset() + self.offset)
 
 
+_OriginKind = Literal["argument", "parameter", "attribute", "copy"]
+
+
 @dataclass(frozen=True, slots=True)
 class _Origin:
     """Which tensor a result is, or is a ``view`` of."""
 
-    kind: Literal["argument", "parameter", "attribute", "copy"]
+    kind: _OriginKind
     index: int
     view: _View | None = None
 
@@ -92,11 +95,11 @@ class ResultCopies:
         themselves: dict[int, _Origin] = {}
         """The origins of tensors that are results, by their ids."""
         owners: dict[int, _Origin] = {}
-        tables: dict[str, Sequence[Tensor]]
+        tables: dict[_OriginKind, Sequence[Tensor]]
         tables = {"argument": arguments, "parameter": parameters, "attribute": attributes}
         for kind, tensors in tables.items():
             for index, each in enumerate(tensors):
-                origin = themselves.setdefault(id(each), _Origin(kind, index))  # type: ignore[arg-type]
+                origin = themselves.setdefault(id(each), _Origin(kind, index))
                 owners.setdefault(_storage(each), origin)
         tables["copy"] = self._sources
         fresh = [each for each in results if not each.numel() or _storage(each) not in owners]
@@ -129,6 +132,7 @@ class ResultCopies:
         """Yield the results of a replay with the arguments ``given`` and the ``parameters``."""
         copies = [torch.empty_like(each) for each in self._sources]
         _copy_all(copies, self._sources)
+        tables: dict[_OriginKind, Sequence[Tensor]]
         tables = {"argument": given, "parameter": parameters, "attribute": self._attributes, "copy": copies}
         for origin in self._origins:
             tensor = tables[origin.kind][origin.index]

@@ -17,7 +17,7 @@ from rekindle.codegen.convolution.packed_operators import _linear_candidates
 from rekindle.codegen.convolution.storage import BFLOAT16, FLOAT32, INT8, NARROW, WeightStorage
 from rekindle.codegen.llvm.target import named_target
 from rekindle.errors import RekindleError
-from rekindle.passes.frozen_modules.round_weights import rounded_weights
+from rekindle.passes.frozen_modules.round_weights import DTYPES, rounded_weights
 from tests.codegen.convolution.test_direct import tolerance
 from tests.codegen.test_bounds import Guarded
 
@@ -88,8 +88,8 @@ def test_what_a_storage_holds() -> None:
     weight[3] = 0
     weight[4] *= 1e-30
     weight[5] *= 1e30
-    held = {storage: rounded_weights(weight, storage.dtype) for storage in NARROW.values()}
-    assert [storage.holds(weight) for storage in NARROW.values()] == [False, False]
+    held = {storage: rounded_weights(weight, storage.dtype) for storage in NARROW}
+    assert [storage.holds(weight) for storage in NARROW] == [False, False]
     assert [storage.holds(each) for storage, each in held.items()] == [True, True]
     assert not INT8.holds(held[BFLOAT16])
     assert BFLOAT16.holds(torch.zeros(0, 4))
@@ -165,7 +165,7 @@ def test_weights_that_cannot_be_rounded_stay_as_they_are() -> None:
         net.weight[3, 4] = float("inf")
     x = torch.rand(1, 256)
     with torch.no_grad():
-        for dtype in NARROW:
+        for dtype in DTYPES:
             fast = rekindle.optimize_for_inference(rekindle.script(net), weights=dtype)
             torch.testing.assert_close(fast(x), net(x), rtol=1e-4, atol=1e-4)
 
