@@ -27,7 +27,7 @@ def lower_contexts(graph: Graph) -> None:
     """Replace forks by direct calls, and detach the values computed in regions without gradients.
 
     Raises:
-        DifferentiationError: an argument is a future, or there is a context that is not known.
+        DifferentiationError: an argument is a future, a context is not known, or ``enable_grad`` is within ``no_grad``.
     """
     _run_in_place(graph)
     _plain_block(graph.block)
@@ -93,7 +93,7 @@ def _plain_context(enter: Node) -> None:
         raise DifferentiationError(
             f"gradients cannot go back through this context, a {type}",
             enter.range,
-            hint="leave the context out of what is differentiated; of contexts, no_grad is known",
+            hint="leave the context out of what is differentiated; of contexts, no_grad and enable_grad are known",
         )
     within: list[Node] = []
     node = enter.next
@@ -101,6 +101,7 @@ def _plain_context(enter: Node) -> None:
         within.append(node)
         node = node.next
     if name == _WITHOUT:
+        _refuse_gradients(within)
         _detach(within, node)
     maker = context.node
     for use in context.uses:
@@ -108,6 +109,18 @@ def _plain_context(enter: Node) -> None:
             use.user.destroy()
     if not context.has_uses:
         maker.destroy()
+
+
+def _refuse_gradients(within: list[Node]) -> None:
+    """Raise if one of the nodes ``within`` a region without gradients, nested blocks included, enables gradients."""
+    nested = (each for node in within for block in node.blocks for each in block.all_nodes())
+    for node in (*within, *nested):
+        if node.kind == "prim::Enter" and isinstance(node.input.type, ClassType) and node.input.type.name == _WITH:
+            raise DifferentiationError(
+                "gradients cannot go back through enable_grad within no_grad",
+                node.range,
+                hint="end the no_grad before, and begin another after it",
+            )
 
 
 def _detach(within: list[Node], end: Node) -> None:
