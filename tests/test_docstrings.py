@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import functools
 import importlib
@@ -14,6 +15,7 @@ import pytest
 import torch
 
 import rekindle
+from tests.test_docs import PAGES, blocks
 from tests.test_site import load
 
 FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -53,6 +55,32 @@ def test_examples_do_what_they_show(example: doctest.DocTest, tmp_path: Path, mo
     report: list[str] = []
     result = doctest.DocTestRunner(optionflags=FLAGS).run(example, out=report.append, clear_globs=False)
     assert result.failed == 0, "".join(report)
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda each: each.name)
+def test_examples_show_results(example: doctest.DocTest) -> None:
+    """An example that expects nothing would pass whatever the name does, and so would one that is skipped."""
+    assert any(each.want.strip() or "assert" in each.source for each in example.examples)
+    assert not any(doctest.SKIP in each.options for each in example.examples)
+
+
+def test_names_that_pages_import_are_public() -> None:
+    """Functions and classes that a page imports from a module of the package are in the API reference."""
+    public = list(public_objects().values())
+    imported = {
+        (node.module, alias.name): getattr(importlib.import_module(node.module), alias.name)
+        for page in PAGES
+        for text in blocks(page, "python")
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("rekindle")
+        for alias in node.names
+    }
+    assert len(imported) >= 20
+    assert [
+        ".".join(path)
+        for path, value in imported.items()
+        if (inspect.isclass(value) or inspect.isfunction(value)) and not any(value is each for each in public)
+    ] == []
 
 
 def test_every_public_name_has_an_example() -> None:
