@@ -7,6 +7,7 @@ import doctest
 import functools
 import importlib
 import inspect
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -86,3 +87,26 @@ def test_names_that_pages_import_are_public() -> None:
 def test_every_public_name_has_an_example() -> None:
     own = {"rekindle.Final"}  # typing's
     assert {path for path in public_objects() if ">>>" not in docstring(path)} - own == set()
+
+
+RESULT_TYPES = Path("rekindle/ops/result_types")  # its modules say once that None is for what is not known
+
+
+def test_results_that_may_be_none_are_documented() -> None:
+    """A docstring of a function that returns ``X | None`` says when it returns None."""
+    root = Path(rekindle.__file__).parents[1]
+    files = [path.relative_to(root) for path in sorted((root / "rekindle").rglob("*.py"))]
+    functions = [
+        (path, node)
+        for path in files
+        if RESULT_TYPES not in path.parents
+        for node in ast.walk(ast.parse((root / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.returns is not None
+        if re.search(r"^None \||\| None$", ast.unparse(node.returns).strip("'\""))
+    ]
+    assert len(functions) >= 1000
+    assert [
+        f"{path}:{node.lineno} {node.name}"
+        for path, node in functions
+        if (text := ast.get_docstring(node)) is not None and not re.search(r"\bNone\b", text)
+    ] == []

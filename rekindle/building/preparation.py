@@ -136,7 +136,7 @@ def _specialized(
 
 def _written_by_methods(own: Arguments, written: AbstractSet[AttributeKey] | None) -> AbstractSet[AttributeKey] | None:
     """Return the attributes that any method of the module may write to, in addition to ``written``: all methods of a
-    library share one instance."""
+    library share one instance; None if these are unknown."""
     found = set(written or ())
     for module in own:
         for method in module.script_type.methods.values():
@@ -296,8 +296,8 @@ _PRODUCTS: Final = {"aten::addmm": "aten::mm", "aten::baddbmm": "aten::bmm", "at
 
 
 def _split_products(graph: Graph) -> None:
-    """Replace ``beta * input + alpha * (a @ b)`` (``addmm`` and similar operators) by a matrix product, a sum and
-    products with numbers.
+    """Replace ``beta * input + alpha * (a @ b)`` (``addmm`` and similar operators) with constant factors by a matrix
+    product, a sum and products with numbers. With a ``beta`` of 0, ``input`` is not read.
 
     The stable ABI of PyTorch cannot pass Scalars, and the remaining operators can be fused.
     """

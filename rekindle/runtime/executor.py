@@ -111,7 +111,7 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
 
 def _traceback(error: BaseException) -> TracebackType | None:
     """Return the traceback of an error from a plan: the positions in the program that it passed, then the Python frames
-    below."""
+    below; None if there is none of either."""
     tail = foreign_frames(error.__traceback__)
     found = running_plan(error.__traceback__)
     if found is None:

@@ -351,7 +351,8 @@ def _put(made: Any, type: ClassType, slot: ClassAttribute, value: Any) -> None:
 
 
 def _as_parameter(value: torch.Tensor | None) -> torch.Tensor | None:
-    """Return ``value`` as a parameter. It remains the same object, since other parts of the program may refer to it."""
+    """Return ``value`` as a parameter. It remains the same object, since other parts of the program may refer to it.
+    None stays None."""
     if value is not None and not isinstance(value, torch.nn.Parameter):
         value.__class__ = torch.nn.Parameter
     return value

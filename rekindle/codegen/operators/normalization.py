@@ -28,7 +28,11 @@ def batch_norm(
     cudnn_enabled: bool,
 ) -> E:
     """Return ``batch_norm`` by running statistics: ``input * scale + shift``, with one scale and shift for each
-    channel."""
+    channel.
+
+    Raises:
+        Unsupported: it is in training, has no running statistics, or takes integers.
+    """
     if training or running_mean is None or running_var is None:
         raise Unsupported("the statistics of a batch")
     if not input.scalar.is_float:

@@ -221,7 +221,7 @@ class GraphVersions:
         self, arguments: Sequence[object] | None, kind: Callable[[], str], build: Callable[[], Graph | None]
     ) -> Graph | None:
         """Return the graph of a kind for these arguments: from disk if an earlier process stored it, otherwise the
-        result of ``build``."""
+        result of ``build``, which may be None."""
         if self._stored is None:
             return build()
         key = self._creator.key

@@ -194,7 +194,7 @@ class _Owner:
 
     def method(self, number: int, name: str) -> GraphFunction | None:
         """Return the stored method of a module or one of its submodules, if it would be compiled unchanged from the
-        class."""
+        class; None otherwise."""
         member = self.tree.members[number]
         found = member.type.methods.get(name)
         if found is None and make_method is not None:

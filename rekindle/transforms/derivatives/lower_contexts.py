@@ -37,7 +37,11 @@ def lower_contexts(graph: Graph) -> None:
 
 
 def _run_in_place(graph: Graph) -> None:
-    """Replace forks by direct calls. A future is then its result, at all uses."""
+    """Replace forks by direct calls. A future is then its result, at all uses.
+
+    Raises:
+        DifferentiationError: an argument is a future.
+    """
     for value in graph.inputs:
         if _is_future(value.type):
             raise DifferentiationError(
@@ -124,7 +128,11 @@ def _refuse_gradients(within: list[Node]) -> None:
 
 
 def _detach(within: list[Node], end: Node) -> None:
-    """Replace the uses, after ``end``, of values computed ``within`` by detached values."""
+    """Replace the uses, after ``end``, of values computed ``within`` by detached values.
+
+    Raises:
+        DifferentiationError: one of the values is a list, a tuple or a dict of tensors.
+    """
     graph = end.graph
     for node in within:
         written = written_operand(node)
@@ -150,7 +158,11 @@ def _detach(within: list[Node], end: Node) -> None:
 
 def _write_without(node: Node, written: Value) -> None:
     """Replace an operator that writes to a tensor: compute the new value without a write, detach it, and then write
-    it."""
+    it.
+
+    Raises:
+        DifferentiationError: the operator has no functional variant.
+    """
     graph = node.graph
     if isinstance(written.type, TensorType):
         with graph.inserting_before(node):

@@ -328,7 +328,6 @@ def test_refusals_of_contexts() -> None:
     )
 
 
-
 def test_refusals_of_gradients_within_a_context_without() -> None:
     def program(x: Tensor) -> Tensor:
         with torch.no_grad():
