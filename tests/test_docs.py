@@ -39,6 +39,7 @@ MIGRATIONS = blocks(ROOT / "docs" / "start" / "torch_jit.md", "diff")
 
 def test_there_is_something_to_check() -> None:
     assert len(GRAPHS) >= 5
+    assert sum(len(blocks(page, "output")) for page in PAGES) >= 5
     assert {parameter.id for parameter in PROGRAMS} >= {
         "README",
         "ir",
@@ -71,9 +72,18 @@ def test_programs_run(page: Path, tmp_path: Path) -> None:
     """All of a page in one process of its own, one after the other: they may declare operators."""
     seeded = f"import torch; torch.manual_seed({SEED})"
     printed = run("\n".join([seeded, *blocks(page, "python")]), tmp_path / f"{page.stem}.py", "-W", "error")
+    rest = printed
     for picture in blocks(page, "mermaid"):  # those that the programs print, in this order
-        assert picture in printed
-        printed = printed.partition(picture)[2]
+        assert picture in rest
+        rest = rest.partition(picture)[2]
+    for shown in blocks(page, "output"):  # of which an ellipsis leaves out the rest
+        assert without_places(shown).removesuffix("…\n") in without_places(printed)
+
+
+def without_places(text: str) -> str:
+    """The text without names of files and numbers of lines: a page's programs are run as one file."""
+    text = re.sub(r"[^\s\"]+\.py:\d+(:\d+)?", "FILE", text)
+    return re.sub(r'(?:File "[^"]+\.py", )?line \d+', "LINE", text)
 
 
 @pytest.mark.parametrize("index", range(len(MIGRATIONS)))
