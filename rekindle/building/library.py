@@ -134,7 +134,9 @@ def build(
     Raises:
         NotBuildable: the program uses something that libraries do not have. The error has the source location.
         ArgumentError: an example has an argument of the wrong type.
-        RekindleError: ``cpu`` is unknown, or this machine cannot run code for it.
+        RekindleError: the examples are not a list of tuples, or have too many or too few arguments; or ``cpu`` is
+            unknown, or this machine cannot run code for it.
+        TypeError: ``program`` is not a compiled module or function.
 
     Example:
         >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
@@ -248,8 +250,14 @@ def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunct
     """Return the methods to build: the name, the function and the examples of each.
 
     Raises:
+        TypeError: the program is not a compiled module or function.
         RekindleError: the examples are not of the documented form, or a method does not exist.
     """
+    if not isinstance(program, (ScriptModule, Function)):
+        raise TypeError(
+            f"build takes a compiled module or function, not {type(program).__name__}; compile it first, with "
+            "rekindle.script or rekindle.trace, and give the module for its methods"
+        )
     if isinstance(program, ScriptModule):
         by_method = examples if isinstance(examples, Mapping) else {"forward": examples}
         found = []
