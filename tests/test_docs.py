@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-import rekindle.ops  # noqa: F401 (the operators)
+import rekindle
+import rekindle.ops  # the operators
 from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.text.type_parser import parse_type
 from rekindle.ir.verifier import verify
@@ -138,3 +142,32 @@ def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"`[^`]*`", "", FENCED.sub("", page.read_text(encoding="utf-8")))
     for target in re.findall(r"\]\(([^)#\s]+)\)", prose):
         assert target.startswith(("http://", "https://")) or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=map(name_of, PAGES))
+def test_names_and_files_that_are_mentioned_exist(page: Path) -> None:
+    """Names of the package, and files of the repository, between backticks."""
+    mentioned = re.findall(r"`([^`\n]+)`", FENCED.sub("", page.read_text(encoding="utf-8")))
+    names = {found[1] for each in mentioned if (found := re.match(r"(rekindle(\.\w+)+)(?![\w*])", each))}
+    files = {each for each in mentioned if re.fullmatch(r"(rekindle|tests|benchmarks|examples|docs)/[\w./-]*", each)}
+    assert [name for name in sorted(names) if not is_name(name)] == []
+    assert [file for file in sorted(files) if not (ROOT / file).exists()] == []
+
+
+def is_name(dotted: str) -> bool:
+    """Return whether a module, or an attribute of one or of a class in one, has this name."""
+    value: object = rekindle
+    path = "rekindle"
+    for name in dotted.split(".")[1:]:
+        path = f"{path}.{name}"
+        if not hasattr(value, name) and (not isinstance(value, ModuleType) or not is_module(path)):
+            return False
+        value = importlib.import_module(path) if is_module(path) else getattr(value, name)
+    return True
+
+
+def is_module(path: str) -> bool:
+    try:
+        return importlib.util.find_spec(path) is not None
+    except ModuleNotFoundError:  # its parent is not a package
+        return False

@@ -26,9 +26,8 @@ def grad(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: i
 
     ``func`` returns a tensor with one element and no dimensions; with ``has_aux``, a tuple of that and an auxiliary
     value. The gradient has the structure of the argument: a tensor, or a tuple, list or dict of tensors; None for a
-    tensor that is None. If ``argnums`` is a sequence, the result is a tuple of gradients. Arguments that the result does
-    not depend on have zero gradients.
-    Control flow and in-place writes are differentiated.
+    tensor that is None. If ``argnums`` is a sequence, the result is a tuple of gradients. Arguments that the result
+    does not depend on have zero gradients. Control flow and in-place writes are differentiated.
 
     Args:
         func: a function or a module, compiled or not. A module is a function of a dict of its parameters, followed by
@@ -211,7 +210,7 @@ def _zeros_like(graph: Graph, value: Value) -> Value:
 def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     """Return the program that computes the Jacobian of ``func`` row by row, in reverse mode.
 
-    The differentiated arguments and the results are tensors, or tuples of tensors.
+    The differentiated arguments and the results are tensors or tuples of tensors, or the parameters of a module.
 
     Args:
         func: a function or a module, compiled or not. A module is a function of a dict of its parameters, followed by
@@ -288,7 +287,7 @@ def hessian(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     """Return the program that computes the second derivatives of ``func``: the Jacobian of its Jacobian, see
     :func:`jacrev`.
 
-    The differentiated arguments and the results are tensors, or tuples of tensors.
+    The differentiated arguments and the results are tensors or tuples of tensors, or the parameters of a module.
 
     Args:
         func: a function or a module, compiled or not. A module is a function of a dict of its parameters, followed by
