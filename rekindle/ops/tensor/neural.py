@@ -73,7 +73,7 @@ def upsample_nearest(input: Tensor, size: int | list[int] | None = None, scale_f
 def upsample_bilinear(
     input: Tensor, size: int | list[int] | None = None, scale_factor: int | list[int] | None = None
 ) -> Tensor:
-    """Return ``torch.nn.functional.upsample_bilinear`` of these arguments."""
+    """Return ``torch.nn.functional.upsample_bilinear`` of these arguments, which aligns the corners."""
     return functional.interpolate(input, size, _floats(scale_factor), "bilinear", align_corners=True)
 
 

@@ -149,7 +149,8 @@ class _Batch:
 
 @contextmanager
 def compiled_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
-    """Read compiled methods within the ``with`` block from one file, and write them to it at the end."""
+    """Read compiled methods within the ``with`` block from one file, and write them to it at the end. Without a cache
+    on disk, or while passes are logged, limited, verified or added, it does nothing."""
     disk = disk_cache()
     if disk is None or are_passes_watched():
         yield
