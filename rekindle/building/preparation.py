@@ -1,4 +1,4 @@
-"""Prepare the graph of a method for a native library: evaluate, optimise, fuse, and run it on the examples.
+"""Prepare the graph of a method for a native library: evaluate, optimize, fuse, and run it on the examples.
 
 The dtypes and ranks of the tensors among the arguments are those of the examples, and the library checks them. Sizes
 are free. Attributes that the program does not write to are constants.
@@ -62,7 +62,7 @@ def prepare(
     dynamic: Mapping[str, Sequence[int]],
     freestanding: bool,
 ) -> PreparedMethod:
-    """Return a method or a function, specialised to the ``examples``. Those of a method begin with the module, which is
+    """Return a method or a function, specialized to the ``examples``. Those of a method begin with the module, which is
     all there is in ``own``. Each fused group has recipes for the sizes that the examples lead to, and those that they
     may lead to with other sizes of the ``dynamic`` dimensions of parameters. Unless the library is ``freestanding``,
     PyTorch computes large products.

@@ -332,7 +332,7 @@ class _Lowering:
         if rule.channels:
             del laid_out[1:]
             if not is_dense(laid_out[0]):
-                raise Unsupported("a normalisation of a tensor with gaps, or of another memory format")
+                raise Unsupported("a normalization of a tensor with gaps, or of another memory format")
         sizes = broadcast_sizes([layout.sizes for layout in laid_out])
         common = self._common_dtype(rule, operands)
         for name, argument in zip(names, arguments, strict=True):
@@ -400,7 +400,7 @@ class _Lowering:
         arguments = _with_channels(names, rule.channels, arguments)
         given = dict(zip(names, arguments, strict=True))
         if not is_contiguous(layout) or layout.rank < 2 or 0 in layout.sizes:
-            raise Unsupported("a normalisation of a tensor with gaps, of another memory format, or without elements")
+            raise Unsupported("a normalization of a tensor with gaps, of another memory format, or without elements")
         groups = layout.sizes[1] if not rule.groups else given[rule.groups].value
         inner = layout.sizes[1] // groups if groups > 0 else 0
         if not inner or inner * groups != layout.sizes[1] or math.prod(layout.sizes[2:]) * inner == 1:

@@ -88,7 +88,7 @@ class Block:
                 node = preceding._next
             else:
                 raise GraphError(
-                    f"the walk has lost its place: the {node.kind} at hand and both its neighbours are gone; "
+                    f"the walk has lost its place: the {node.kind} at hand and both its neighbors are gone; "
                     "walk over a list of the nodes"
                 )
 

@@ -671,7 +671,7 @@ class Node:
 
 FIRST_POSITION = 0
 POSITION_GAP = 1 << 40
-"""Between the positions of two neighbours that are appended one after the other: room for forty nodes in one place."""
+"""Between the positions of two neighbors that are appended one after the other: room for forty nodes in one place."""
 
 
 def _position(node: Node) -> float:

@@ -285,7 +285,7 @@ class ValueBuilder:
             _put(made, type, slot, self._build(state[name], slot.type))
 
     def _adopt(self, made: Any, type: ClassType) -> None:
-        """Check the object that ``__setstate__`` has initialised, and turn its parameters into ``Parameter``
+        """Check the object that ``__setstate__`` has initialized, and turn its parameters into ``Parameter``
         objects."""
         for name, slot in type.attributes.items():
             try:

@@ -83,7 +83,7 @@ def _floats(factor: int | Sequence[int] | None) -> float | list[float] | None:
     return float(factor) if isinstance(factor, int) else [float(part) for part in factor]
 
 
-# ------------------------------------------------------------------------------------------------------ initialisation
+# ------------------------------------------------------------------------------------------------------ initialization
 
 
 @implements("aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)")

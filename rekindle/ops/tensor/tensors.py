@@ -391,7 +391,7 @@ def ncf_unsqueeze(self: Tensor, ndim: int) -> Tensor:
 
 @implements("aten::_ncf_view(Tensor(a) self, int[] input_shape, int normalized_ndim) -> Tensor(a)")
 def ncf_view(self: Tensor, input_shape: list[int], normalized_ndim: int) -> Tensor:
-    """Return statistics of a normalisation, reshaped to broadcast against its input, which is normalised over its last
+    """Return statistics of a normalization, reshaped to broadcast against its input, which is normalized over its last
     dimensions."""
     kept = len(input_shape) - normalized_ndim
     return self.reshape(input_shape[:kept] + [1] * normalized_ndim)

@@ -130,7 +130,7 @@ class GraphVersions:
         self._table = VersionTable()
         self._with_types = evaluation.with_types
         self._evaluated: Graph
-        """The graph for any arguments of which the facts hold, optimised where that is needed."""
+        """The graph for any arguments of which the facts hold, optimized where that is needed."""
         self._stored: DerivedGraphs | None = None
         """Cached data of that graph on disk."""
         if stored is None:
@@ -346,7 +346,7 @@ class SpecializingStrategy:
         try:
             self.prepare(arguments)
         except Exception:
-            _LOG.exception("%s: could not be optimised, and runs as it was compiled", self._record.name)
+            _LOG.exception("%s: could not be optimized, and runs as it was compiled", self._record.name)
         else:
             self._pending = None
 

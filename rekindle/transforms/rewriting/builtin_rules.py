@@ -326,7 +326,7 @@ def _norms() -> tuple[RewriteRule, ...]:
 @register_pass
 @dataclass(slots=True)
 class FuseNorms:
-    """Replace normalisations of the last dimension written as formulas by ``layer_norm`` and ``rms_norm``. Weight and
+    """Replace normalizations of the last dimension written as formulas by ``layer_norm`` and ``rms_norm``. Weight and
     bias remain a product and a sum."""
 
     name: ClassVar[str] = "fuse_norms"
