@@ -36,7 +36,8 @@ INSTEAD: Final = {
     r"_?(LEFT_ALONE|TELLS_APART|TELL_VIEWS|ANSWERS|DEEDS|OWN)": "what the kinds are: _NOT_FOLDED, _IDENTITY_TESTS",
     r"_?(KEEPS_LATE|LATE_USES)": "unbacked",
     r"check_initialised|was_specialised": "…ized",
-    r"(?i)\w*(materialis|normalis|specialis|optimis|initialis|quantis|neighbour|behaviour|colour)\w*": "American spelling",
+    r"\w*(materialis|normalis|specialis|optimis|initialis|quantis|neighbour|behaviour|colour)\w*": "American spelling",
+    r"\w*(MATERIALIS|NORMALIS|SPECIALIS|OPTIMIS|INITIALIS|QUANTIS)\w*": "American spelling",
 }
 """What an identifier may not be, as a whole, and what it is called instead."""
 
