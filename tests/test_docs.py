@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-import rekindle.ops  # noqa: F401 (the operators)
+import rekindle
+import rekindle.ops  # the operators
 from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.text.type_parser import parse_type
 from rekindle.ir.verifier import verify
@@ -39,6 +43,7 @@ MIGRATIONS = blocks(ROOT / "docs" / "start" / "torch_jit.md", "diff")
 
 def test_there_is_something_to_check() -> None:
     assert len(GRAPHS) >= 5
+    assert sum(len(blocks(page, "output")) for page in PAGES) >= 5
     assert {parameter.id for parameter in PROGRAMS} >= {
         "README",
         "ir",
@@ -71,9 +76,18 @@ def test_programs_run(page: Path, tmp_path: Path) -> None:
     """All of a page in one process of its own, one after the other: they may declare operators."""
     seeded = f"import torch; torch.manual_seed({SEED})"
     printed = run("\n".join([seeded, *blocks(page, "python")]), tmp_path / f"{page.stem}.py", "-W", "error")
+    rest = printed
     for picture in blocks(page, "mermaid"):  # those that the programs print, in this order
-        assert picture in printed
-        printed = printed.partition(picture)[2]
+        assert picture in rest
+        rest = rest.partition(picture)[2]
+    for shown in blocks(page, "output"):  # of which an ellipsis leaves out the rest
+        assert without_places(shown).removesuffix("…\n") in without_places(printed)
+
+
+def without_places(text: str) -> str:
+    """The text without names of files and numbers of lines: a page's programs are run as one file."""
+    text = re.sub(r"[^\s\"]+\.py:\d+(:\d+)?", "FILE", text)
+    return re.sub(r'(?:File "[^"]+\.py", )?line \d+', "LINE", text)
 
 
 @pytest.mark.parametrize("index", range(len(MIGRATIONS)))
@@ -128,3 +142,32 @@ def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"`[^`]*`", "", FENCED.sub("", page.read_text(encoding="utf-8")))
     for target in re.findall(r"\]\(([^)#\s]+)\)", prose):
         assert target.startswith(("http://", "https://")) or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=map(name_of, PAGES))
+def test_names_and_files_that_are_mentioned_exist(page: Path) -> None:
+    """Names of the package, and files of the repository, between backticks."""
+    mentioned = re.findall(r"`([^`\n]+)`", FENCED.sub("", page.read_text(encoding="utf-8")))
+    names = {found[1] for each in mentioned if (found := re.match(r"(rekindle(\.\w+)+)(?![\w*])", each))}
+    files = {each for each in mentioned if re.fullmatch(r"(rekindle|tests|benchmarks|examples|docs)/[\w./-]*", each)}
+    assert [name for name in sorted(names) if not is_name(name)] == []
+    assert [file for file in sorted(files) if not (ROOT / file).exists()] == []
+
+
+def is_name(dotted: str) -> bool:
+    """Return whether a module, or an attribute of one or of a class in one, has this name."""
+    value: object = rekindle
+    path = "rekindle"
+    for name in dotted.split(".")[1:]:
+        path = f"{path}.{name}"
+        if not hasattr(value, name) and (not isinstance(value, ModuleType) or not is_module(path)):
+            return False
+        value = importlib.import_module(path) if is_module(path) else getattr(value, name)
+    return True
+
+
+def is_module(path: str) -> bool:
+    try:
+        return importlib.util.find_spec(path) is not None
+    except ModuleNotFoundError:  # its parent is not a package
+        return False

@@ -37,6 +37,7 @@ INSTEAD: Final = {
     r"_?(KEEPS_LATE|LATE_USES)": "unbacked",
     r"check_initialised|was_specialised": "…ized",
     r"\w*(materialis|normalis|specialis|optimis|initialis|quantis|neighbour|behaviour|colour)\w*": "American spelling",
+    r"\w*(MATERIALIS|NORMALIS|SPECIALIS|OPTIMIS|INITIALIS|QUANTIS)\w*": "American spelling",
 }
 """What an identifier may not be, as a whole, and what it is called instead."""
 
@@ -120,6 +121,9 @@ PROSE: Final = {
     r"\bmeanings\b|\ba meaning\b": "sugared value; binding",
     r"\b(function|call|it|program|node|region|graph) answers?\b": "returns",
     r"\banswers (with|to|by|as|otherwise|0|1)\b": "returns",
+    r"\w*(special|optim|normal|material|initial|recogn|minim|vector)is(e[ds]?|ing|ations?)\b|\b(colo|neighbo)urs?\b": (
+        "American spelling"
+    ),
 }
 """What prose may not say, and what to write instead. Code in backticks is not prose."""
 
@@ -131,7 +135,7 @@ PAGES: Final = sorted(
 )
 
 _FENCED: Final = re.compile(r"^(\s*```+).*?^\1\s*$", re.MULTILINE | re.DOTALL)
-_CODE: Final = re.compile(r"``[^`]+``|`[^`]+`")
+_CODE: Final = re.compile(r"``[^`]+``|`[^`]+`|\[\w+\]\(\.\./tests/[^)]+\)")  # the last: names of test programs
 _PROSE: Final = [(re.compile(pattern, re.IGNORECASE), term) for pattern, term in PROSE.items()]
 
 IR_TEXT: Final = re.compile(r"^\s*(%|=|call |define |declare |store |br |ret )")

@@ -155,7 +155,28 @@ SUBJECTS: Final = (
         "Batching as a graph transformation.",
         module="rekindle.transforms.vmap",
     ),
+    Subject(
+        "ir",
+        "rekindle.ir",
+        "The text form of graphs, and the verifier. See [the IR](/docs/ir.md).",
+        ("text.parser.parse_graph", "text.printer.print_graph", "text.printer.tensor_constants", "verifier.verify"),
+        module="rekindle.ir",
+    ),
+    Subject(
+        "operators",
+        "rekindle.ops",
+        "Declarations of operators. See [adding an operator](/docs/adding_an_operator.md).",
+        ("registration.declare.declare", "registration.declare.implements"),
+        module="rekindle.ops",
+    ),
     Subject("passes", "rekindle.passes", "Passes, each from graph to graph.", module="rekindle.passes"),
+    Subject(
+        "node_rules",
+        "rekindle.rewriting",
+        "Rewrites of single nodes. See [adding a pass](/docs/adding_a_pass.md).",
+        ("node_rules.apply_node_rules", "node_rules.RewriteSite", "changes.may_change"),
+        module="rekindle.rewriting",
+    ),
     Subject("autodiff", "rekindle.autodiff", "Differentiation of graphs.", module="rekindle.autodiff"),
     Subject("viz", "rekindle.viz", "Pictures of graphs.", ("Page",), module="rekindle.viz"),
 )
@@ -180,7 +201,7 @@ def docstring_of(value: Any) -> str:
     module = import_module(value.__module__)
     tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
     kinds = (ast.ClassDef, ast.FunctionDef)
-    found = [node for node in ast.walk(tree) if isinstance(node, kinds) and node.name == value.__name__]
+    found = [node for node in tree.body if isinstance(node, kinds) and node.name == value.__name__]
     return (ast.get_docstring(found[-1]) if found else "") or ""
 
 

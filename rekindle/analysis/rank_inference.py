@@ -35,7 +35,7 @@ _KEEPS_RANK: Final = frozenset({"aten::append", "aten::_set_item", "prim::SetAtt
 
 
 def operand_of_same_rank(value: Value) -> Value | None:
-    """Return the operand that ``value`` is computed from and has as many dimensions as, if any."""
+    """Return the operand that ``value`` is computed from and has as many dimensions as; None if there is none."""
     node = value.node
     if len(node.outputs) != 1 or not node.inputs:
         return None
@@ -89,7 +89,7 @@ class Ranks:
         return found
 
     def exactly(self, value: Value) -> int | None:
-        """Return the number of dimensions, where it is known."""
+        """Return the number of dimensions; None if it is not known."""
         fewest, most = self.of(value)
         return fewest if fewest == most else None
 

@@ -1,10 +1,10 @@
-"""Which values may be uninitialised: those that ``prim::Uninitialized`` reaches through branches, loops and the lists
+"""Which values may be uninitialized: those that ``prim::Uninitialized`` reaches through branches, loops and the lists
 in which the variables of a ``try`` are kept.
 
 .. code-block:: text
 
     %nothing : int = prim::Uninitialized()
-    %a : int = prim::If(%c)                    # may be uninitialised: where %c is false
+    %a : int = prim::If(%c)                    # may be uninitialized: where %c is false
       block0():
         -> (%three)
       block1():

@@ -202,7 +202,11 @@ _INTERNAL: Final = frozenset({"__constants__"})
 
 
 def _number(text: object) -> int:
-    """Return a number of up to 64 bits, which the JSON of those releases contains as a string."""
+    """Return a number of up to 64 bits, which the JSON of those releases contains as a string.
+
+    Raises:
+        ValueError: the number is negative or has more than 64 bits.
+    """
     if not isinstance(text, (int, str)) or isinstance(text, bool):
         raise TypeError("a number that is none")
     number = int(text)
@@ -212,7 +216,11 @@ def _number(text: object) -> int:
 
 
 def _class_name(name: str) -> str:
-    """Return a name for the class of a module: modules in lists are called ``0``, ``1`` …"""
+    """Return a name for the class of a module: modules in lists are called ``0``, ``1`` …
+
+    Raises:
+        ValueError: the name is not an identifier.
+    """
     found = name if name.isidentifier() else f"_{name}"
     if not found.isidentifier():
         raise ValueError(f"a module is called '{printable(name)}'")

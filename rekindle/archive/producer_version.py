@@ -41,7 +41,7 @@ def older_than(archive: Members, version: int) -> Release | None:
 
 def _by_layout(archive: Members) -> Release | None:
     """Return the release that wrote an archive, if the order of its files shows that: PyTorch 1.3 brought ``data.pkl``,
-    and 1.4 wrote it before the code."""
+    and 1.4 wrote it before the code; None for a later or an unknown release."""
     names = list(archive.names)
     if "model.json" in names:
         return (1, 3)

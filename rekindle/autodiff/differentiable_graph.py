@@ -489,8 +489,9 @@ def _restored(results: Sequence[Any], inputs: Sequence[Any], passed: Mapping[int
 
 
 def _distinct(results: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the results, each a distinct tensor object, since autograd identifies an output by its tensor. A branch,
-    or a loop without iterations, returns its input, which may be another result, or be saved."""
+    """Return the results, where a tensor that occurs twice is replaced by an alias of its own, since autograd
+    identifies an output by its tensor. A branch, or a loop without iterations, returns its input, which may be another
+    result, or be saved."""
     found: list[Any] = []
     seen: set[int] = set()
     for value in results:

@@ -251,7 +251,7 @@ def family_of(operator: str) -> str | None:
 
 @cache
 def _key(operator: Operator) -> str | None:
-    """Return the name of an operator in the texts, as ``add.Tensor``."""
+    """Return the name of an operator in the texts, as ``add.Tensor``; None for operators outside of ``aten``."""
     schema = operator.schema
     return schema.qualified_name.removeprefix("aten::") if schema.name.startswith("aten::") else None
 

@@ -335,7 +335,11 @@ def with_value_(self: Tensor, value: Tensor) -> Tensor:
 
 @implements("autodiff::seed(Tensor value) -> Tensor")
 def seed(value: Tensor) -> Tensor:
-    """Return the gradient with which ``backward`` begins at a scalar tensor: one."""
+    """Return the gradient with which ``backward`` begins at a scalar tensor: one.
+
+    Raises:
+        RuntimeError: the tensor has dimensions, or is not of a floating dtype.
+    """
     if value.dim() != 0:
         raise RuntimeError(
             f"a gradient is of a tensor without dimensions, and this has the sizes {list(value.shape)}; add it up, or "

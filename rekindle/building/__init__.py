@@ -1,6 +1,6 @@
 """Native libraries: programs that run without Python.
 
-:func:`~rekindle.building.library.build` writes a shared library and a C header. ``preparation`` specialises and fuses
+:func:`~rekindle.building.library.build` writes a shared library and a C header. ``preparation`` specializes and fuses
 the graphs, ``lowering`` translates them to LLVM IR, ``runtime`` holds what programs need while they run, written in the
 language of ``lowlevel``, and ``elf`` links the objects.
 """

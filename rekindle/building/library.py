@@ -134,7 +134,9 @@ def build(
     Raises:
         NotBuildable: the program uses something that libraries do not have. The error has the source location.
         ArgumentError: an example has an argument of the wrong type.
-        RekindleError: ``cpu`` is unknown, or this machine cannot run code for it.
+        RekindleError: the examples are not a list of tuples, or have too many or too few arguments; or ``cpu`` is
+            unknown, or this machine cannot run code for it.
+        TypeError: ``program`` is not a compiled module or function.
 
     Example:
         >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
@@ -216,7 +218,11 @@ def _is_identifier(name: str) -> bool:
 
 
 def _targets(cpu: str, form: Form) -> dict[str, Target]:
-    """Return the targets of a library by the suffixes of their symbols, the lowest level first."""
+    """Return the targets of a library by the suffixes of their symbols, the lowest level first.
+
+    Raises:
+        RekindleError: the form is unknown, or does not fit the processors.
+    """
     names = [f"x86-64-{each}" if each in ("v2", "v3", "v4") else each for each in cpu.split(",")]
     if form not in ("shared", "object"):
         raise RekindleError(f"the form of a library is 'shared' or 'object', not '{form}'")
@@ -241,7 +247,17 @@ def _with_identity(text: str, identity: int) -> str:
 
 
 def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunction, Sequence[Sequence[Any]]]]:
-    """Return the methods to build: the name, the function and the examples of each."""
+    """Return the methods to build: the name, the function and the examples of each.
+
+    Raises:
+        TypeError: the program is not a compiled module or function.
+        RekindleError: the examples are not of the documented form, or a method does not exist.
+    """
+    if not isinstance(program, (ScriptModule, Function)):
+        raise TypeError(
+            f"build takes a compiled module or function, not {type(program).__name__}; compile it first, with "
+            "rekindle.script or rekindle.trace, and give the module for its methods"
+        )
     if isinstance(program, ScriptModule):
         by_method = examples if isinstance(examples, Mapping) else {"forward": examples}
         found = []
@@ -271,7 +287,11 @@ def _own(program: Program) -> list[Any]:
 
 
 def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Return the complete arguments of each example: the module first, and the defaults of omitted arguments."""
+    """Return the complete arguments of each example: the module first, and the defaults of omitted arguments.
+
+    Raises:
+        RekindleError: an example is not a tuple, or has too many or too few arguments.
+    """
     found = []
     own = _own(program)
     for example in examples:

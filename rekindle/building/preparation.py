@@ -1,4 +1,4 @@
-"""Prepare the graph of a method for a native library: evaluate, optimise, fuse, and run it on the examples.
+"""Prepare the graph of a method for a native library: evaluate, optimize, fuse, and run it on the examples.
 
 The dtypes and ranks of the tensors among the arguments are those of the examples, and the library checks them. Sizes
 are free. Attributes that the program does not write to are constants.
@@ -62,7 +62,7 @@ def prepare(
     dynamic: Mapping[str, Sequence[int]],
     freestanding: bool,
 ) -> PreparedMethod:
-    """Return a method or a function, specialised to the ``examples``. Those of a method begin with the module, which is
+    """Return a method or a function, specialized to the ``examples``. Those of a method begin with the module, which is
     all there is in ``own``. Each fused group has recipes for the sizes that the examples lead to, and those that they
     may lead to with other sizes of the ``dynamic`` dimensions of parameters. Unless the library is ``freestanding``,
     PyTorch computes large products.
@@ -136,7 +136,7 @@ def _specialized(
 
 def _written_by_methods(own: Arguments, written: AbstractSet[AttributeKey] | None) -> AbstractSet[AttributeKey] | None:
     """Return the attributes that any method of the module may write to, in addition to ``written``: all methods of a
-    library share one instance."""
+    library share one instance; None if these are unknown."""
     found = set(written or ())
     for module in own:
         for method in module.script_type.methods.values():
@@ -296,8 +296,8 @@ _PRODUCTS: Final = {"aten::addmm": "aten::mm", "aten::baddbmm": "aten::bmm", "at
 
 
 def _split_products(graph: Graph) -> None:
-    """Replace ``beta * input + alpha * (a @ b)`` (``addmm`` and similar operators) by a matrix product, a sum and
-    products with numbers.
+    """Replace ``beta * input + alpha * (a @ b)`` (``addmm`` and similar operators) with constant factors by a matrix
+    product, a sum and products with numbers. With a ``beta`` of 0, ``input`` is not read.
 
     The stable ABI of PyTorch cannot pass Scalars, and the remaining operators can be fused.
     """

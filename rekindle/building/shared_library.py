@@ -101,7 +101,7 @@ def shared_library(
     needed: Sequence[str],
     runpath: str,
 ) -> bytes:
-    """Return a shared library of LLVM modules and of ``data`` that exports the functions ``exports``; the ``portable``
-    modules run on any x86-64 processor."""
+    """Return a shared library of the objects in ``sets``, one set for each level of processors, of the LLVM modules
+    ``portable``, which run on any x86-64 processor, and of ``data``. It exports the functions ``exports``."""
     objects = [each for group in (*sets, ObjectSet("", BASELINE, portable)) for each in group.objects()]
     return link([*objects, *data], exports, needed=needed, soname=soname, runpath=runpath)

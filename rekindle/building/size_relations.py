@@ -169,7 +169,8 @@ def _values(formulas: Sequence[Formula], variables: Sequence[int]) -> Ints | Non
 
 
 def _order(layouts: Sequence[Layout]) -> tuple[int, ...] | None:
-    """Return the order of the dimensions in memory, the innermost first, with which all layouts are dense."""
+    """Return the order of the dimensions in memory, the innermost first, with which all layouts are dense; None if
+    there is no such order."""
     rank = layouts[0].rank
     most = max(layouts, key=lambda layout: sum(size > 1 for size in layout.sizes))
     orders = [tuple(range(rank - 1, -1, -1)), tuple(sorted(range(rank), key=lambda dim: (most.strides[dim], -dim)))]

@@ -1,4 +1,4 @@
-"""Output of commands: colours for terminals, plain text for files, JSON for programs."""
+"""Output of commands: colors for terminals, plain text for files, JSON for programs."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ class Working:
 
 @contextlib.contextmanager
 def working(what: str, patience: float = PATIENCE) -> Iterator[Working]:
-    """Show a progress bar within the ``with`` block if it takes longer than ``patience`` seconds. The bar is removed at
-    the end."""
+    """Show a progress bar within the ``with`` block if it takes longer than ``patience`` seconds and stderr is a
+    terminal. The bar is removed at the end."""
     console = Console(stderr=True)
     progress = Progress(
         TextColumn("{task.description}", markup=False),

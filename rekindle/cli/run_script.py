@@ -57,7 +57,8 @@ _ABOVE: Final = frozenset({__file__, runpy.run_path.__code__.co_filename})
 
 
 def _below_runpy(traceback: TracebackType | None) -> TracebackType | None:
-    """Return the part of a traceback from the user's program on; all of it, if the program was not reached."""
+    """Return the part of a traceback from the user's program on; all of it, if the program was not reached. None stays
+    None."""
     found = traceback
     while found is not None and found.tb_frame.f_code.co_filename in _ABOVE:
         found = found.tb_next

@@ -207,7 +207,8 @@ class _Fusion:
                 refused.add(candidate)
 
     def _next_user(self, members: list[Node], refused: set[Node]) -> Node | None:
-        """Return a node that uses a result of the group and can move to its end."""
+        """Return a node that uses a result of the group and can move to its end; None if there is none. Nodes that
+        cannot move are added to ``refused``."""
         inside = set(members)
         for member in members:
             for output in member.outputs:
@@ -239,7 +240,7 @@ class _Fusion:
         return _is_large_gradient(node) or _is_large_gradient(members[0])
 
     def _next_candidate(self, members: list[Node], refused: set[Node]) -> Node | None:
-        """Return the last of the nodes that compute inputs of the group and may join it."""
+        """Return the last of the nodes that compute inputs of the group and may join it; None if there is none."""
         found: Node | None = None
         for value in _inputs(members):
             node = value.node
@@ -280,8 +281,8 @@ class _Fusion:
         return len(moving) + len(members) <= self.most and all(self._is_free(each, members) for each in moving[1:])
 
     def _without_dependents(self, moving: list[Node], members: list[Node]) -> list[Node] | None:
-        """Move nodes that would have to move after the group with a node before the group instead, where legal;
-        return the nodes that then move."""
+        """Move nodes that would have to move after the group with a node before the group instead, where legal. Return
+        the nodes that then move; None if some cannot."""
         node, *others = moving
         for each in reversed(others):
             along = self.aliases.nodes_to_move_after(each, members[-1])

@@ -248,7 +248,8 @@ class FusionExecutor(PatchableOperation):
         return SEVERAL_DEVICES if are_apart else tuple(key)
 
     def _launch_for(self, key: Hashable, inputs: Sequence[Any]) -> KernelLaunch | None:
-        """Find or make the launch for a key, and remember it."""
+        """Return the launch for a key, which is found or made and then remembered; None if no kernel can be compiled
+        for it, or the maximum number of attempts is reached."""
         if key in self.launches:
             known = self.launches[key]
             self._tries -= known is None and not self.recipes

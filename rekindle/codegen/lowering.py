@@ -257,7 +257,11 @@ class _Lowering:
         self.values.update(zip(node.outputs, results, strict=True))
 
     def _applied(self, name: str, names: list[str], arguments: list[Any]) -> Sequence[Tensor]:
-        """Return the symbolic outputs of an operator, whose parameters have these ``names``."""
+        """Return the symbolic outputs of an operator, whose parameters have these ``names``.
+
+        Raises:
+            Unsupported: kernels do not compute the operator.
+        """
         if name in VIEWS:
             return _views(name, arguments)
         if name == ROWS_AS_MATRIX:
@@ -328,7 +332,7 @@ class _Lowering:
         if rule.channels:
             del laid_out[1:]
             if not is_dense(laid_out[0]):
-                raise Unsupported("a normalisation of a tensor with gaps, or of another memory format")
+                raise Unsupported("a normalization of a tensor with gaps, or of another memory format")
         sizes = broadcast_sizes([layout.sizes for layout in laid_out])
         common = self._common_dtype(rule, operands)
         for name, argument in zip(names, arguments, strict=True):
@@ -387,12 +391,16 @@ class _Lowering:
         return self._folded(names, rule, [value, size])
 
     def _of_channels(self, names: list[str], rule: RowOp, arguments: list[Any]) -> RowOpResult | MergedGroups:
-        """Return a normalization with statistics for each channel, or for each group of channels."""
+        """Return a normalization with statistics for each channel, or for each group of channels.
+
+        Raises:
+            Unsupported: the tensor is not contiguous or has no elements, or groups do not fit or have one element.
+        """
         layout: Layout = arguments[0].layout
         arguments = _with_channels(names, rule.channels, arguments)
         given = dict(zip(names, arguments, strict=True))
         if not is_contiguous(layout) or layout.rank < 2 or 0 in layout.sizes:
-            raise Unsupported("a normalisation of a tensor with gaps, of another memory format, or without elements")
+            raise Unsupported("a normalization of a tensor with gaps, of another memory format, or without elements")
         groups = layout.sizes[1] if not rule.groups else given[rule.groups].value
         inner = layout.sizes[1] // groups if groups > 0 else 0
         if not inner or inner * groups != layout.sizes[1] or math.prod(layout.sizes[2:]) * inner == 1:
@@ -485,7 +493,11 @@ class _Lowering:
         return Concat(layout, tuple(filled or parts), dim)
 
     def _multiplied(self, name: str, arguments: list[Any]) -> Tensor:
-        """Return a matrix product, with a bias or other summand added if the operator has one."""
+        """Return a matrix product, with a bias or other summand added if the operator has one.
+
+        Raises:
+            Unsupported: the product or the summand is scaled, or the ranks, sizes or dtypes do not fit together.
+        """
         if name == "aten::addmm":
             addend, a, b = arguments[:3]
             if any(each.value != 1 for each in arguments[3:]):
@@ -513,7 +525,12 @@ class _Lowering:
 
     def _product(self, a: Tensor, b: Tensor) -> Tensor:
         """Return the matrix product of ``a`` and ``b``, as ``torch.matmul`` defines it: batch dimensions are
-        broadcast."""
+        broadcast.
+
+        Raises:
+            Unsupported: the operands are vectors, of several dtypes, of integers or half precision, or sum over no
+                elements.
+        """
         if not a.layout.rank or not b.layout.rank or a.layout.dtype != b.layout.dtype:
             raise Unsupported("factors of several dtypes, or without dimensions")
         if a.layout.dtype not in (torch.float32, torch.float64):
@@ -563,7 +580,11 @@ class _Lowering:
 
 
 def _dtype(given: ScalarValue) -> torch.dtype:
-    """Return the dtype of a number."""
+    """Return the dtype of a number.
+
+    Raises:
+        Unsupported: the number does not stand for a dtype.
+    """
     number = given.value
     dtype = DTYPES[int(number)] if number is not None else None
     if dtype is None:
@@ -586,7 +607,11 @@ def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) 
 
 
 def _constant(node: Node) -> Any:
-    """Return the constant of a node in the form in which operator rules take it."""
+    """Return the constant of a node in the form in which operator rules take it.
+
+    Raises:
+        Unsupported: it is a tensor.
+    """
     if isinstance(node.output.type, TensorType):
         raise Unsupported("a constant tensor")
     return _argument(value_of(node))
@@ -610,7 +635,11 @@ def _views(name: str, arguments: list[Any]) -> Sequence[Tensor]:
 
 def _rows_as_matrix(value: Tensor) -> Tensor:
     """Return ``value`` as a matrix whose rows are its last dimension. It is copied if its rows have no constant
-    distance."""
+    distance.
+
+    Raises:
+        Unsupported: it has no dimensions.
+    """
     layout = value.layout
     if layout.rank < 2:
         if not layout.rank:
@@ -651,7 +680,12 @@ def _viewed(base: Tensor, view: View) -> ViewValue:
 
 def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
     """Return a gather in PyTorch's layout: contiguous, except that indexing preserves the memory order of the
-    dimensions after the first."""
+    dimensions after the first.
+
+    Raises:
+        Unsupported: a tensor has no elements, or the index has another dtype than int64 (int32 where the rule allows
+            it), or ranks do not fit.
+    """
     base: Tensor = arguments[0]
     index = arguments[rule.index]
     if isinstance(index, list):
@@ -692,7 +726,11 @@ def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:
 
 
 def _with_channels(names: list[str], channels: frozenset[str], arguments: list[Any]) -> list[Any]:
-    """Return ``arguments``, in which the per-channel vectors named by ``channels`` are reshaped to broadcast."""
+    """Return ``arguments``, in which the per-channel vectors named by ``channels`` are reshaped to broadcast.
+
+    Raises:
+        Unsupported: a vector has another number of elements than the channels, or a dtype that does not fit.
+    """
     layout: Layout = arguments[0].layout
     found = []
     for name, argument in zip(names, arguments, strict=True):
@@ -733,7 +771,11 @@ def _padded(image: Tensor, dim: int, counts: tuple[int, int], pool: Pool) -> Ten
 
 
 def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
-    """Return the layout of a pooled image, in the memory format of the image."""
+    """Return the layout of a pooled image, in the memory format of the image.
+
+    Raises:
+        Unsupported: the image is neither contiguous nor in channels-last order.
+    """
     if is_contiguous(image):
         return Layout(sizes, contiguous_strides(sizes), image.dtype)
     last = channels_last_strides(sizes)
@@ -768,7 +810,12 @@ def _rows_of_shape(layout: Layout, shape: Any) -> Ints:
 
 
 def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
-    """Return the dimensions to sum over for ``sum_to_size``, and whether they remain with size 1."""
+    """Return the dimensions to sum over for ``sum_to_size``, and whether they remain with size 1.
+
+    Raises:
+        Unsupported: the size does not broadcast to that of the operand, or dimensions would be removed and kept at
+            once.
+    """
     missing = layout.rank - len(size)
     added = tuple(range(missing))
     wide = tuple(dim for dim in range(missing, layout.rank) if size[dim - missing] != layout.sizes[dim])
@@ -780,7 +827,11 @@ def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
 
 
 def _row_dims(layout: Layout, given: Any) -> Ints:
-    """Return the dimensions that ``given`` names; all where it names none."""
+    """Return the dimensions that ``given`` names; all where it names none.
+
+    Raises:
+        Unsupported: the tensor has no dimensions, or a dimension does not exist or is named twice.
+    """
     if not layout.rank:
         raise Unsupported("rows of a tensor without dimensions")
     if isinstance(given, ScalarValue):

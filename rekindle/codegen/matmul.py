@@ -85,7 +85,11 @@ class _Factor:
         )
 
     def _memory(self, value: Tensor, materialized: Mapping[Tensor, Input]) -> tuple[int, Ints]:
-        """Find the buffer of ``value``; return the offset and the strides in it."""
+        """Find the buffer of ``value``; return the offset and the strides in it.
+
+        Raises:
+            NeedsMaterialization: the value is computed in the kernel, and not in memory.
+        """
         if isinstance(value, FlattenedRows):
             base = _Factor(value.base, materialized)
             self.buffer = base.buffer

@@ -275,7 +275,11 @@ class NestBuilder:
         return self.element(value.base, (places[0], (0, groups), (0, channels), *places[2:]))
 
     def _look_up(self, value: Gather, places: AffineMap) -> Expression:
-        """Return the expression of a gather from a base that is in memory."""
+        """Return the expression of a gather from a base that is in memory.
+
+        Raises:
+            NeedsMaterialization: the base is computed in the kernel, and not in memory.
+        """
         dim, rank = value.dim, len(value.layout.sizes)
         of_index = places if value.is_aligned else places[dim : dim + value.index.layout.rank]
         behind = dim + 1 if value.is_aligned else dim + value.index.layout.rank

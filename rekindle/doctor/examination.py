@@ -310,7 +310,7 @@ def _suggested(finding: Finding, paths: dict[str, str]) -> list[SourceEdit]:
 
 
 def package_folder(name: str) -> Path | None:
-    """Return the folder or file of an installed package, without importing it."""
+    """Return the folder or file of an installed package, without importing it; None if it is not on ``sys.path``."""
     for entry in sys.path:
         for candidate in (Path(entry or ".") / name, Path(entry or ".") / f"{name}.py"):
             if (candidate / "__init__.py").exists() or (candidate.suffix == ".py" and candidate.exists()):

@@ -87,6 +87,7 @@ def to_exported(
         ExportError: the program holds what Export IR cannot express; the error has every reason. With ``draft``, there
             is a reason that a draft cannot leave out either.
         ArgumentError: the arguments do not fit.
+        TypeError: ``program`` is not compiled, or ``args`` is not a tuple.
 
     Example:
         >>> program = rekindle.script(lambda x: torch.relu(x) + 1)

@@ -49,6 +49,7 @@ def from_exported(program: ExportedProgram | str | os.PathLike[str] | IO[bytes])
 
     Raises:
         CaptureError: the program holds something that cannot be imported; ``errors`` lists all of it.
+        OSError: the file cannot be read.
         ValueError: the file is not one of ``torch.export``.
 
     Example:

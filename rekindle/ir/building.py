@@ -83,7 +83,11 @@ class Builder:
     # -------------------------------------------------------------------------------------- operators
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return a function that inserts a call of the operator ``aten::name`` and returns its result."""
+        """Return a function that inserts a call of the operator ``aten::name`` and returns its result.
+
+        Raises:
+            AttributeError: the name begins with two underscores.
+        """
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *args, **kwargs: self.op(f"aten::{name}", *args, **kwargs)
@@ -113,11 +117,11 @@ class Builder:
         return Proxy(self, self._insert(node).output)
 
     def list(self, items: Sequence[object], type: Type | None = None) -> Proxy:
-        """Insert the construction of a list of values and constants; ``type`` is that of its elements, needed if it is
-        empty.
+        """Insert the construction of a list of values and constants. ``type`` is the type of its elements; without it,
+        they are joined to one type. An empty list needs it.
 
         Raises:
-            GraphError: the elements have no type in common.
+            GraphError: the elements are not of ``type``, or have no type in common.
         """
         with self._keeping_out():
             values = [self._value(item) for item in items]

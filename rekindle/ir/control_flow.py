@@ -130,16 +130,16 @@ class IfView:
 
 
 def loop_of_parameter(value: Value) -> Node | None:
-    """Return the loop of which ``value`` is an input of the body: the number of the iteration, or a carried
-    variable."""
+    """Return the loop of which ``value`` is an input of the body: the number of the iteration, or a carried variable;
+    None if it is not one."""
     block = value.node.owning_block if value.node.kind == "prim::Param" else None
     owner = None if block is None else block.owning_node
     return owner if owner is not None and owner.kind == "prim::Loop" else None
 
 
 def incoming_values(value: Value) -> list[Value] | None:
-    """Return the values that control flow may merge into ``value``: an output of a branch or a loop, or a variable in
-    a loop's body. None for a value that its own node computes."""
+    """Return the values that control flow may merge into ``value``: an output of a branch or a loop, or a loop-carried
+    variable in the body. None for the iteration number, and for a value that its own node computes."""
     node = value.node
     if node.kind == "prim::If":
         return [block.outputs[value.offset] for block in node.blocks]

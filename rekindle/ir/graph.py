@@ -52,7 +52,7 @@ class Block:
 
     @property
     def parent(self) -> Block | None:
-        """The block around this one."""
+        """The block around this one; None for the outermost block."""
         return None if self.owning_node is None else self.owning_node.owning_block
 
     @property
@@ -88,7 +88,7 @@ class Block:
                 node = preceding._next
             else:
                 raise GraphError(
-                    f"the walk has lost its place: the {node.kind} at hand and both its neighbours are gone; "
+                    f"the walk has lost its place: the {node.kind} at hand and both its neighbors are gone; "
                     "walk over a list of the nodes"
                 )
 
@@ -348,7 +348,8 @@ class Graph:
         return next((node for node in self.all_nodes() if node.kind == kind), None)
 
     def find_value(self, name: str) -> Value | None:
-        """Return the value of that name, without ``%``. Numbers of values without a name are not found here."""
+        """Return the value of that name, without ``%``. Numbers of values without a name are not found here. None if
+        there is no such value."""
         return self._names.get(name)
 
     # ---------------------------------------------------------------------------------------- changing
@@ -481,7 +482,11 @@ class Graph:
 
     def insert_graph(self, callee: Graph, inputs: Sequence[Value]) -> list[Value]:
         """Insert a copy of all nodes of ``callee`` at the insertion point, with ``inputs`` for its inputs; returns
-        its outputs here."""
+        its outputs here.
+
+        Raises:
+            GraphError: the number of ``inputs`` is not that of ``callee``.
+        """
         if len(inputs) != len(callee.inputs):
             raise GraphError(f"the graph takes {len(callee.inputs)} inputs, got {len(inputs)}")
         local: dict[Value, Value] = dict(zip(callee.inputs, inputs, strict=True))
@@ -491,7 +496,11 @@ class Graph:
 
     @contextmanager
     def inserting_before(self, node: Node, like: Node | None = None) -> Iterator[Builder]:
-        """Set the insertion point before ``node`` within the ``with`` block."""
+        """Set the insertion point before ``node`` within the ``with`` block.
+
+        Raises:
+            GraphError: ``node`` is in no block of this graph.
+        """
         if node.graph is not self or node.owning_block is None or node.kind == "prim::Param":
             raise GraphError(f"{node.kind} is in no block of this graph")
         builder = Builder(self, node if like is None else like)

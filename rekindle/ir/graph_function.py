@@ -25,7 +25,7 @@ from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, in
 from rekindle.ir.types.named import ClassType, FunctionType
 
 COMPILING = threading.RLock()
-"""Held while functions are compiled or optimised: by one thread at a time, since functions share their callees."""
+"""Held while functions are compiled or optimized: by one thread at a time, since functions share their callees."""
 
 
 class _Referable:

@@ -211,28 +211,44 @@ class Node:
 
     @property
     def input(self) -> Value:
-        """The only input."""
+        """The only input.
+
+        Raises:
+            GraphError: the node has no input, or several.
+        """
         if len(self._inputs) != 1:
             raise GraphError(f"{self.kind} has {len(self._inputs)} inputs, not one")
         return self._inputs[0]
 
     @property
     def output(self) -> Value:
-        """The only output."""
+        """The only output.
+
+        Raises:
+            GraphError: the node has no output, or several.
+        """
         if len(self._outputs) != 1:
             raise GraphError(f"{self.kind} has {len(self._outputs)} outputs, not one")
         return self._outputs[0]
 
     @property
     def next(self) -> Node:
-        """The next node; after the last, the block's return node."""
+        """The next node; after the last, the block's return node.
+
+        Raises:
+            GraphError: the node is in no block.
+        """
         if self._next is None:
             raise GraphError(f"{self.kind} is in no block")
         return self._next
 
     @property
     def prev(self) -> Node:
-        """The node before this one; the block's return node before the first."""
+        """The node before this one; the block's return node before the first.
+
+        Raises:
+            GraphError: the node is in no block.
+        """
         if self._prev is None:
             raise GraphError(f"{self.kind} is in no block")
         return self._prev
@@ -262,7 +278,11 @@ class Node:
         return any(output._uses for output in self._outputs)
 
     def __getitem__(self, name: str) -> AttributeValue:
-        """Return the attribute ``name``."""
+        """Return the attribute ``name``.
+
+        Raises:
+            GraphError: the node has no such attribute.
+        """
         try:
             return self.attributes[name]
         except KeyError:
@@ -431,7 +451,11 @@ class Node:
         del self._blocks[index]
 
     def replace_all_uses_with(self, other: Node) -> None:
-        """Replace all uses of each output by the output of ``other`` at the same index."""
+        """Replace all uses of each output by the output of ``other`` at the same index.
+
+        Raises:
+            GraphError: ``other`` has another number of outputs.
+        """
         if len(self._outputs) != len(other._outputs):
             raise GraphError(f"{other.kind} has {len(other._outputs)} outputs, {self.kind} {len(self._outputs)}")
         for old, new in zip(self._outputs, other._outputs, strict=True):
@@ -460,7 +484,12 @@ class Node:
     # ------------------------------------------------------------------------------------------ moving
 
     def insert_before(self, other: Node) -> Node:
-        """Insert this new node before ``other``."""
+        """Insert this new node before ``other``.
+
+        Raises:
+            GraphError: ``other`` is in no block or in another graph, or this node is in a block already or was
+                destroyed.
+        """
         if other.owning_block is None:
             raise GraphError(f"cannot insert {self.kind} before {other.kind}, which is in no block")
         if other.graph is not self.graph:
@@ -468,7 +497,12 @@ class Node:
         return self.insert_after(other.prev)
 
     def insert_after(self, other: Node) -> Node:
-        """Insert this new node after ``other``; after a block's return node means at its start."""
+        """Insert this new node after ``other``; after a block's return node means at its start.
+
+        Raises:
+            GraphError: ``other`` is in no block or in another graph, or this node is in a block already or was
+                destroyed.
+        """
         if self._next is not None:
             raise GraphError(f"{self.kind} is in a block already; move it instead")
         if self._prev is self:
@@ -523,7 +557,11 @@ class Node:
         self.owning_block = None
 
     def replace_with(self, *values: AnyValue) -> None:
-        """Replace all uses of the outputs by ``values``, and destroy the node."""
+        """Replace all uses of the outputs by ``values``, and destroy the node.
+
+        Raises:
+            GraphError: the number of ``values`` is not that of the outputs.
+        """
         if len(self._outputs) != len(values):
             raise GraphError(f"{self.kind} has {len(self._outputs)} outputs, got {len(values)} values")
         for output, value in zip(self._outputs, values, strict=True):
@@ -575,7 +613,11 @@ class Node:
             self.owning_block._make_room(self)
 
     def is_before(self, other: Node) -> bool:
-        """Return whether this node runs before ``other``; a node counts as before those in its own blocks."""
+        """Return whether this node runs before ``other``; a node counts as before those in its own blocks.
+
+        Raises:
+            GraphError: the two are in different branches.
+        """
         if self is other:
             return False
         mine, theirs = self.ancestors(), other.ancestors()
@@ -629,7 +671,7 @@ class Node:
 
 FIRST_POSITION = 0
 POSITION_GAP = 1 << 40
-"""Between the positions of two neighbours that are appended one after the other: room for forty nodes in one place."""
+"""Between the positions of two neighbors that are appended one after the other: room for forty nodes in one place."""
 
 
 def _position(node: Node) -> float:

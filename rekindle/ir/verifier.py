@@ -29,6 +29,18 @@ def verify(graph: Graph) -> None:
 
     Raises:
         VerificationError: it is not; the message names the node and the violated invariant, and shows the IR around it.
+
+    Example:
+        >>> from rekindle.ir.verifier import verify
+        >>> graph = rekindle.script(lambda x: x.neg().exp()).graph
+        >>> verify(graph)
+        >>> neg, exp = graph.nodes
+        >>> _ = neg.replace_input(0, exp.output)
+        >>> try:
+        ...     verify(graph)
+        ... except rekindle.errors.VerificationError as error:
+        ...     print(str(error).splitlines()[0])
+        aten::neg: %3 is used before it is defined
     """
     pending = [graph]
     seen: set[Graph] = set()

@@ -1,7 +1,7 @@
 """Effects of PyTorch's context managers that archives do not spell out.
 
 Archives contain the classes of ``torch.autocast`` and ``record_function`` as PyTorch compiled them: their ``__enter__``
-returns ``self``, or calls the profiler on a C++ object. The runtime is expected to recognise them by name.
+returns ``self``, or calls the profiler on a C++ object. The runtime is expected to recognize them by name.
 """
 
 from __future__ import annotations

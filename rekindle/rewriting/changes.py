@@ -61,7 +61,12 @@ def may_change(what: str, subject: object) -> bool:
     """Return whether the running pass may do ``what`` with ``subject`` (a node, a value, anything with a ``repr``), and
     count that as a change.
 
-    Always, unless it runs under a :class:`ChangeCounter` with a limit.
+    The result is True unless the pass runs under a :class:`ChangeCounter` and has reached its limit.
+
+    Example:
+        >>> from rekindle.rewriting.changes import may_change
+        >>> may_change("remove", "a node")
+        True
     """
     current = _CURRENT.get()
     if current is None:

@@ -113,7 +113,8 @@ def _is_cheap(node: Node, output: Value, facts: GraphFacts) -> bool:
 
 
 def _twice(match: Match) -> RewriteBlocker | None:
-    """Return a blocker if two nodes of the pattern match one node that writes or is nondeterministic."""
+    """Return a blocker if two nodes of the pattern match one node that writes or is nondeterministic; None
+    otherwise."""
     found: dict[Node, Node] = {}
     for wanted, node in match.nodes.items():
         if found.setdefault(node, wanted) is not wanted and (is_nondeterministic(node) or may_write(node)):

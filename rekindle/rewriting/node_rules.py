@@ -43,7 +43,19 @@ class AliasFacts:
 
 @dataclass(slots=True)
 class RewriteSite:
-    """The node that a rule matches, and the changes that the rule may make there."""
+    """The node that a rule matches, and the changes that the rule may make there.
+
+    Example:
+        >>> from rekindle.rewriting.node_rules import RewriteSite, apply_node_rules
+        >>> def double_negation(at: RewriteSite) -> bool:
+        ...     inner = at.node.input.node
+        ...     return inner.kind == "aten::neg" and at.bypass(inner.input)
+        >>> graph = rekindle.script(lambda x: x.neg().neg()).graph
+        >>> apply_node_rules(graph, {"aten::neg": (double_negation,)}, "simplify")
+        True
+        >>> [node.kind for node in graph.nodes if node.has_uses]
+        []
+    """
 
     node: Node
     verb: str
@@ -126,7 +138,23 @@ NodeRules: TypeAlias = Mapping[str, Sequence[NodeRule]]
 
 
 def apply_node_rules(graph: Graph, rules: NodeRules, verb: str, *, with_aliases: bool = True) -> bool:
-    """Apply ``rules`` to every node once, in the order in which nodes run; returns whether anything changed."""
+    """Apply ``rules`` to every node once, in the order in which nodes run. Return whether anything changed.
+
+    Nodes that a rule inserts are not visited.
+
+    Args:
+        rules: rules by the kind of the node.
+        verb: what a rule does to a node, in logs.
+        with_aliases: whether rules may query aliases. Without, ``is_unwritten`` is False for all values.
+
+    Example:
+        >>> from rekindle.rewriting.node_rules import apply_node_rules
+        >>> graph = rekindle.script(lambda x: x.dim() + 1).graph
+        >>> apply_node_rules(graph, {"aten::dim": (lambda at: at.fold(2),)}, "fold")
+        True
+        >>> graph.find_node("aten::add").inputs[0].node.attributes["value"]
+        2
+    """
     aliases = AliasFacts(graph, disabled=not with_aliases)
     changed = False
     for node in list(graph.all_nodes()):

@@ -27,7 +27,7 @@ class Pattern:
 
     @property
     def _packing(self) -> Node | None:
-        """The tuple in which several results are returned; it is not matched."""
+        """The tuple in which several results are returned; it is not matched. None for a single result."""
         return packing_of(self.graph)
 
 
@@ -65,7 +65,8 @@ def named_inputs(graph: Graph) -> dict[str, Value]:
 
 
 def packing_of(graph: Graph) -> Node | None:
-    """Return the node that constructs the returned tuple of several results; None if there is none."""
+    """Return the node that constructs the returned tuple of several results; None if there is none, or the tuple has
+    other uses."""
     if len(graph.outputs) != 1:
         return None
     node = graph.outputs[0].node

@@ -122,7 +122,11 @@ class PatternRewrite:
         return _with_attributes(made, match) if match.attributes else made
 
     def _fixed(self, pattern: Pattern, replacement: Graph) -> Graph:
-        """Return the replacement with the inputs of ``pattern`` in their order."""
+        """Return the replacement with the inputs of ``pattern`` in their order.
+
+        Raises:
+            RuleError: the replacement takes an input that ``pattern`` lacks, or takes it as a type that does not fit.
+        """
         inputs = named_inputs(replacement)
         for key, value in inputs.items():
             wanted = pattern.inputs.get(key)
@@ -185,7 +189,11 @@ def _type_refusal(match: Match, made: Replacement) -> RewriteBlocker | None:
 
 
 def _with_attributes(made: Replacement, match: Match) -> Replacement:
-    """Return the replacement with the attributes that the match has captured for ``"$name"``."""
+    """Return the replacement with the attributes that the match has captured for ``"$name"``.
+
+    Raises:
+        RuleError: no pattern captures the attribute.
+    """
     graph = made.graph.copy()
     for node in graph.all_nodes():
         for name, value in node.attributes.items():
@@ -226,7 +234,11 @@ def _replace(match: Match, made: Replacement, place: Node) -> None:
 
 
 def apply_to_fixpoint(rules: Sequence[PatternRewrite], graph: Graph) -> int:
-    """Apply ``rules`` until none applies; return the number of replacements."""
+    """Apply ``rules`` until none applies; return the number of replacements.
+
+    Raises:
+        RuleError: the rules do not terminate.
+    """
     total = 0
     limit = 100 + 20 * sum(1 for _ in graph.all_nodes())
     while True:

@@ -1,6 +1,6 @@
 """From a function and its arguments to the result.
 
-The strategy of a function picks the version that runs a call: a graph, optimised, and its plan. What no plan can run,
+The strategy of a function picks the version that runs a call: a graph, optimized, and its plan. What no plan can run,
 the interpreter runs.
 """
 
@@ -77,7 +77,7 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
 
 
 def is_optimizing() -> bool:
-    """Return whether calls that are made here run optimised graphs."""
+    """Return whether calls that are made here run optimized graphs."""
     return _optimize.get()
 
 
@@ -111,7 +111,7 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
 
 def _traceback(error: BaseException) -> TracebackType | None:
     """Return the traceback of an error from a plan: the positions in the program that it passed, then the Python frames
-    below."""
+    below; None if there is none of either."""
     tail = foreign_frames(error.__traceback__)
     found = running_plan(error.__traceback__)
     if found is None:

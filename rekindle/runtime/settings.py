@@ -18,7 +18,7 @@ _BEHAVIORS: Final = ("STATIC", "DYNAMIC")
 @dataclass(slots=True)
 class ExecutionSettings:
     """``strategy`` is the name of one of :data:`rekindle.runtime.executor.STRATEGIES`. ``fusion`` is the maximum number
-    of specialised versions of a function, in addition to the one for any arguments. With ``in_background`` they are
+    of specialized versions of a function, in addition to the one for any arguments. With ``in_background`` they are
     compiled on another thread, and calls do not wait for them. With ``native_plans`` functions run without Python
     between their operators where they can. With ``cuda_graphs`` calls on a GPU are captured and replayed
     (:mod:`rekindle.runtime.cuda_graphs`)."""

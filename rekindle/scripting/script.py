@@ -51,13 +51,14 @@ def script(obj: Any) -> Any:
     called. A module becomes a :class:`~rekindle.program.modules.module.ScriptModule`, which shares its parameters and
     buffers; ``forward``, the methods marked with :func:`export`, and what they call are compiled. Parameters without an
     annotation are tensors, or take the types of the first call. An object that is compiled is returned unchanged; so
-    are NamedTuples, enums and interfaces, which programs use as types.
+    are NamedTuples, enums and interfaces, which programs use as types, and objects whose class can be compiled. A list
+    or a dict becomes one that rejects items of other types.
 
     Args:
-        obj: a function, a module, or a class of values.
+        obj: a function, a module, a class of values, an object of such a class, a list or a dict.
 
     Returns:
-        The compiled program, which is called as ``obj`` is.
+        The compiled program, which is called as ``obj`` is; the value for objects, lists and dicts.
 
     Raises:
         NotScriptableError: ``obj`` is not something that can be compiled.

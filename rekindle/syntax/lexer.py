@@ -205,7 +205,7 @@ class Lexer:
         raise ParseError(message, self.cur.range, hint=hint)
 
     def type_comment_between(self, start: int, end: int) -> Token | None:
-        """Return the last type comment that begins within ``[start, end)``."""
+        """Return the last type comment that begins within ``[start, end)``; None if there is none."""
         comments = self.type_comments
         index = bisect_left(comments, end, key=lambda token: token.start) - 1
         return comments[index] if index >= 0 and comments[index].start >= start else None

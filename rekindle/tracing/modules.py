@@ -17,7 +17,7 @@ def module_for_trace(module: torch.nn.Module) -> ScriptModule:
     """Return a compiled module without methods that shares its parameters, buffers and scripted parts with ``module``.
 
     Raises:
-        NotScriptableError: the module was not initialised.
+        NotScriptableError: the module was not initialized.
         TracingError: it, or a part of it, has backward hooks.
     """
     for path, part in module.named_modules():

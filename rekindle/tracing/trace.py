@@ -66,7 +66,8 @@ def trace(
         check_trace: record a second time, and compare both traces and their results on the examples.
         check_inputs: further tuples of arguments, on which results are compared.
         check_tolerance: the largest difference of results, relative and absolute.
-        strict: if False, the program may return lists and dicts, whose lengths and keys are constants.
+        strict: whether a list among the results causes a warning and a dict an error, since lengths and keys are
+            constants.
         example_kwarg_inputs: arguments by name.
 
     Returns:

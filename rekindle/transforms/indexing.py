@@ -49,11 +49,11 @@ def _reads_of_written(graph: Graph) -> set[Node]:
         return set()
     items = {other: _use_aliasing_operator(twin, other) for other in list(twin.all_nodes()) if _name_of(other) in _ALL}
     aliases = AliasDb(twin)
-    return {call for call, other in reads if (item := items[other]) is not None and aliases.has_writers(item)}
+    return {call for call, other in reads if aliases.has_writers(items[other])}
 
 
-def _use_aliasing_operator(graph: Graph, call: Node) -> Value | None:
-    """Replace a call by an operator with the aliases that the call may have; returns the replacement of its result."""
+def _use_aliasing_operator(graph: Graph, call: Node) -> Value:
+    """Replace a call by an operator with the aliases that the call may have. Return the operator's result."""
     name, arguments = _name_of(call), call.inputs[1:]
     with graph.inserting_before(call):
         if name in _WRITES:

@@ -565,6 +565,17 @@ def test_wrong_calls_of_build(net, tmp_path):
         assert str(raised.value) == error
 
 
+@pytest.mark.parametrize("kind", ["function", "Method"])
+def test_programs_that_cannot_be_built(kind, net, tmp_path):
+    program = {"function": lambda x: x, "Method": net.forward}[kind]
+    with pytest.raises(TypeError) as raised:
+        rekindle.build(program, tmp_path, [(torch.ones(2),)])
+    assert str(raised.value) == (
+        f"build takes a compiled module or function, not {kind}; compile it first, with rekindle.script or "
+        "rekindle.trace, and give the module for its methods"
+    )
+
+
 # ---------------------------------------------------------------------------------------------------------- formatting
 
 

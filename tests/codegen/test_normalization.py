@@ -98,4 +98,4 @@ def test_what_is_left_to_pytorch() -> None:
     last = torch.randn(2, 6, 5, 7).contiguous(memory_format=torch.channels_last)
     group = FusionExecutor(graph_of(INSTANCE))
     group(last, *of_channels(2, 6))
-    assert group.failures == ["a normalisation of a tensor with gaps, of another memory format, or without elements"]
+    assert group.failures == ["a normalization of a tensor with gaps, of another memory format, or without elements"]

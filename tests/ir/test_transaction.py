@@ -133,7 +133,6 @@ def test_a_walk_that_has_lost_its_place_says_so() -> None:
     with pytest.raises(GraphError) as caught:
         walk()
     assert str(caught.value) == (
-        "the walk has lost its place: the t::one at hand and both its neighbours are gone; "
-        "walk over a list of the nodes"
+        "the walk has lost its place: the t::one at hand and both its neighbors are gone; walk over a list of the nodes"
     )
     verify(graph)

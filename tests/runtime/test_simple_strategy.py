@@ -366,5 +366,5 @@ def test_what_the_background_cannot_optimise_runs_on(
         simple_strategy.in_background(done.set)
         done.wait()
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
-        "could not be optimised, and runs as it was compiled"
+        "could not be optimized, and runs as it was compiled"
     ]

@@ -306,7 +306,7 @@ class NotInitialised(nn.Module):
 
 def test_module_that_is_not_initialised():
     assert error_of(NotScriptableError, NotInitialised()) == (
-        "the module 'NotInitialised' has not been initialised\n"
+        "the module 'NotInitialised' has not been initialized\n"
         "Hint: call super().__init__() at the start of its __init__"
     )
 

@@ -176,7 +176,7 @@ def _quantized(
 ) -> TensorRecord:
     found = _tensor(storage, offset, sizes, strides, requires_grad, hooks)
     found.quantizer = _quantizer(expect(quantizer, tuple, "a quantised tensor without scale"), found)
-    check(found.dtype in _QUANTISED, "a quantised tensor of plain numbers")
+    check(found.dtype in _QUANTIZED, "a quantised tensor of plain numbers")
     return found
 
 
@@ -201,7 +201,7 @@ def _quantizer(facts: tuple[object, ...], tensor: TensorRecord) -> QuantizerReco
     raise Malformed("an unknown quantisation")
 
 
-_QUANTISED: Final = frozenset({torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4})
+_QUANTIZED: Final = frozenset({torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4})
 
 
 def _sparse(layout: object, *rest: object) -> SparseRecord:

@@ -136,7 +136,11 @@ class TensorLoader:
 
     def _wanted(self, storage: torch.UntypedStorage, record: StorageRecord) -> torch.device | torch.UntypedStorage:
         """Return the device that ``map_location`` determines for a storage, or the storage that the caller's function
-        returned."""
+        returned.
+
+        Raises:
+            ValueError: ``map_location``, or what it returns, is not a device or a storage.
+        """
         wanted: Any = self._map_location
         if isinstance(wanted, Mapping):
             wanted = wanted.get(record.location)

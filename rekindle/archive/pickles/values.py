@@ -285,7 +285,7 @@ class ValueBuilder:
             _put(made, type, slot, self._build(state[name], slot.type))
 
     def _adopt(self, made: Any, type: ClassType) -> None:
-        """Check the object that ``__setstate__`` has initialised, and turn its parameters into ``Parameter``
+        """Check the object that ``__setstate__`` has initialized, and turn its parameters into ``Parameter``
         objects."""
         for name, slot in type.attributes.items():
             try:
@@ -351,7 +351,8 @@ def _put(made: Any, type: ClassType, slot: ClassAttribute, value: Any) -> None:
 
 
 def _as_parameter(value: torch.Tensor | None) -> torch.Tensor | None:
-    """Return ``value`` as a parameter. It remains the same object, since other parts of the program may refer to it."""
+    """Return ``value`` as a parameter. It remains the same object, since other parts of the program may refer to it.
+    None stays None."""
     if value is not None and not isinstance(value, torch.nn.Parameter):
         value.__class__ = torch.nn.Parameter
     return value

@@ -370,7 +370,7 @@ def _key(step: object) -> str:
 
 
 def _member(type: Type, test: Callable[[Type], bool]) -> Type | None:
-    """Return the first of the types that ``type`` admits for which ``test`` holds."""
+    """Return the first of the types that ``type`` admits for which ``test`` holds; None if there is none."""
     return next((part for part in union_members(type) if test(part)), None)
 
 

@@ -199,6 +199,9 @@ def _bytes_of(f: FileLike, use_mmap: bool, limits: ArchiveLimits) -> tuple[memor
     the file; else None.
 
     Reading through the first is twice as fast: pages of a mapping that may be written to are mapped one by one.
+
+    Raises:
+        TypeError: it is not a path, a file or bytes.
     """
     if isinstance(f, (bytes, bytearray, memoryview)):
         return memoryview(f).cast("B").toreadonly(), None

@@ -82,7 +82,11 @@ def read_directory(data: memoryview, limits: ArchiveLimits) -> list[Entry]:
 
 
 def _find_directory(data: memoryview, limits: ArchiveLimits) -> tuple[int, int, int]:
-    """Return where the directory begins, how many members it has, and where it ends."""
+    """Return where the directory begins, how many members it has, and where it ends.
+
+    Raises:
+        ArchiveError: the file is not an archive, is truncated or inconsistent, or has too many members.
+    """
     at = bytes(data[-0xFFFF - _END.size :]).rfind(b"PK\x05\x06")
     if at < 0:
         raise _no_archive(data)
@@ -171,7 +175,11 @@ def _decode(raw: bytes) -> str:
 
 def _long_values(name: str, extra: bytes, short: tuple[int, ...]) -> tuple[int, ...]:
     """Return size, stored size, offset and disk. Those that exceed a field of the header are read from the extra
-    field."""
+    field.
+
+    Raises:
+        CorruptArchiveError: the extra field is broken, or lacks a size.
+    """
     at = 0
     values = list(short)
     while at + 4 <= len(extra):

@@ -1,4 +1,4 @@
-"""The gradients of convolution, of resampling and of normalisation."""
+"""The gradients of convolution, of resampling and of normalization."""
 
 from __future__ import annotations
 

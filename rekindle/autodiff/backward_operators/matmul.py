@@ -253,7 +253,7 @@ def placed(
     product: Product = torch.matmul,
 ) -> Tensor | None:
     """Add to ``sum`` the gradient of a tensor of ``size`` for those of its parts with these ``indices`` along ``dim``:
-    ``grads``, or their products with ``weight``."""
+    ``grads``, or their products with ``weight``. Without ``grads`` the result is ``sum``, which may be None."""
     if not grads:
         return sum
     rank = len(size)
@@ -281,7 +281,8 @@ def placed(
 def embedded(
     grads: Sequence[Tensor], indices: Sequence[Tensor], sum: Tensor | None, num_weights: int, padding_idx: int
 ) -> Tensor | None:
-    """Add the gradient of the weight of an embedding for the lookups at ``indices`` to ``sum``."""
+    """Add the gradient of the weight of an embedding for the lookups at ``indices`` to ``sum``. Without ``grads`` the
+    result is ``sum``, which may be None."""
     if not grads:
         return sum
     rows = torch.cat([grad.reshape(-1, grad.shape[-1]) for grad in grads])

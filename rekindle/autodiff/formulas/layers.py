@@ -1,4 +1,4 @@
-"""Normalisation, convolution, pooling and recurrent cells."""
+"""Normalization, convolution, pooling and recurrent cells."""
 
 from __future__ import annotations
 

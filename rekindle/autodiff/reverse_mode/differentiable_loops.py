@@ -36,7 +36,7 @@ def hoist_attribute_reads(graph: Graph) -> bool:
 
 
 def _loop_around(node: Node) -> Node | None:
-    """Return the innermost loop around ``node``, if no branch lies in between."""
+    """Return the loop whose body contains ``node`` directly; None if ``node`` is in a branch, or in no loop."""
     block = node.owning_block
     owner = None if block is None else block.owning_node
     return owner if owner is not None and owner.kind == "prim::Loop" else None

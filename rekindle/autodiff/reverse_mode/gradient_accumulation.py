@@ -64,7 +64,8 @@ class _Term:
 
     @property
     def collected(self) -> Value | None:
-        """The value that iterations collect in addition to the gradient."""
+        """The value that iterations collect in addition to the gradient; None for kinds that collect gradients
+        alone."""
         place = {_WEIGHT: 1, _EMBEDDED: 1, _SELECTED: 3}.get(self.kind)
         return None if place is None else self.arguments[place]
 
@@ -100,7 +101,8 @@ def _name_gradient_of_weight(product: Node) -> None:
 
 
 def _accumulated_term(loop: Node, index: int) -> _Term | None:
-    """Return the term that an iteration adds to the sum in carried value ``index``."""
+    """Return the term that an iteration adds to the sum in carried value ``index``; None if the gradients of the
+    iterations cannot be collected."""
     view = LoopView(loop)
     block, (_, before, after, _) = view.body, view.carried[index]
     added = _added_to(before, after)

@@ -233,7 +233,12 @@ class BlockBackward:
         return self.constant(None, NONE) if gradient is None else self.as_value(gradient)
 
     def _by_autograd(self, node: Node) -> None:
-        """Emit the backward of ``node`` by PyTorch's autograd: a node that runs it again and differentiates it."""
+        """Emit the backward of ``node`` by PyTorch's autograd: a node that runs it again and differentiates it.
+
+        Raises:
+            DifferentiationError: the node is nondeterministic or has side effects, or takes a value that autograd
+                cannot track.
+        """
         if not is_recomputable(node):
             raise DifferentiationError(
                 f"gradients cannot go back through {node.kind}: it has no formula, and may answer differently when it "

@@ -75,7 +75,7 @@ def after(descriptor: Array[Byte]) -> Array[Byte]:
 
 @native
 def name_of_class(descriptor: Array[Byte]) -> Array[Byte] | None:
-    """Return the name in the descriptor of an instance, up to the semicolon; null for that of a tuple."""
+    """Return the name in the descriptor of an instance, up to the semicolon; None for that of a tuple."""
     rest = advance(descriptor, 1)
     while rest[0] != CLOSE:
         rest = after(rest)

@@ -54,7 +54,7 @@ MAX_RANK: Final = 64
 
 @native
 def element_bytes(dtype: int) -> int:
-    """Return the size of an element; 0 of a dtype that the library does not know."""
+    """Return the size of an element in bytes; 0 for a dtype that the library does not know."""
     if dtype == FLOAT or dtype == INT32:
         return 4
     if dtype == INT64 or dtype == DOUBLE or dtype == COMPLEX64:
@@ -273,7 +273,8 @@ def contiguous_copy(context: Context, tensor: Tensor) -> Tensor | None:
 
 @native
 def contiguous(context: Context, tensor: Tensor) -> Tensor | None:
-    """Return the tensor, or a contiguous copy if it is not contiguous."""
+    """Return the tensor with one more reference, or a contiguous copy if it is not contiguous. None is returned after
+    an error, which ``context`` holds."""
     if is_contiguous(tensor):
         retain(tensor)
         return tensor
@@ -282,7 +283,8 @@ def contiguous(context: Context, tensor: Tensor) -> Tensor | None:
 
 @native
 def clone(context: Context, tensor: Tensor) -> Tensor | None:
-    """Return a copy with the same strides where the tensor has no gaps or overlaps, else a contiguous one."""
+    """Return a copy with the same strides where the tensor has no gaps or overlaps, else a contiguous one; None after
+    an error, which ``context`` holds."""
     if is_dense(tensor):
         copy = empty_strided(context, tensor.dtype, tensor.rank, sizes_of(tensor), strides_of(tensor))
         if copy is not None:
@@ -632,7 +634,7 @@ def list_of_strides(tensor: Tensor) -> List:
 
 @native
 def join_parts(context: Context, parts: List, dim: int, stacks: bool) -> Tensor | None:
-    """Return ``cat`` or ``stack`` of tensors of one dtype."""
+    """Return ``cat`` or ``stack`` of tensors of one dtype and rank; None after an error, which ``context`` holds."""
     if parts.length == 0:
         fail(context, ErrorCode.RUNTIME_ERROR, c("expected a non-empty list of Tensors"))
         return None
@@ -696,7 +698,8 @@ def empty_of_list(context: Context, dtype: int, sizes: List) -> Tensor | None:
 
 @native
 def empty_like(context: Context, dtype: int, tensor: Tensor) -> Tensor | None:
-    """Return a tensor of the same sizes, with the same strides where these have no gaps or overlaps."""
+    """Return a tensor of the same sizes, with the same strides where these have no gaps or overlaps; None after an
+    error, which ``context`` holds."""
     if is_dense(tensor):
         return empty_strided(context, dtype, tensor.rank, sizes_of(tensor), strides_of(tensor))
     return empty(context, dtype, tensor.rank, sizes_of(tensor))
@@ -719,7 +722,8 @@ def boxed_item(tensor: Tensor) -> Object:
 
 @native
 def tensor_of_complex(context: Context, number: Complex, dtype: int) -> Tensor | None:
-    """Return a tensor of a complex dtype with one element and no dimensions."""
+    """Return a tensor of a complex dtype with one element and no dimensions; None after an error, which ``context``
+    holds."""
     tensor = empty(context, dtype, 0, NULL)
     if tensor is None:
         return None
@@ -760,9 +764,11 @@ def copy_into(context: Context, to: Tensor, source: Tensor) -> bool:
 
 @native
 def tensor_of_items(context: Context, items: List, depth: int, dtype: int) -> Tensor | None:
-    """Return a tensor of a nested list of numbers, which are ``depth`` lists deep.
+    """Return a tensor of a nested list of numbers, which are ``depth`` lists deep. The result is None after an error,
+    which ``context`` holds.
 
-    ``dtype`` is int64, float32, float64 or bool."""
+    ``dtype`` is int64, float32, float64 or bool.
+    """
     sizes = cast("Array[int]", stack(8 * 64))
     level: List | None = items
     for i in range(depth):

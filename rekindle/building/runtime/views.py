@@ -342,7 +342,8 @@ def flatten(context: Context, tensor: Tensor, start: int, end: int) -> Tensor | 
 
 @native
 def unflatten(context: Context, tensor: Tensor, dim: int, parts: List) -> Tensor | None:
-    """Return a view in which a dimension is several, of which one may be -1."""
+    """Return a view in which a dimension is several, of which one may be -1; None after an error, which ``context``
+    holds."""
     at = dimension(context, dim, tensor.rank)
     if at < 0:
         return None
@@ -398,7 +399,7 @@ def unbind(context: Context, tensor: Tensor, dim: int) -> List | None:
 
 @native
 def split(context: Context, tensor: Tensor, size: int, dim: int) -> List | None:
-    """Split into parts of ``size``, of which the last may be smaller."""
+    """Split into parts of ``size``, of which the last may be smaller; None after an error, which ``context`` holds."""
     at = dimension(context, dim, tensor.rank)
     if at < 0:
         return None

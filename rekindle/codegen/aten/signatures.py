@@ -88,7 +88,8 @@ def _parameter(argument: Argument) -> tuple[str, ...]:
 
 
 def _value(text: str) -> str | None:
-    """Return the C++ type of a value, or of an optional or a list of values."""
+    """Return the C++ type of a value, or of an optional or a list of values; None for types that signatures do not
+    support."""
     for suffix, template in (("?", "::std::optional<{}>"), ("[]", "at::ArrayRef<{}>")):
         if text.endswith(suffix):
             element = _value(text.removesuffix(suffix))

@@ -294,7 +294,8 @@ class _WinogradWriter(TaskWriter):
         vectors = self.calculate("udiv", self.calculate("add", outputs, self.lanes - 1), self.lanes)
 
         def places(tile: str) -> tuple[list[str], list[str]]:
-            """Return where the four places are in the result, and in the residual."""
+            """Return where the four places are in the result, and in the residual; for places outside of the image, the
+            address of unused memory in the workspace."""
             number, row, column = self._position(tile)
             written: list[str] = []
             added: list[str] = []

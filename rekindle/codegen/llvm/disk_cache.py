@@ -191,7 +191,8 @@ def _head(key: bytes, payload: bytes) -> bytes:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return a file's content, if it belongs to the user, is not a link, and is writable by the user only."""
+    """Return a file's content, if it belongs to the user, is not a link, and is writable by the user only; None
+    otherwise, or if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:

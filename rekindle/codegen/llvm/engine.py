@@ -1,6 +1,6 @@
 """JIT compilation of LLVM IR to machine code in this process.
 
-:func:`compile_module` verifies and optimises it for a :class:`~rekindle.codegen.llvm.target.Target`, has LLVM write an
+:func:`compile_module` verifies and optimizes it for a :class:`~rekindle.codegen.llvm.target.Target`, has LLVM write an
 object, keeps that on disk, and links it. What the text declares and does not define is looked up in the libraries of
 this process. Code is freed when its :class:`NativeCode` dies.
 """
@@ -38,7 +38,7 @@ _LITTLE: Final = 1
 """Optimization level of instruction selection: vector loops run as fast, and compile in three quarters of the time."""
 
 PREOPTIMIZED: Final = "; needs few passes"
-"""A line in texts that are vectorised and unrolled already. They are only tidied: that takes a tenth of the time, and
+"""A line in texts that are vectorized and unrolled already. They are only tidied: that takes a tenth of the time, and
 code is made in less than half of it."""
 
 _CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "loop_simplify", "loop_rotate")

@@ -99,7 +99,8 @@ def _define(symbol: str, element: str, lanes: int, arguments: int, body: Iterabl
 
 
 def _sleef_width(name: str, element: str, target: Target) -> tuple[int, str] | None:
-    """Return how many elements SLEEF's widest function for ``target`` takes, and its symbol."""
+    """Return how many elements SLEEF's widest function for ``target`` takes, and its symbol; None if ``name`` has none
+    that is accurate enough, or the library lacks it."""
     if name not in ACCURACY or not target.has_libraries:
         return None
     letter, size = ("f", 32) if element == "float" else ("d", 64)

@@ -53,7 +53,11 @@ class Builder:
     # ---------------------------------------------------------------------------------------------------------- leaves
 
     def constant(self, value: float, scalar: ScalarType) -> Expression:
-        """Return a number, converted to ``scalar`` as C++ does."""
+        """Return a number, converted to ``scalar`` as C++ does.
+
+        Raises:
+            Unsupported: the number is infinite or NaN, and ``scalar`` an integer.
+        """
         if scalar.is_float:
             return self.make("constant", scalar, datum=_rounded(float(value), scalar))
         if scalar is BOOL:

@@ -92,7 +92,7 @@ def absolute(w: RegionWriter, a: str) -> str:
 
 
 def _power_of_two(b: str) -> int | None:
-    """Return the exponent, if ``b`` is a constant power of two."""
+    """Return the exponent, if ``b`` is a constant power of two; None otherwise."""
     if not b.isdecimal() or int(b).bit_count() != 1:
         return None
     return int(b).bit_length() - 1

@@ -113,7 +113,8 @@ def _is_plain_constant(value: Value) -> bool:
 
 
 def _is_readable(value: Value) -> bool:
-    """Return whether native code can read a value: an int of more than 64 bits it cannot."""
+    """Return whether native code can read a value. It cannot read a constant number that is not plain, such as an int
+    of more than 64 bits."""
     is_number = value.type.kind in ("IntType", "FloatType", "BoolType")
     return value.node.kind != "prim::Constant" or not is_number or _is_plain_constant(value)
 

@@ -161,7 +161,11 @@ def _check_state(input: Tensor, state: Tensor, w_hh: Tensor) -> None:
 
 def _gates(emit: Emitter, x: Tensor, w: Tensor, b: Tensor | None, count: int) -> list[Tensor]:
     """Return the ``count`` equal parts of ``linear(x, w, b)`` along the last dimension, the gates of a recurrent
-    cell."""
+    cell.
+
+    Raises:
+        Unsupported: ``x`` or ``w`` is not a matrix.
+    """
     if x.layout.rank != 2 or w.layout.rank != 2:
         raise Unsupported("a cell without a batch")
     whole = emit("linear", x, w, b)

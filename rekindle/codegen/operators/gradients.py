@@ -16,7 +16,11 @@ Tensor = Any
 
 @composite("autodiff::linear_input", multiplies=True)
 def linear_input(emit: Emitter, grad: Tensor, size: Sequence[int], weight: Tensor) -> Tensor:
-    """Return the gradient of the input of ``linear``."""
+    """Return the gradient of the input of ``linear``.
+
+    Raises:
+        Unsupported: the weight is not a matrix.
+    """
     if weight.layout.rank != 2:
         raise Unsupported("a weight that is not a matrix")
     return emit("matmul", grad, weight)
@@ -24,7 +28,11 @@ def linear_input(emit: Emitter, grad: Tensor, size: Sequence[int], weight: Tenso
 
 @composite("autodiff::linear_weight", multiplies=True)
 def linear_weight(emit: Emitter, grad: Tensor, input: Tensor, size: Sequence[int]) -> Tensor:
-    """Return the gradient of the weight of ``linear``."""
+    """Return the gradient of the weight of ``linear``.
+
+    Raises:
+        Unsupported: the weight is not a matrix.
+    """
     if len(size) != 2:
         raise Unsupported("a weight that is not a matrix")
     return _sum_over_rows(emit, grad, input)
@@ -32,7 +40,11 @@ def linear_weight(emit: Emitter, grad: Tensor, input: Tensor, size: Sequence[int
 
 @composite("autodiff::matmul_self", multiplies=True)
 def matmul_self(emit: Emitter, grad: Tensor, size: Sequence[int], other: Tensor) -> Tensor:
-    """Return the gradient of the first factor of ``matmul``."""
+    """Return the gradient of the first factor of ``matmul``.
+
+    Raises:
+        Unsupported: a factor is a vector.
+    """
     if len(size) < 2 or other.layout.rank < 2:
         raise Unsupported("a factor that is a vector")
     return _summed(emit, emit("matmul", grad, emit("transpose.int", other, -2, -1)), size)
@@ -40,7 +52,11 @@ def matmul_self(emit: Emitter, grad: Tensor, size: Sequence[int], other: Tensor)
 
 @composite("autodiff::matmul_other", multiplies=True)
 def matmul_other(emit: Emitter, grad: Tensor, self: Tensor, size: Sequence[int]) -> Tensor:
-    """Return the gradient of the second factor of ``matmul``."""
+    """Return the gradient of the second factor of ``matmul``.
+
+    Raises:
+        Unsupported: a factor is a vector.
+    """
     if len(size) < 2 or self.layout.rank < 2:
         raise Unsupported("a factor that is a vector")
     if len(size) == 2:

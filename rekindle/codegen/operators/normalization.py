@@ -1,6 +1,6 @@
 """Normalization with known statistics: an elementwise operator.
 
-:mod:`~rekindle.codegen.operators.rows` has the normalisations whose statistics are those of rows.
+:mod:`~rekindle.codegen.operators.rows` has the normalizations whose statistics are those of rows.
 """
 
 from __future__ import annotations
@@ -28,11 +28,15 @@ def batch_norm(
     cudnn_enabled: bool,
 ) -> E:
     """Return ``batch_norm`` by running statistics: ``input * scale + shift``, with one scale and shift for each
-    channel."""
+    channel.
+
+    Raises:
+        Unsupported: it is in training, has no running statistics, or takes integers.
+    """
     if training or running_mean is None or running_var is None:
         raise Unsupported("the statistics of a batch")
     if not input.scalar.is_float:
-        raise Unsupported("a normalisation of integers")
+        raise Unsupported("a normalization of integers")
     scale = b.reciprocal(b.call("sqrt", b.add(running_var, eps)))
     if weight is not None:
         scale = b.mul(scale, weight)

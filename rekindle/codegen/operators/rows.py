@@ -1,4 +1,4 @@
-"""Operators on rows: what they are described by, softmax, normalisation. A row lies along some dimensions of a tensor;
+"""Operators on rows: what they are described by, softmax, normalization. A row lies along some dimensions of a tensor;
 :mod:`~rekindle.codegen.operators.reductions` has those that make one element of a row."""
 
 from __future__ import annotations

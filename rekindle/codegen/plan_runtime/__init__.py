@@ -7,6 +7,6 @@ run them, in LLVM IR, and the code that enters and leaves a plan:
 - ``macros``: the shorthand in which handlers are written;
 - ``ownership_ir``, ``conversion_ir``, ``number_ir``, ``container_ir``, ``call_ir``, ``control_ir``: the handlers by
   subject;
-- ``entry_ir``: how Python calls a plan, and how an error or a deoptimisation leaves it;
+- ``entry_ir``: how Python calls a plan, and how an error or a deoptimization leaves it;
 - ``library``: all of it as one module, compiled when the first native plan is made and kept on disk.
 """

@@ -73,7 +73,7 @@ class Kind(enum.IntEnum):
     TENSORS = 6
     """The address of owned ``at::Tensor``, and in a second word their number."""
     CONSTANT = 7
-    """No initialisation: the value of the register is part of the instructions."""
+    """No initialization: the value of the register is part of the instructions."""
 
     @property
     def words(self) -> int:

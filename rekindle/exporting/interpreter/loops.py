@@ -210,7 +210,11 @@ class _Loop:
 def while_loop(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> None:
-    """Lower the remaining iterations of a loop to one operator."""
+    """Lower the remaining iterations of a loop to one operator.
+
+    Raises:
+        JoinError: a value differs between iterations in more than its numbers.
+    """
     state = [condition, *carried]
     start = _body_frame(frame, node, [iteration, *carried])
     surviving = machine.surviving([*machine.frames, start])

@@ -133,7 +133,11 @@ def _set_grad_mode(args: Sequence[Any]) -> None:
 
 
 def _module_at(args: Sequence[Any]) -> Any:
-    """Return a submodule of a module container, by its index or its name."""
+    """Return a submodule of a module container, by its index or its name.
+
+    Raises:
+        IndexError: the index is out of range.
+    """
     container, which = args
     slots = container.type.attributes
     names = [name for name, slot in slots.items() if isinstance(slot.type, ClassType) and slot.type.is_module]

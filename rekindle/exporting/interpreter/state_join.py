@@ -309,7 +309,11 @@ class _StateJoiner:
         return False
 
     def node(self, a: Any, b: Any) -> Any:
-        """Return the join of ``a`` in the first state and ``b`` in the second."""
+        """Return the join of ``a`` in the first state and ``b`` in the second.
+
+        Raises:
+            JoinError: the two have no join.
+        """
         origin, other = self.first.origin(a), self.second.origin(b)
         if origin is not None and other is not None and _same_leaf(origin, other):
             return Unchanged(origin)

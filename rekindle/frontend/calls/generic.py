@@ -64,8 +64,8 @@ class GenericFunction:
         return bound
 
     def _annotated(self, param: Param, given: SugaredValue) -> Type | None:
-        """Return the declared type of the parameter. An annotation that is not a type is ignored if the argument is
-        not a value either: ``f: Callable[[int], int]``."""
+        """Return the declared type of the parameter. An annotation that is not a type is ignored if the argument is not
+        a value either: ``f: Callable[[int], int]``. None without an annotation."""
         if param.annotation is None:
             return None
         declared = self.declared_types.get(param.name.name)
@@ -109,7 +109,7 @@ class GenericFunction:
         return SimpleValue(value)
 
     def declared_result(self) -> Type | None:
-        """Return the type that the function declares to return."""
+        """Return the type that the function declares to return; None if it declares none."""
         if isinstance(self.result, CompileError):
             raise self.result
         if self.result is not None or self.definition.return_type is None:

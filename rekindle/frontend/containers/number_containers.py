@@ -95,5 +95,6 @@ def made_as(value: Value, type: Type | None, graph: Graph, range: SourceRange) -
 
 
 def join_known(known: Type | None, type: Type) -> Type | None:
-    """Return the type of a list with elements of both types; ``known``, if they have no common type."""
+    """Return the type of a list with elements of both types; ``known``, if they have no common type. Either may be
+    None: it is not known then."""
     return type if known is None else join_contents(known, type) or known

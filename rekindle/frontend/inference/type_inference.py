@@ -389,7 +389,7 @@ def is_literal_of(value: Expr, type: Type) -> bool:
 
 def _maker_of(value: Expr) -> tuple[str, Type] | None:
     """Return the Python class of the dict of numbers that ``value`` creates (``Counter``, ``defaultdict``), and the
-    type of the numbers that it adds itself."""
+    type of the numbers that it adds itself; None if it creates none."""
     call = Apply(value.tree) if value.tree.kind == Apply.KIND else None
     if call is not None and call.callee_name == "Counter":
         return "Counter", INT

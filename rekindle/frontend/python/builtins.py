@@ -365,7 +365,7 @@ def _of_operands(emitter: Emitter, call: Apply, *operands: Value) -> SugaredValu
 
 
 def _format_of(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``format(x, ".2f")``."""
+    """Emit ``format(x, ".2f")``. The result is never None."""
     given = expect_arguments(emitter, call, 1, 2)
     values = [emitter.emit_expression(item) for item in given]
     template = emitter.graph.insert_constant("{:{}}" if len(values) == 2 else "{:}", range=call.range)

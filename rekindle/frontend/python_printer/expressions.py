@@ -91,7 +91,7 @@ def _library_operator(out: TaggedText, node: Node, printer: FunctionPrinter) -> 
 
 
 def _write_unknown(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    """Write the call of an unknown operator, annotated with the type of its result."""
+    """Write the call of an unknown operator. A single result other than a Tensor is annotated with its type."""
     call = TaggedText(node.range).add(operator_name(node.kind))
     call.add_list(_as_written(node, printer), "(", ")")
     if len(node.outputs) == 1 and not isinstance(node.output.type, TensorType):

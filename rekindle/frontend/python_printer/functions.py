@@ -366,7 +366,7 @@ def _is_for(node: Node) -> bool:
         return view.counts
     if view.counts:
         raise UnsupportedError(
-            "a loop that an optimisation has merged with another cannot be written as source", node.range
+            "a loop that an optimization has merged with another cannot be written as source", node.range
         )
     return False
 

@@ -532,8 +532,8 @@ class Environment:
         return found
 
     def origin_of(self, expr: Expr) -> FirstAssignment | None:
-        """Return the first assignment of the variable that ``expr`` names, if it names one and the assignment does
-        not determine the type."""
+        """Return the first assignment of the variable that ``expr`` names; None if it names none, or the assignment
+        determines the type."""
         if expr.tree.kind != Var.KIND:
             return None
         return self.find_origin(self.frame.variable(Var(expr.tree).name.name))

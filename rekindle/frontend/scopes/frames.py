@@ -92,7 +92,7 @@ class EnvironmentFrame:
         self.partial[name] = partial
 
     def find_type(self, name: str) -> Type | None:
-        """Return the type of the variable ``name``, if it is one that holds a value of the graph."""
+        """Return the type of the variable ``name``, if it is one that holds a value of the graph; None otherwise."""
         frame = self.find(name)
         return None if frame is None else frame.types.get(name)
 

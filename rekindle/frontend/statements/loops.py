@@ -102,7 +102,7 @@ def emit_while(emitter: Emitter, statement: While) -> None:
 
 def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("filter",)) -> GeneratorExpr | None:
     """Return the generator expression that ``expr`` is, or that a call of one of the ``functions`` is: ``map``,
-    ``filter``."""
+    ``filter``; None for other expressions."""
     if not emitter.graph.follows_python:
         return None
     if expr.tree.kind == Var.KIND:

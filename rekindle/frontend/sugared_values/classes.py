@@ -203,7 +203,7 @@ class ObjectInMaking(SugaredValue):
         self.type.attributes[name].note = self._note(name, value)
 
     def _note(self, name: str, value: Value) -> str | None:
-        """Return a note for error messages about the inferred type of the attribute."""
+        """Return a note for error messages about the inferred type of the attribute; None if the type needs none."""
         if value.node.kind == "prim::EmptyListLiteral":
             return f"an empty list without an annotation is a List[Tensor]; write self.{name}: List[…] = []"
         given = value.node.attributes.get("name") if value.node.kind == "prim::Load" else None

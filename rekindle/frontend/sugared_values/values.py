@@ -440,7 +440,8 @@ class TensorCast(SugaredValue):
 
 
 def _cause_of(note: str | None) -> Cause | None:
-    """Return the cause that the note on an attribute's type implies: whether the type was assumed."""
+    """Return the cause that the note on an attribute's type implies: whether the type was assumed; None if it was
+    not."""
     assumed = note is not None and ("no annotation" in note or "without an annotation" in note)
     return Cause.DEFAULT_TYPE_ASSUMED if assumed else None
 

@@ -26,7 +26,8 @@ _HIGHER: Final = torch.ops.higher_order
 def _cond(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Import ``torch.cond`` as ``prim::If``. A result that is None in one branch gets an Optional type."""
+    """Import ``torch.cond`` as ``prim::If``, or the branch alone if the predicate is constant. A result that is None in
+    one branch gets an Optional type."""
     predicate, *graphs = args[:3]
     operands = args[3] if len(args) > 3 else ()
     if not isinstance(predicate, Value):
@@ -40,7 +41,11 @@ def _cond(
 
 
 def _joined(reader: FxImporter, branch: Node, blocks: Sequence[Block], pair: Sequence[ImportedValue]) -> ImportedValue:
-    """Add an output to ``branch``, a ``prim::If``, for a pair of results of its blocks; return it."""
+    """Add an output to ``branch``, a ``prim::If``, for a pair of results of its blocks; return it.
+
+    Raises:
+        CaptureError: the results are of types that cannot be joined.
+    """
     if all(not isinstance(item, Value) for item in pair) and pair[0] is None and pair[1] is None:
         return None
     types: list[Type] = []

@@ -91,7 +91,11 @@ class FxImporter:
         return result
 
     def read_node(self, module: fx.GraphModule, node: fx.Node, env: Mapping[fx.Node, ImportedValue]) -> ImportedValue:
-        """Import a node other than a placeholder or the output; return its value."""
+        """Import a node other than a placeholder or the output; return its value.
+
+        Raises:
+            CaptureError: the node is not the call of an operator.
+        """
         self.range = place_of(node)
         if node.op == "get_attr":
             return self.attribute(self, module, str(node.target))
@@ -147,7 +151,11 @@ class FxImporter:
     # ------------------------------------------------------------------------------------------------- making nodes
 
     def value(self, imported: ImportedValue, type: Any = None) -> Value:
-        """Return the IR value of ``imported``; constants are inserted, lists and tuples constructed."""
+        """Return the IR value of ``imported``; constants are inserted, lists and tuples constructed.
+
+        Raises:
+            CaptureError: it is a symbol that no node computes.
+        """
         if isinstance(imported, Value):
             return imported
         if isinstance(imported, (torch.SymInt, torch.SymBool, torch.SymFloat)):

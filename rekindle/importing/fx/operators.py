@@ -67,7 +67,11 @@ def _planned(
     node: fx.Node,
 ) -> tuple[Operator, MatchedSchema]:
     """Match a call with the overload that it names; with another overload, if that does not fit, such as for a number
-    instead of a tensor."""
+    instead of a tensor.
+
+    Raises:
+        CaptureError: no overload takes the arguments.
+    """
     positional, keywords = _arguments(reader, operator.schema, args, kwargs)
     try:
         return operator, try_match_schema(operator.schema, positional, keywords)
@@ -135,7 +139,11 @@ def _arguments(
 
 
 def _argument(reader: FxImporter, item: ImportedValue, formal: Type) -> NamedValue:
-    """Return ``item`` as an argument of type ``formal``; lists of values are constructed in the graph."""
+    """Return ``item`` as an argument of type ``formal``; lists of values are constructed in the graph.
+
+    Raises:
+        CaptureError: it is not a value of a program, such as a symbol or a graph.
+    """
     wanted = without_none(formal)
     if isinstance(item, Value):
         if wanted == FLOAT and item.type == INT:

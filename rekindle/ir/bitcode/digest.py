@@ -66,7 +66,11 @@ class _Description:
         self.size = 0
 
     def add_callees(self, graph: Graph) -> None:
-        """Add the methods that ``graph`` calls, which its types alone do not name."""
+        """Add the methods that ``graph`` calls, which its types alone do not name.
+
+        Raises:
+            NotEncodable: the graph calls code other than methods of the program.
+        """
         for node in graph.all_nodes():
             self.size += 1
             if is_foreign(node.kind) or node.kind.startswith("^"):

@@ -159,7 +159,11 @@ class GraphWriter:
         return self._ranges.setdefault((source, place.start, place.end), len(self._ranges))
 
     def _source(self, source: Source) -> int:
-        """Return the number of a text: that of the reference to it, or the complement of its position in the table."""
+        """Return the number of a text: that of the reference to it, or the complement of its position in the table.
+
+        Raises:
+            NotEncodable: the text is a part of another one, or was derived from it.
+        """
         number = self.references.find(source)
         if number is None and self._adds:
             number = self.references.add(source)
@@ -222,7 +226,11 @@ class GraphWriter:
 
     def constant(self, value: object) -> Encoded:
         """Encode the value of an attribute. A tuple begins with the kind of the value; other values are encoded
-        directly."""
+        directly.
+
+        Raises:
+            NotEncodable: the value is of a class that the encoding lacks.
+        """
         if type(value) in PLAIN:
             return value
         if isinstance(value, ConstantObject):

@@ -210,7 +210,8 @@ class OperatorRegistry:
         return found
 
     def find(self, qualified_name: str) -> Operator | None:
-        """Return the operator called ``aten::add.Tensor``; without a dot, the one without an overload name."""
+        """Return the operator called ``aten::add.Tensor``; without a dot, the one without an overload name; None if
+        there is no such operator."""
         name, _, overload = qualified_name.partition(".")
         for operator in self.overloads(name):
             if operator.schema.overload == overload:
@@ -219,7 +220,7 @@ class OperatorRegistry:
 
     def resolve(self, node: Node) -> Operator | None:
         """Return the operator that ``node`` calls: the first of its kind that takes inputs of these types; where
-        several do, one that returns what ``node`` does."""
+        several do, one that returns what ``node`` does; None if no overload takes them."""
         first = None
         for operator in self.overloads(node.kind):
             if operator.matches(node):

@@ -46,7 +46,7 @@ from rekindle.syntax.lexer import COMMENT, EOF, GRAPH, IDENT, VALUE, Lexer, Toke
 def parse_graph(
     text: str, *, tensors: GivenTensors | None = None, types: Resolver | None = None, structured: bool = True
 ) -> Graph:
-    """Return the graph in ``text``. Printing it yields the same text.
+    r"""Return the graph in ``text``. Printing it yields the same text.
 
     Args:
         tensors: the constants whose text is not exact: those that
@@ -59,6 +59,12 @@ def parse_graph(
 
     Raises:
         ParseError: the text is not a graph, or the tensors are not those of the text.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> text = "graph(%x : Tensor):\n  %1 : Tensor = aten::neg(%x)\n  return (%1)\n"
+        >>> str(parse_graph(text)) == text
+        True
     """
     lexer = Lexer(Source(text), GRAPH)
     type_reader = TypeReader(lexer, types)

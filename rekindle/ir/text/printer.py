@@ -60,7 +60,16 @@ CONSTANT_ARGUMENTS = "scalar_args"
 def print_graph(graph: Graph, *, ranges: bool = True, verbosity: int = 3, recorded: bool = False) -> str:
     """Return the text of ``graph``, line ends included. ``ranges`` adds the source locations; ``verbosity`` is the
     detail of types: 0 none, 1 dtypes and shapes, 2 strides too, 3 all. ``recorded`` prints the types that values had
-    when they were traced."""
+    when they were traced.
+
+    Example:
+        >>> from rekindle.ir.text.printer import print_graph
+        >>> graph = rekindle.script(lambda x: x.neg()).graph
+        >>> print(print_graph(graph, ranges=False), end="")
+        graph(%x.1 : Tensor):
+          %2 : Tensor = aten::neg(%x.1)
+          return (%2)
+    """
     return _Printer(ranges, verbosity, recorded).graph(graph)
 
 
@@ -300,8 +309,18 @@ def _tells_type(value: list[object] | dict[object, object], element: Type) -> bo
 
 
 def tensor_constants(graph: Graph) -> list[object]:
-    """Return the tensors of ``graph``'s constants in the order of the text, which does not contain them. A list of
-    tensors is one item."""
+    """Return the tensors of ``graph``'s constants in the order of the text, for
+    :func:`~rekindle.ir.text.parser.parse_graph`. A list of tensors is one item.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.ir.text.printer import tensor_constants
+        >>> graph = rekindle.Graph()
+        >>> _ = graph.block.add_output(graph.insert_constant(torch.arange(3)))
+        >>> (values,) = tensor_constants(parse_graph(str(graph), tensors=tensor_constants(graph)))
+        >>> values
+        tensor([0, 1, 2])
+    """
     found: list[object] = []
     inner: list[Graph] = []
     for node in graph.all_nodes():

@@ -448,7 +448,7 @@ class TypeReader:
 
     def _list_alias(self, element: AliasInfo | None) -> AliasInfo | None:
         """Return the annotation of a list type whose brackets were just parsed. A write to an element counts as one to
-        the list."""
+        the list. None if neither has an annotation."""
         contained = () if element is None else (element,)
         if self._aliases and self.lexer.cur.kind == "(":
             alias = self._alias(None)
@@ -457,7 +457,8 @@ class TypeReader:
 
 
 def _alias_of_parts(parts: list[Annotated]) -> AliasInfo | None:
-    """Return the annotation of a type whose element types have annotations: none of its own, but theirs."""
+    """Return the annotation of a type whose element types have annotations: none of its own, but theirs; None if no
+    element type has one."""
     if all(part.alias is None for part in parts):
         return None
     found = tuple(AliasInfo() if part.alias is None else part.alias for part in parts)

@@ -172,7 +172,7 @@ def present(type: Type) -> Type:
 
 
 def join_contents(a: Type, b: Type) -> Type | None:
-    """Return the type of a new value that may be an ``a`` or a ``b``, including lists and dicts.
+    """Return the type of a new value that may be an ``a`` or a ``b``, including lists and dicts; None if there is none.
 
     An existing ``List[int]`` is not a ``List[Union[float, int]]``, since floats could be written to it. The node that
     makes the list must make it of the joined type.

@@ -48,7 +48,11 @@ def _text_of_float(value: float) -> str:
 
 @implements("archive::format(str self, ...) -> str")
 def format_values(self: str, *values: object) -> str:
-    """Replace every ``{}`` with the next of the values; other braces are kept."""
+    """Replace every ``{}`` with the next of the values; other braces are kept.
+
+    Raises:
+        RuntimeError: there are more ``{}`` than values.
+    """
     parts = self.split("{}")
     if len(parts) - 1 > len(values):
         raise RuntimeError(f"Too few arguments for format string: {self}")
@@ -61,7 +65,11 @@ _NUMBERS: Final = "difeEF"
 
 @implements("archive::percentFormat(str self, ...) -> str")
 def percent_format(self: str, *values: object) -> str:
-    """Return ``self % values`` for the specifiers ``%d %i %f %F %e %E %s %c %%``; a tuple supplies its elements."""
+    """Return ``self % values`` for the specifiers ``%d %i %f %F %e %E %s %c %%``; a tuple supplies its elements.
+
+    Raises:
+        RuntimeError: the number of values is not that of the specifiers, or a specifier is incomplete.
+    """
     if len(values) == 1 and isinstance(values[0], tuple):
         values = values[0]
     parts: list[str] = []

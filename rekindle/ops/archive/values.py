@@ -80,7 +80,11 @@ for _name in ("capitalize", "lower", "swapcase", "title", "upper"):
 
 
 def _first_item(self: dict[Any, Any]) -> tuple[Any, Any]:
-    """Remove and return the first item of a dict."""
+    """Remove and return the first item of a dict.
+
+    Raises:
+        RuntimeError: the dict is empty.
+    """
     if not self:
         raise RuntimeError("popitem(): dictionary is empty")
     key = next(iter(self))

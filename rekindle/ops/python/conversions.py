@@ -89,7 +89,11 @@ def _check_implicit(a: Tensor) -> None:
 
 @implements("aten::IntImplicit(Tensor a) -> int")
 def int_implicit(a: Tensor) -> int:
-    """Return the number in a 0-dimensional tensor of ints."""
+    """Return the number in a 0-dimensional tensor of ints.
+
+    Raises:
+        RuntimeError: the tensor holds a float, a complex number or a bool.
+    """
     _check_implicit(a)
     if a.dtype.is_floating_point or a.dtype.is_complex or a.dtype == torch.bool:
         raise RuntimeError(f"a tensor of dtype {a.dtype} cannot stand for an int; convert it with int()")
@@ -98,7 +102,11 @@ def int_implicit(a: Tensor) -> int:
 
 @implements("aten::FloatImplicit(Tensor a) -> float")
 def float_implicit(a: Tensor) -> float:
-    """Return the number in a 0-dimensional tensor of real numbers, as a float."""
+    """Return the number in a 0-dimensional tensor of real numbers, as a float.
+
+    Raises:
+        RuntimeError: the tensor holds a complex number.
+    """
     _check_implicit(a)
     if a.dtype.is_complex:
         raise RuntimeError(f"a tensor of dtype {a.dtype} cannot stand for a float")

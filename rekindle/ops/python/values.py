@@ -148,8 +148,8 @@ Test = Callable[[Any, Any], bool]
 
 
 def value_matches(value: object, type: Type) -> bool:
-    """Return whether ``value`` is of ``type`` without conversion: an int is not a float, and a bool not an int.
-    Every element of a container is checked."""
+    """Return whether ``value`` is of ``type`` without conversion: an int is not a float, and a bool not an int. Every
+    element of a container is checked. The result is False for types that have no test, such as type variables."""
     test = _TESTS.get(type.kind)
     return test is not None and test(value, type)
 

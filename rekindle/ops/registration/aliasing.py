@@ -17,7 +17,7 @@ import torch
 from rekindle.ir.operators.traits import Trait
 from rekindle.ops.registration.traits import traits_of_kind
 
-_NORMALISATION: Final = (("running_mean", "training"), ("running_var", "training"))
+_NORMALIZATION: Final = (("running_mean", "training"), ("running_var", "training"))
 
 HIDDEN_WRITES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     **dict.fromkeys(
@@ -25,7 +25,7 @@ HIDDEN_WRITES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
             *("aten::batch_norm", "aten::native_batch_norm", "aten::_batch_norm_impl_index"),
             *("aten::cudnn_batch_norm", "aten::miopen_batch_norm"),
         ),
-        _NORMALISATION,
+        _NORMALIZATION,
     ),
     "aten::instance_norm": (("running_mean", "use_input_stats"), ("running_var", "use_input_stats")),
 }

@@ -78,7 +78,22 @@ def declare(
     may_alias_inputs: bool = False,
 ) -> None:
     """Declare the operators with these schemas, all run by ``operation``; see
-    :class:`~rekindle.ir.operators.registry.Operator` for the properties that schemas do not declare."""
+    :class:`~rekindle.ir.operators.registry.Operator` for the properties that schemas do not declare.
+
+    Overloads that are declared after their kind was first looked up are ignored.
+
+    Example:
+        >>> from rekindle.ops.registration.declare import declare
+        >>> declare(str.removesuffix, "example::without_suffix(str self, str suffix) -> str")
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> graph = parse_graph(
+        ...     "graph(%name : str, %suffix : str):"
+        ...     "  %2 : str = example::without_suffix(%name, %suffix)"
+        ...     "  return (%2)"
+        ... )
+        >>> rekindle.create_function(graph, "without_suffix")("setup.py", ".py")
+        'setup'
+    """
     for text in texts:
         _add(Declaration(text, operation, None, effects, side_effects, nondeterministic, may_alias_inputs))
 
@@ -93,7 +108,18 @@ def implements(
     nondeterministic: bool = False,
     may_alias_inputs: bool = False,
 ) -> Callable[[_F], _F]:
-    """Return a decorator that calls :func:`declare` with the decorated implementation."""
+    """Return a decorator that calls :func:`declare` with the decorated implementation.
+
+    Example:
+        >>> from rekindle.ops.registration.declare import implements
+        >>> @implements("example::twice(int n) -> int")
+        ... def twice(n: int) -> int:
+        ...     return 2 * n
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> graph = parse_graph("graph(%n : int):  %1 : int = example::twice(%n)  return (%1)")
+        >>> rekindle.create_function(graph, "twice")(21)
+        42
+    """
 
     def decorate(operation: _F) -> _F:
         declare(

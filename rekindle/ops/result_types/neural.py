@@ -1,4 +1,4 @@
-"""Convolutions, pooling, normalisation, losses, embeddings, recurrent networks, attention, resampling, padding."""
+"""Convolutions, pooling, normalization, losses, embeddings, recurrent networks, attention, resampling, padding."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _pooling(dims: int) -> Rules:
     }
 
 
-# ------------------------------------------------------------------------------------------------------- normalisation
+# ------------------------------------------------------------------------------------------------------- normalization
 
 
 def _statistic_dtype(call: Call) -> torch.dtype | None:
@@ -157,7 +157,7 @@ def _statistic_dtype(call: Call) -> torch.dtype | None:
 
 
 _VECTOR = tensor(_statistic_dtype, sizes.of_rank(1), flow=SOME)
-_NORMALISED = tensor(first, sizes.first)
+_NORMALIZED = tensor(first, sizes.first)
 
 
 def _layer_statistics(call: Call) -> Sizes | None:
@@ -347,11 +347,11 @@ RULES: Final[Rules] = {
     **_pooling(1),
     **_pooling(2),
     **_pooling(3),
-    **each(_NORMALISED, "batch_norm instance_norm layer_norm group_norm"),
+    **each(_NORMALIZED, "batch_norm instance_norm layer_norm group_norm"),
     "rms_norm": tensor(agreement("input", "weight"), sizes.first),
-    **each(several(_NORMALISED, _OF_LAYER, _OF_LAYER), "native_layer_norm"),
-    **each(several(_NORMALISED, _OF_GROUP, _OF_GROUP), "native_group_norm"),
-    **each(several(_NORMALISED, _VECTOR, _VECTOR), "native_batch_norm _native_batch_norm_legit"),
+    **each(several(_NORMALIZED, _OF_LAYER, _OF_LAYER), "native_layer_norm"),
+    **each(several(_NORMALIZED, _OF_GROUP, _OF_GROUP), "native_group_norm"),
+    **each(several(_NORMALIZED, _VECTOR, _VECTOR), "native_batch_norm _native_batch_norm_legit"),
     # Losses
     **each(_loss("self", "target"), "mse_loss smooth_l1_loss huber_loss soft_margin_loss kl_div"),
     **each(_loss("self", "target"), "hinge_embedding_loss"),

@@ -73,7 +73,7 @@ def upsample_nearest(input: Tensor, size: int | list[int] | None = None, scale_f
 def upsample_bilinear(
     input: Tensor, size: int | list[int] | None = None, scale_factor: int | list[int] | None = None
 ) -> Tensor:
-    """Return ``torch.nn.functional.upsample_bilinear`` of these arguments."""
+    """Return ``torch.nn.functional.upsample_bilinear`` of these arguments, which aligns the corners."""
     return functional.interpolate(input, size, _floats(scale_factor), "bilinear", align_corners=True)
 
 
@@ -83,7 +83,7 @@ def _floats(factor: int | Sequence[int] | None) -> float | list[float] | None:
     return float(factor) if isinstance(factor, int) else [float(part) for part in factor]
 
 
-# ------------------------------------------------------------------------------------------------------ initialisation
+# ------------------------------------------------------------------------------------------------------ initialization
 
 
 @implements("aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)")

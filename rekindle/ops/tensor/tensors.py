@@ -86,7 +86,11 @@ def list_to_tensor(self: list[int]) -> Tensor:
 
 @implements("aten::_tensor_to_list(Tensor self) -> int[]")
 def tensor_to_list(self: Tensor) -> list[int]:
-    """Return all elements of an int32 tensor, in order."""
+    """Return all elements of an int32 tensor, in order.
+
+    Raises:
+        RuntimeError: the tensor is of another dtype.
+    """
     if self.dtype != torch.int32:
         raise RuntimeError(f"expected a tensor of dtype torch.int32, got {self.dtype}")
     return [int(item) for item in self.flatten().tolist()]
@@ -264,7 +268,11 @@ def dequantize_list(qtensors: list[Tensor]) -> list[Tensor]:
 
 @implements("aten::dequantize.any(Any tensors) -> Any", may_alias_inputs=True)
 def dequantize_any(tensors: Any) -> Any:
-    """Return a tensor, or lists and tuples of them, in floating point."""
+    """Return a tensor, or lists and tuples of them, in floating point.
+
+    Raises:
+        RuntimeError: it is, or holds, something other than a tensor.
+    """
     if isinstance(tensors, Tensor):
         return tensors.dequantize()
     if isinstance(tensors, list):
@@ -383,7 +391,7 @@ def ncf_unsqueeze(self: Tensor, ndim: int) -> Tensor:
 
 @implements("aten::_ncf_view(Tensor(a) self, int[] input_shape, int normalized_ndim) -> Tensor(a)")
 def ncf_view(self: Tensor, input_shape: list[int], normalized_ndim: int) -> Tensor:
-    """Return statistics of a normalisation, reshaped to broadcast against its input, which is normalised over its last
+    """Return statistics of a normalization, reshaped to broadcast against its input, which is normalized over its last
     dimensions."""
     kept = len(input_shape) - normalized_ndim
     return self.reshape(input_shape[:kept] + [1] * normalized_ndim)

@@ -142,7 +142,13 @@ def add_torchbind_schemas(source: Callable[[], Iterable[object]]) -> None:
             It is called whenever a class is met of which nothing is known, since libraries may be loaded later.
 
     Example:
-        >>> rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())
+        >>> asked = []
+        >>> def schemas():
+        ...     asked.append("schemas")
+        ...     return torch._C._jit_get_custom_class_schemas()
+        >>> rekindle.add_torchbind_schemas(schemas)
+        >>> asked  # it is called when a program is met that needs one
+        []
     """
     _SOURCES.append(source)
 

@@ -109,7 +109,7 @@ def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
 
 
 def _may_fold(node: Node) -> bool:
-    return may_change("fold into what it normalises", node)
+    return may_change("fold into what it normalizes", node)
 
 
 def _insert_check(map: Foldable) -> None:

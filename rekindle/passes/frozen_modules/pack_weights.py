@@ -196,7 +196,7 @@ def _with_activation(node: Node) -> tuple[Node, str]:
 
 
 def _only_user(node: Node) -> Node | None:
-    """Return the node of the same block that alone uses the result of ``node``, once."""
+    """Return the node of the same block that alone uses the result of ``node``, once; None if there is no such node."""
     uses = node.output.uses
     return uses[0].user if len(uses) == 1 and uses[0].user.owning_block is node.owning_block else None
 

@@ -11,7 +11,7 @@ becomes
     %a : Tensor = prim::attention(%q, %k, %v, %mask, %dropout, %causal, %scale, %gqa)
 
 Attention that is written out, ``softmax(q @ k.transpose(-2, -1) / s, -1) @ v``, is computed by such an operator where
-it is large; elsewhere the operators that were there are fused with their neighbours::
+it is large; elsewhere the operators that were there are fused with their neighbors::
 
     %n : int = aten::numel(%q)
     %large : bool = aten::gt(%n, %limit)
@@ -73,7 +73,7 @@ class SelectAttention:
 
     name: ClassVar[str] = "select_attention"
     min_elements: int = 1 << 14
-    """Attention that is written out is fused with its neighbours where the queries have no more elements."""
+    """Attention that is written out is fused with its neighbors where the queries have no more elements."""
 
     def run(self, graph: Graph) -> bool:
         changed = False

@@ -11,7 +11,7 @@
                                                                      %n : Tensor = prim::AutogradZero()
                                                                      -> (%n)
 
-Nothing runs a ``prim::GradOf``, so that this pass, or the one that specialises what is zero, has to.
+Nothing runs a ``prim::GradOf``, so that this pass, or the one that specializes what is zero, has to.
 """
 
 from __future__ import annotations

@@ -143,7 +143,8 @@ class _Projection:
         return not any(isinstance(value.type, TensorType) and aliases.has_writers(value) for value in values)
 
     def move(self) -> None:
-        """Compute the product for all iterations before the loop; in the loop, select the part of the iteration."""
+        """Compute the product for all iterations before the loop, if the trip count is not 0; in the loop, select the
+        part of the iteration."""
         graph, loop, product = self.loop.graph, self.loop, self.product
         whole, dim, index = self.select.inputs
         count = LoopView(loop).trip_count

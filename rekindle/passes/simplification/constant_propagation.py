@@ -330,7 +330,8 @@ def _no_inputs(value: Value) -> Value:
 
 
 def _common_value(then: Value, otherwise: Value) -> Value | None:
-    """Return the value that both branches return, if it is one captured value, or equal immutable constants."""
+    """Return the value that both branches return, if it is one captured value, or equal immutable constants; None
+    otherwise."""
     if then is otherwise:
         return then
     if then.node.kind != "prim::Constant" or otherwise.node.kind != "prim::Constant":

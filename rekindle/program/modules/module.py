@@ -234,7 +234,11 @@ class ScriptModule(torch.nn.Module, Savable):
 
     @property
     def forward(self) -> Any:  # type: ignore[override]
-        """The compiled ``forward``."""
+        """The compiled ``forward``.
+
+        Raises:
+            AttributeError: the module has none.
+        """
         record = self._rekindle_type.methods.get("forward")
         if record is None:
             overloaded = self._overloaded("forward")
@@ -357,8 +361,8 @@ class ScriptModule(torch.nn.Module, Savable):
         raise AttributeError(f"'{builtins.type(self).__name__}' object has no attribute '{name}'")
 
     def _overloaded(self, name: str) -> Overloaded | None:
-        """Return the overloads of a method: they are compiled as ``name__0``, ``name__1`` …; archives contain
-        nothing else about them."""
+        """Return the overloads of a method: they are compiled as ``name__0``, ``name__1`` …; archives contain nothing
+        else about them; None if it has none."""
         methods = self._rekindle_type.methods
         found = [methods[f"{name}__{index}"] for index in _consecutive(name, methods)]
         return Overloaded(found, self) if found else None

@@ -234,7 +234,8 @@ _HIDDEN_CALLS: Final = frozenset(
 
 
 def _without_hidden_calls(methods: dict[str, Any]) -> dict[str, Any]:
-    """Return the methods that the Python class has, for users in Python. Compiled code can call all methods."""
+    """Return the methods that the Python class has, for users in Python: without those that Python calls implicitly,
+    such as ``__del__``. Compiled code can call all methods."""
     return {name: method for name, method in methods.items() if name not in _HIDDEN_CALLS}
 
 

@@ -390,8 +390,12 @@ def _check_objects(
     slots: dict[ClassType, list[tuple[str, Any, Converter]]],
     numbers: NumberRules,
 ) -> None:
-    """Check the attributes of the objects in ``queue``, and of objects found on the way, each once. A value that
-    fits only after conversion, such as an int for a float, is replaced by the converted one."""
+    """Check the attributes of the objects in ``queue``, and of objects found on the way, each once. A value that fits
+    only after conversion, such as a tuple for a list, is replaced by the converted one.
+
+    Raises:
+        NoMatch: an attribute does not fit its type.
+    """
     seen: set[int] = set()
     while queue:
         value, type, path = queue.pop()
@@ -579,7 +583,11 @@ def _as_sequence(value: list[Any], type: ListType) -> Any:
 
 
 def _as_class(value: dict[Any, Any], type: DictType) -> Any:
-    """Convert a dict to its class in Python, such as a set or a Counter."""
+    """Convert a dict to its class in Python, such as a set or a Counter.
+
+    Raises:
+        TypeError: it is a ``defaultdict`` whose factory is compiled.
+    """
     if type.python == "OrderedDict":
         return OrderedDict(value)
     if type.python == "Counter":

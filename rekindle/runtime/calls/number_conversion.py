@@ -94,8 +94,8 @@ def _as_plain(value: int | float | complex) -> int | float | complex:
 
 
 def _or_of_tensor(value: Any) -> bool | int | float | complex | None:
-    """Return the number of a Tensor of one element that does not require grad; for other values
-    :func:`plain_number`."""
+    """Return the number of a Tensor of one element that does not require grad, and None for other Tensors; for other
+    values the result of :func:`plain_number`."""
     if isinstance(value, torch.Tensor):
         return value.item() if value.numel() == 1 and not value.requires_grad else None
     return plain_number(value)

@@ -43,10 +43,11 @@ class _Left(Exception):
 
 
 def foreign_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the frames of this package and of torch's dispatcher.
+    """Return a traceback without the frames of this package and of torch's dispatcher. The result is None if no frame
+    remains.
 
-    What remains are Python functions that the program called: those that compilation ignored, and operators that
-    users registered.
+    What remains are Python functions that the program called: those that compilation ignored, and operators that users
+    registered.
     """
     kept: list[TracebackType] = []
     # The entries after the last removed frame are shared: an error that passes through a thousand futures, each of
@@ -71,7 +72,8 @@ def _is_internal(filename: str) -> bool:
 
 
 def traceback_through(places: Sequence[SourceFrame], tail: TracebackType | None = None) -> TracebackType | None:
-    """Return a traceback with one entry for each of ``places``, the outermost first, and ``tail`` after them.
+    """Return a traceback with one entry for each of ``places``, the outermost first, and ``tail`` after them. The
+    result is None if there is no entry.
 
     Functions of the package's own texts have no entry, as those of Python that are written in C have none.
     """

@@ -248,7 +248,8 @@ class TaskPool:
         return len(self._workers)
 
     def close(self) -> None:
-        """Let the threads exit after their current tasks; tasks that have not begun are cancelled."""
+        """Let the threads exit after their current tasks, and wait until they have. Tasks that have not begun never
+        run."""
         with self._lock:
             self._closed = True
             self._tasks.clear()

@@ -294,7 +294,11 @@ class InterpreterState:
         self._go_on(defer, segment, Await(Call(partial(_run, function), arguments, function)))
 
     def _await(self, wait: Instruction, segment: BasicBlock) -> None:
-        """Push a frame for an Await's computation. The Await itself is a register of the frame below."""
+        """Push a frame for an Await's computation. The Await itself is a register of the frame below.
+
+        Raises:
+            RekindleError: the Await waits for itself.
+        """
         awaited = self.registers[wait.input]
         if not isinstance(awaited, Await) or awaited.is_nowait():
             self._go_on(wait, segment, awaited.wait())
@@ -368,7 +372,7 @@ class InterpreterState:
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
         """Return the traceback of the error that ended the program: an entry for each source location of the program,
-        then ``tail``."""
+        then ``tail``; None if there is no entry."""
         return traceback_through(self._places, tail)
 
 

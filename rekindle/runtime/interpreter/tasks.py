@@ -24,7 +24,7 @@ class Resumable(Protocol):
         """Continue until it is finished or waits for an unfinished future; return the result once finished."""
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
-        """Return the traceback of the error that ended it."""
+        """Return the traceback of the error that ended it; None if it has no entry."""
 
 
 _AUTOCAST: Final = ("cpu", "cuda")

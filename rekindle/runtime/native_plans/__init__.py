@@ -11,6 +11,6 @@ A plan is a table of instructions for the handlers of :mod:`rekindle.codegen.pla
 - ``writer``: control flow, moves, calls of Python, results;
 - ``operators``, ``aten_calls``: what else an operator becomes: instructions of its own, or a call of a C++ function;
 - ``written_plan``: all instructions of a Code;
-- ``native_plan``: the function of Python, and how errors and deoptimisations come back;
+- ``native_plan``: the function of Python, and how errors and deoptimizations come back;
 - ``self_test``, ``availability``: whether this process can have native plans.
 """

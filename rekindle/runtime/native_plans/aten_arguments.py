@@ -57,7 +57,11 @@ def passed_argument(context: CallContext, type: str, register: int) -> Passed:
 
 
 def tensor_word(context: CallContext, register: int) -> Word:
-    """Return the 64-bit word that is the address of the ``at::Tensor`` in a register."""
+    """Return the 64-bit word that is the address of the ``at::Tensor`` in a register.
+
+    Raises:
+        NotNative: the register holds something other than a Tensor.
+    """
     found = context.layout.registers[register]
     if found.kind is Kind.TENSOR:
         return address(found.offset)
@@ -94,7 +98,11 @@ def _optional_tensor(context: CallContext, register: int) -> Passed:
 
 
 def _tensor_array(context: CallContext, register: int) -> int:
-    """Return the offset of a ``c10::ArrayRef`` of the Tensors of a list: two words, a pointer and a length."""
+    """Return the offset of a ``c10::ArrayRef`` of the Tensors of a list: two words, a pointer and a length.
+
+    Raises:
+        NotNative: the register does not hold a list.
+    """
     found = context.layout.registers[register]
     if found.kind is Kind.TENSORS:
         return found.offset
@@ -128,7 +136,11 @@ _SCALAR_WORDS: Final = 4
 
 
 def _word_of(context: CallContext, register: int, kind: Kind) -> Word:
-    """Return the 64-bit word of the number of kind ``kind`` in a register."""
+    """Return the 64-bit word of the number of kind ``kind`` in a register.
+
+    Raises:
+        NotNative: the register holds a number of another kind.
+    """
     constant = context.constant_of(register)
     if constant is not UNKNOWN:
         return immediate(_constant_word(constant, kind))
@@ -287,7 +299,11 @@ def _optional_floats(context: CallContext, register: int) -> Passed:
 
 
 def _bools(context: CallContext, register: int) -> Passed:
-    """Return the argument for a ``std::array<bool, N>`` of at most eight bools: one 64-bit word."""
+    """Return the argument for a ``std::array<bool, N>`` of at most eight bools: one 64-bit word.
+
+    Raises:
+        NotNative: it is not a constant list of bools.
+    """
     constant = context.constant_of(register)
     if not isinstance(constant, (list, tuple)) or not all(isinstance(item, bool) for item in constant):
         raise NotNative

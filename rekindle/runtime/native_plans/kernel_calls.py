@@ -69,7 +69,11 @@ def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
 
 
 def _input(writer: PlanWriter, register: int, *, is_tensor: bool) -> tuple[int, ...]:
-    """Return the class and the words of an input."""
+    """Return the class and the words of an input.
+
+    Raises:
+        NotNative: it is of a kind that kernels do not take.
+    """
     if is_tensor:
         return TENSOR_INPUT, *tensor_word(writer, register)
     found = writer.register(register)

@@ -159,7 +159,11 @@ class _PlanWriter(PythonWriter):
         return " and ".join(parts)
 
     def _with(self, index: int, enter: Instruction, end: int) -> int:
-        """Emit ``try`` and ``except`` from a ``prim::Enter`` to its ``prim::Exit``, which remains after them."""
+        """Emit ``try`` and ``except`` from a ``prim::Enter`` to its ``prim::Exit``, which remains after them.
+
+        Raises:
+            NotCompilable: blocks nest deeper than Python compiles.
+        """
         exit = self._exit_of(index, end)
         if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
             raise NotCompilable

@@ -63,7 +63,8 @@ def _group_text(name: str, node: Node) -> str | None:
 
 
 def _spelling(value: Any, node: Node | None) -> tuple[str, str] | None:
-    """Return a module to import, and an expression for ``value`` with it; ``node`` is the node that it implements."""
+    """Return a module to import, and an expression for ``value`` with it; ``node`` is the node that it implements; None
+    if there is no such expression."""
     schema = None if node is None or node.operator is None else node.operator.schema
     if schema is not None:
         overload = f"torch.ops.{schema.name.replace('::', '.')}.{schema.overload or 'default'}"

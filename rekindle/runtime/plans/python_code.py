@@ -164,7 +164,11 @@ class PythonWriter:
     # --------------------------------------------------------------------------------------------------- control flow
 
     def loop(self, start: int, end: int) -> None:
-        """Write the loop from ``start`` to the jump back at ``end``."""
+        """Write the loop from ``start`` to the jump back at ``end``.
+
+        Raises:
+            NotCompilable: blocks nest deeper than Python compiles.
+        """
         if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
             raise NotCompilable
         self.open_loops.append(end)
@@ -181,7 +185,11 @@ class PythonWriter:
         self.open_loops.pop()
 
     def _counted(self, index: int, start: Instruction) -> int:
-        """Write a loop with a known number of iterations as ``for``; return the index after it."""
+        """Write a loop with a known number of iterations as ``for``; return the index after it.
+
+        Raises:
+            NotCompilable: blocks nest deeper than Python compiles.
+        """
         counter, limit = self.target(start.outputs[0]), self.part(start.input)
         back = start.target - 1
         jump = self.instructions[back]
@@ -218,8 +226,8 @@ class PythonWriter:
         return f"range({', '.join(map(self.alone, length.inputs))})"
 
     def jump_back_to(self, index: int, end: int) -> int | None:
-        """Return the jump back of the outermost loop that starts at ``index``, ends before ``end`` and is not open
-        yet."""
+        """Return the jump back of the outermost loop that starts at ``index``, ends before ``end`` and is not open yet;
+        None if there is no such loop."""
         inner = [back for back in self.jumps_back.get(index, ()) if back < end and back not in self.open_loops]
         return max(inner, default=None)
 

@@ -209,7 +209,8 @@ class AssumedAttributes:
 
 
 def _type_of(tensor: torch.Tensor) -> TensorType:
-    """Return the tensor type with those properties of a tensor attribute that a version may assume."""
+    """Return the tensor type with those properties of a tensor attribute that a version may assume: its dtype, device
+    and rank."""
     return TensorType(tensor.dtype, tensor.device, (None,) * tensor.dim())
 
 

@@ -1,4 +1,4 @@
-"""Optimised graphs on disk, so that a new process need not optimise what another one has.
+"""Optimized graphs on disk, so that a new process need not optimize what another one has.
 
 A file holds the graph that passes made of a function, under a key that covers all that they read: the function with
 all that it calls (:mod:`rekindle.ir.bitcode.digest`), what was assumed of the call, PyTorch, the machine, and the files
@@ -55,7 +55,7 @@ _NONE: Final = marshal.dumps(None, MARSHAL_VERSION)
 _FORMAT: Final = 1
 """Counts the changes of the format."""
 MIN_NODES: Final = 40
-"""Smaller programs, with the functions that they call, are optimised as fast as they are looked up."""
+"""Smaller programs, with the functions that they call, are optimized as fast as they are looked up."""
 _MAX_VARIANTS: Final = 4
 """Maximum number of cached evaluations of a function that differ in the attributes of its modules."""
 
@@ -117,7 +117,7 @@ class GraphCache:
         return found
 
     def derived(self) -> DerivedGraphs:
-        """Return the cache of graphs derived from the unoptimised graph of the function."""
+        """Return the cache of graphs derived from the unoptimized graph of the function."""
         return DerivedGraphs(self, self._key())
 
     def _key(self) -> Encoded:
@@ -251,7 +251,7 @@ def are_passes_watched() -> bool:
 
 
 def process_description() -> Encoded:
-    """Describe what compiled and optimised graphs depend on besides the program and the call."""
+    """Describe what compiled and optimized graphs depend on besides the program and the call."""
     return _environment(), str(torch.get_default_dtype()), str(torch.get_default_device()), torch.get_num_threads()
 
 

@@ -109,7 +109,7 @@ _profiled_runs: Final = [1]
 
 
 def profiled_runs() -> int:
-    """Return the number of calls of a function that are profiled before it is specialised."""
+    """Return the number of calls of a function that are profiled before it is specialized."""
     return _profiled_runs[0]
 
 

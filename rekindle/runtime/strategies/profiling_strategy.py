@@ -157,7 +157,7 @@ class ProfilingStrategy:
 
     @property
     def graph(self) -> Graph:
-        """Return the graph optimised for any arguments."""
+        """Return the graph optimized for any arguments."""
         if self._graph is None:
             with COMPILING, room_to_recurse(UNKNOWN_RANGE):
                 graph = self.record.graph.copy()
@@ -236,11 +236,11 @@ class ProfilingStrategy:
             with COMPILING, room_to_recurse(UNKNOWN_RANGE):
                 work()
         except Exception:
-            _LOG.exception("%s: could not be optimised, and runs as it was compiled", self.record.name)
+            _LOG.exception("%s: could not be optimized, and runs as it was compiled", self.record.name)
         else:
             self._is_busy = False
 
-    # ------------------------------------------------------------------------------------------------- specialisations
+    # ------------------------------------------------------------------------------------------------- specializations
 
     def _specialize(self, recording: ProfilingRecord) -> None:
         """Compile a version for the profiled properties; none if nothing in the program depends on them."""

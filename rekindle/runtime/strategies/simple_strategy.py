@@ -130,7 +130,7 @@ class GraphVersions:
         self._table = VersionTable()
         self._with_types = evaluation.with_types
         self._evaluated: Graph
-        """The graph for any arguments of which the facts hold, optimised where that is needed."""
+        """The graph for any arguments of which the facts hold, optimized where that is needed."""
         self._stored: DerivedGraphs | None = None
         """Cached data of that graph on disk."""
         if stored is None:
@@ -221,7 +221,7 @@ class GraphVersions:
         self, arguments: Sequence[object] | None, kind: Callable[[], str], build: Callable[[], Graph | None]
     ) -> Graph | None:
         """Return the graph of a kind for these arguments: from disk if an earlier process stored it, otherwise the
-        result of ``build``."""
+        result of ``build``, which may be None."""
         if self._stored is None:
             return build()
         key = self._creator.key
@@ -346,7 +346,7 @@ class SpecializingStrategy:
         try:
             self.prepare(arguments)
         except Exception:
-            _LOG.exception("%s: could not be optimised, and runs as it was compiled", self._record.name)
+            _LOG.exception("%s: could not be optimized, and runs as it was compiled", self._record.name)
         else:
             self._pending = None
 

@@ -203,6 +203,9 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
         obj: any value.
         target_type: a class, a type of ``typing``, or a tuple of these.
 
+    Raises:
+        TypeError: ``target_type`` is something else.
+
     Example:
         >>> from typing import List
         >>> rekindle.isinstance([1, 2], List[int]), rekindle.isinstance([1, "a"], List[int])

@@ -90,7 +90,8 @@ def is_operator(kind: str) -> bool:
 
 
 def _kind_by_name(function: object) -> str | None:
-    """Return the kind of a method of tensors, or of a C++ function of torch that is recreated on each access."""
+    """Return the kind of a method of tensors, or of a C++ function of torch that is recreated on each access; None for
+    other objects."""
     if isinstance(function, types.MethodDescriptorType) and issubclass(torch.Tensor, function.__objclass__):
         kind = f"aten::{function.__name__}"
         return kind if is_operator(kind) else None

@@ -110,7 +110,8 @@ def math_functions() -> dict[int, SugaredValue]:
 
 
 def math_name(function: object) -> str | None:
-    """Return the name by which :func:`math_function` finds a function of ``math`` or ``cmath``: ``cmath.sqrt``."""
+    """Return the name by which :func:`math_function` finds a function of ``math`` or ``cmath``: ``cmath.sqrt``; None
+    for other functions."""
     found = _FUNCTIONS.get(id(function))
     return None if found is None else found.qualified_name
 

@@ -74,7 +74,7 @@ def gather_facts(
     tensor regardless of declarations.
 
     Raises:
-        NotScriptableError: the module was not initialised, or only Python can run it.
+        NotScriptableError: the module was not initialized, or only Python can run it.
     """
     if not for_trace:
         check_not_distributed(module)
@@ -299,7 +299,7 @@ def check_initialized(module: torch.nn.Module) -> None:
         )
     if "_parameters" not in vars(module):
         raise NotScriptableError(
-            f"the module '{name}' has not been initialised",
+            f"the module '{name}' has not been initialized",
             hint="call super().__init__() at the start of its __init__",
             cause=Cause.INVALID_CLASS,
         )

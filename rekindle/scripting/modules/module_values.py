@@ -358,7 +358,8 @@ class ModuleValue(SugaredValue):
 
     def _from_class(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
         """Return the definition of ``name`` in the class, or in the module if it replaces a method of its class:
-        functions left to Python, static methods, constants."""
+        functions left to Python, static methods, constants. The result is None if the class has no such name, or a
+        method that is compiled."""
         cls = self.concrete.python_class
         if name == "__class__":
             return ClassValue(cls, _EMPTY)
@@ -405,7 +406,8 @@ class ModuleValue(SugaredValue):
             dynamic_slot(self.concrete, name, type)
 
     def attribute_type(self, name: str) -> Type | None:
-        """Return the type of the slot ``name``, which types literals that are assigned to it."""
+        """Return the type of the slot ``name``, which types literals that are assigned to it; None if there is no such
+        slot."""
         return self.concrete.type.attribute_type(name)
 
     def may_widen_attribute(self, name: str) -> bool:
@@ -590,7 +592,7 @@ class SuperValue(ModuleValue):
 
 
 def defining_class(cls: type, function: FunctionType) -> type | None:
-    """Return the class among ``cls`` and its bases whose body defines ``function``."""
+    """Return the class among ``cls`` and its bases whose body defines ``function``; None if none does."""
     for owner in owners_of(cls):
         for _, found in members_of(owner):
             if found is function or (isinstance(found, property) and function in (found.fget, found.fset)):

@@ -149,7 +149,8 @@ class _Batch:
 
 @contextmanager
 def compiled_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
-    """Read compiled methods within the ``with`` block from one file, and write them to it at the end."""
+    """Read compiled methods within the ``with`` block from one file, and write them to it at the end. Without a cache
+    on disk, or while passes are logged, limited, verified or added, it does nothing."""
     disk = disk_cache()
     if disk is None or are_passes_watched():
         yield
@@ -194,7 +195,7 @@ class _Owner:
 
     def method(self, number: int, name: str) -> GraphFunction | None:
         """Return the stored method of a module or one of its submodules, if it would be compiled unchanged from the
-        class."""
+        class; None otherwise."""
         member = self.tree.members[number]
         found = member.type.methods.get(name)
         if found is None and make_method is not None:

@@ -95,7 +95,7 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _call(frame: FrameType) -> ast.Call | None:
-    """Return the call that ``frame`` is making, if all its arguments can be identified."""
+    """Return the call that ``frame`` is making, if all its arguments can be identified; None otherwise."""
     position = _position(frame.f_code, frame.f_lasti)
     return None if position is None else _call_at(frame.f_code.co_filename, position)
 
@@ -141,7 +141,8 @@ def _extent(node: ast.expr) -> _Position | None:
 
 @lru_cache(maxsize=16384)
 def _position(code: CodeType, instruction: int) -> _Position | None:
-    """Return the source of an instruction, by its offset in bytes."""
+    """Return the source of an instruction, by its offset in bytes. The result is None before Python 3.11, or if it has
+    no position."""
     positions = getattr(code, "co_positions", None)
     if positions is None:
         return None

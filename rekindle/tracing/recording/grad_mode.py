@@ -125,8 +125,8 @@ def _may_have_gradient(tensor: torch.Tensor) -> bool:
 
 
 def _custom_function() -> tuple[type[torch.autograd.Function], FrameType] | None:
-    """Return the ``torch.autograd.Function`` whose forward method runs, if one does, and the frame of that method.
-    Its caller may have no frame: since PyTorch 2.15 ``apply`` is not a Python function."""
+    """Return the ``torch.autograd.Function`` whose forward method runs, if one does, and the frame of that method. Its
+    caller may have no frame: since PyTorch 2.15 ``apply`` is not a Python function. The result is None if none runs."""
     methods = {
         function.forward.__code__: function
         for function in _subclasses(torch.autograd.Function)

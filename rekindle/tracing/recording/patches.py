@@ -204,7 +204,7 @@ def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _is_own(frame: FrameType) -> bool:
-    """Return whether a frame runs code of PyTorch, which asks for PyTorch's own tracer."""
+    """Return whether a frame runs code of PyTorch's package, which asks for PyTorch's own tracer."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] == "torch"
 
 

@@ -267,7 +267,7 @@ class Recorder:
         return None
 
     def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
-        """Return a dict of the items, if they are of one type."""
+        """Return a dict of the items, if they are of one type; None otherwise."""
         pairs = [self._item(item, place) for pair in items.items() for item in pair]
         keys, values = unify_all([pair.type for pair in pairs[::2]]), unify_all([pair.type for pair in pairs[1::2]])
         if keys is None or values is None:

@@ -25,19 +25,21 @@ def grad(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: i
     """Return the program that computes the gradient of ``func``.
 
     ``func`` returns a tensor with one element and no dimensions; with ``has_aux``, a tuple of that and an auxiliary
-    value. The gradient has the structure of the argument: a tensor, or a tuple or list of tensors. If ``argnums`` is a
-    sequence, the result is a tuple of gradients. Arguments that the result does not depend on have zero gradients.
-    Control flow and in-place writes are differentiated.
+    value. The gradient has the structure of the argument: a tensor, or a tuple, list or dict of tensors; None for a
+    tensor that is None. If ``argnums`` is a sequence, the result is a tuple of gradients. Arguments that the result
+    does not depend on have zero gradients. Control flow and in-place writes are differentiated.
 
     Args:
-        func: a compiled function, or a Python function, which is compiled.
+        func: a function or a module, compiled or not. A module is a function of a dict of its parameters, followed by
+            the arguments of ``forward``.
         argnums: the position of the argument, or a sequence of positions.
         has_aux: whether ``func`` returns an auxiliary value, which the program returns second.
         memory_limit: bytes for residuals of loops. Beyond it, residuals are recomputed from some of the iterations.
             Random numbers are reproduced.
 
     Returns:
-        A function that takes the arguments of ``func``.
+        A function that takes the arguments of ``func``. It raises a RuntimeError if the result has dimensions or is not
+        of a floating dtype.
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program. The message names the line and the reason.
@@ -104,8 +106,8 @@ def vjp(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: in
     """Return the program that computes the result of ``func`` and the product of a vector with its Jacobian.
 
     Args:
-        func: a compiled function, or a Python function, which is compiled. It returns a tensor, a list or a tuple of
-            these.
+        func: a function or a module, compiled or not, as in :func:`grad`. It returns a tensor, or a list, tuple or
+            dict of tensors.
         argnums: the position of the argument, or a sequence of positions.
         has_aux: whether ``func`` returns an auxiliary value, which the program returns third.
         memory_limit: bytes for residuals of loops, as in :func:`grad`.
@@ -139,7 +141,8 @@ def jvp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     its transpose is the forward derivative.
 
     Args:
-        func: a compiled function, or a Python function, which is compiled.
+        func: a function or a module, compiled or not. A module is a function of a dict of its parameters, followed by
+            the arguments of ``forward``.
         argnums: the position of the argument, or a sequence of positions.
         has_aux: whether ``func`` returns an auxiliary value, which the program returns third.
 
@@ -207,8 +210,11 @@ def _zeros_like(graph: Graph, value: Value) -> Value:
 def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     """Return the program that computes the Jacobian of ``func`` row by row, in reverse mode.
 
+    The differentiated arguments and the results are tensors or tuples of tensors, or the parameters of a module.
+
     Args:
-        func: a compiled function, or a Python function, which is compiled.
+        func: a function or a module, compiled or not. A module is a function of a dict of its parameters, followed by
+            the arguments of ``forward``.
         argnums: the position of the argument, or a sequence of positions.
         has_aux: whether ``func`` returns an auxiliary value, which the program returns second.
 
@@ -281,8 +287,11 @@ def hessian(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     """Return the program that computes the second derivatives of ``func``: the Jacobian of its Jacobian, see
     :func:`jacrev`.
 
+    The differentiated arguments and the results are tensors or tuples of tensors, or the parameters of a module.
+
     Args:
-        func: a compiled function, or a Python function, which is compiled.
+        func: a function or a module, compiled or not. A module is a function of a dict of its parameters, followed by
+            the arguments of ``forward``.
         argnums: the position of the argument, or a sequence of positions.
         has_aux: whether ``func`` returns an auxiliary value, which the program returns second.
 

@@ -27,7 +27,7 @@ def lower_contexts(graph: Graph) -> None:
     """Replace forks by direct calls, and detach the values computed in regions without gradients.
 
     Raises:
-        DifferentiationError: an argument is a future, or there is a context that is not known.
+        DifferentiationError: an argument is a future, a context is not known, or ``enable_grad`` is within ``no_grad``.
     """
     _run_in_place(graph)
     _plain_block(graph.block)
@@ -37,7 +37,11 @@ def lower_contexts(graph: Graph) -> None:
 
 
 def _run_in_place(graph: Graph) -> None:
-    """Replace forks by direct calls. A future is then its result, at all uses."""
+    """Replace forks by direct calls. A future is then its result, at all uses.
+
+    Raises:
+        DifferentiationError: an argument is a future.
+    """
     for value in graph.inputs:
         if _is_future(value.type):
             raise DifferentiationError(
@@ -93,7 +97,7 @@ def _plain_context(enter: Node) -> None:
         raise DifferentiationError(
             f"gradients cannot go back through this context, a {type}",
             enter.range,
-            hint="leave the context out of what is differentiated; of contexts, no_grad is known",
+            hint="leave the context out of what is differentiated; of contexts, no_grad and enable_grad are known",
         )
     within: list[Node] = []
     node = enter.next
@@ -101,6 +105,7 @@ def _plain_context(enter: Node) -> None:
         within.append(node)
         node = node.next
     if name == _WITHOUT:
+        _refuse_gradients(within)
         _detach(within, node)
     maker = context.node
     for use in context.uses:
@@ -110,8 +115,24 @@ def _plain_context(enter: Node) -> None:
         maker.destroy()
 
 
+def _refuse_gradients(within: list[Node]) -> None:
+    """Raise if one of the nodes ``within`` a region without gradients, nested blocks included, enables gradients."""
+    nested = (each for node in within for block in node.blocks for each in block.all_nodes())
+    for node in (*within, *nested):
+        if node.kind == "prim::Enter" and isinstance(node.input.type, ClassType) and node.input.type.name == _WITH:
+            raise DifferentiationError(
+                "gradients cannot go back through enable_grad within no_grad",
+                node.range,
+                hint="end the no_grad before, and begin another after it",
+            )
+
+
 def _detach(within: list[Node], end: Node) -> None:
-    """Replace the uses, after ``end``, of values computed ``within`` by detached values."""
+    """Replace the uses, after ``end``, of values computed ``within`` by detached values.
+
+    Raises:
+        DifferentiationError: one of the values is a list, a tuple or a dict of tensors.
+    """
     graph = end.graph
     for node in within:
         written = written_operand(node)
@@ -137,7 +158,11 @@ def _detach(within: list[Node], end: Node) -> None:
 
 def _write_without(node: Node, written: Value) -> None:
     """Replace an operator that writes to a tensor: compute the new value without a write, detach it, and then write
-    it."""
+    it.
+
+    Raises:
+        DifferentiationError: the operator has no functional variant.
+    """
     graph = node.graph
     if isinstance(written.type, TensorType):
         with graph.inserting_before(node):

@@ -79,7 +79,11 @@ def _attribute(module: Any, path: str) -> Any:
 
 def _standing_for(graph: Graph, found: Any, type: Type, path: str, parameters: dict[int, Value]) -> Value:
     """Return the value that replaces the read of an attribute: inputs for parameters, also those in lists, and
-    constants for all others."""
+    constants for all others.
+
+    Raises:
+        DifferentiationError: the attribute cannot be a constant.
+    """
     if id(found) in parameters:
         return parameters[id(found)]
     if isinstance(type, ListType) and any(id(item) in parameters for item in found):

@@ -88,7 +88,11 @@ def unflatten(graph: Graph, tree: Pytree) -> Value:
 
 
 def check_differentiable(tree: Pytree, what: str, range: SourceRange | None = None) -> None:
-    """Raise an error if a tree contains a leaf other than a tensor or a list of tensors."""
+    """Check that all leaves of a tree are tensors, tensors that may be None, or lists or dicts of tensors.
+
+    Raises:
+        DifferentiationError: a leaf is of another type. ``what`` names the tree in the message.
+    """
     for leaf in leaves(tree):
         if not _has_gradient(leaf.type):
             among = "is" if isinstance(tree, Value) else "holds"

@@ -326,7 +326,7 @@ def _norms() -> tuple[RewriteRule, ...]:
 @register_pass
 @dataclass(slots=True)
 class FuseNorms:
-    """Replace normalisations of the last dimension written as formulas by ``layer_norm`` and ``rms_norm``. Weight and
+    """Replace normalizations of the last dimension written as formulas by ``layer_norm`` and ``rms_norm``. Weight and
     bias remain a product and a sum."""
 
     name: ClassVar[str] = "fuse_norms"
@@ -409,11 +409,11 @@ class RemoveIdentities:
 # --------------------------------------------------------------------------------------------------------- quantisation
 
 
-_QUANTISED: Final = """graph(%x : Tensor, %scale : float, %zero : int, %dtype : int):
+_QUANTIZED: Final = """graph(%x : Tensor, %scale : float, %zero : int, %dtype : int):
   %q : Tensor = aten::quantize_per_tensor(%x, %scale, %zero, %dtype)
   return (%q)
 """
-_QUANTISED_AGAIN: Final = """graph(%x : Tensor, %scale : float, %zero : int, %dtype : int):
+_QUANTIZED_AGAIN: Final = """graph(%x : Tensor, %scale : float, %zero : int, %dtype : int):
   %q : Tensor = aten::quantize_per_tensor(%x, %scale, %zero, %dtype)
   %y : Tensor = aten::dequantize(%q)
   %r : Tensor = aten::quantize_per_tensor(%y, %scale, %zero, %dtype)
@@ -453,7 +453,7 @@ def _in_few_steps(match: Match) -> bool | str:
 @cache
 def _requantizations() -> tuple[RewriteRule, ...]:
     return (
-        rewrite(_QUANTISED_AGAIN, name="quantised again", when=_of_eight_bits)(_QUANTISED),
+        rewrite(_QUANTIZED_AGAIN, name="quantised again", when=_of_eight_bits)(_QUANTIZED),
         rewrite(_fake_quantized_again, name="fake-quantised again", when=_in_few_steps)(_fake_quantized),
     )
 

@@ -114,7 +114,11 @@ class Batcher:
         return batch.choose(value, found) if self.is_batched(value) and batch.choose is not None else found
 
     def as_batched(self, batch: Batch, value: Value) -> Value:
-        """Return the batched value of ``value``, always with a leading batch dimension."""
+        """Return the batched value of ``value``, always with a leading batch dimension.
+
+        Raises:
+            NeedsLoopFallback: the variable may not have been assigned.
+        """
         found = self.as_computed(batch, value)
         if self.is_batched(value):
             return found
@@ -128,7 +132,11 @@ class Batcher:
 
     def expanded(self, batch: Batch, type: Type, value: Value, *, own: bool = False) -> Value:
         """Return ``value``, which is the same for all examples, with a batch dimension in front. With ``own``, each
-        example has memory of its own, which may be written to."""
+        example has memory of its own, which may be written to.
+
+        Raises:
+            NeedsLoopFallback: values of its type cannot be expanded.
+        """
         if value.type == NONE or not (may_contain_tensor(type) or is_number(type)):
             return value
         if is_number(type):
@@ -303,7 +311,11 @@ class Batcher:
     # ------------------------------------------------------------------------------------------------------- one by one
 
     def _loop_fallback(self, node: Node, batch: Batch, reason: str) -> None:
-        """Compute ``node`` in a loop over the examples."""
+        """Compute ``node`` in a loop over the examples.
+
+        Raises:
+            NeedsLoopFallback: a result may be None, or is a view of what is written to.
+        """
         if any(isinstance(output.type, OptionalType) for output in node.outputs):
             raise NeedsLoopFallback(f"{node.kind} may return None", node.range)
         if self.spread.is_written_view(node):
@@ -327,7 +339,11 @@ class Batcher:
         return _Counted(self.graph, size, kind, reason)
 
     def example(self, value: Value, found: Value, index: Value) -> Value:
-        """Return the value of one example from the batched value ``found`` of ``value``."""
+        """Return the value of one example from the batched value ``found`` of ``value``.
+
+        Raises:
+            NeedsLoopFallback: values of its type have no batched form.
+        """
         type = value.type
         if is_number(type):
             return self.call(f"example_of_{word_of(type)}", found, index)
@@ -344,7 +360,11 @@ class Batcher:
         raise NeedsLoopFallback(f"a {type.annotation} differs between the examples", value.node.range)
 
     def stacked(self, output: Value, gathered: Value) -> Value:
-        """Return the list of results of all examples as one batched value."""
+        """Return the list of results of all examples as one batched value.
+
+        Raises:
+            NeedsLoopFallback: results of that type have no batched form.
+        """
         type = output.type
         if not self.is_batched(output):
             raise NeedsLoopFallback(f"{output.node.kind} returns a {type.annotation}", output.node.range)
@@ -400,7 +420,11 @@ class Batcher:
 
     def _if_for_each(self, node: Node, batch: Batch) -> None:
         """Write an ``if`` whose condition differs between examples: each branch runs for the examples that take it, if
-        there are any."""
+        there are any.
+
+        Raises:
+            NeedsLoopFallback: a variable may not have been assigned for some examples.
+        """
         self._check_no_writes(node, batch)
         condition = self.as_computed(batch, node.input)
         zero = self.graph.insert_constant(0)
@@ -470,7 +494,11 @@ class Batcher:
         results: Sequence[Sequence[Value]],
     ) -> Value:
         """Return a result of ``node``, an ``if``, for all examples: the results of the two branches, each at its
-        example's index."""
+        example's index.
+
+        Raises:
+            NeedsLoopFallback: the branches return values of a type that cannot be merged.
+        """
         output = node.outputs[index]
         first, second = results[0][index], results[1][index]
         if isinstance(output.type, TensorType) or is_number(output.type):
@@ -538,7 +566,11 @@ class Batcher:
     def _loop_for_each(self, node: Node, batch: Batch) -> None:
         """Lower a loop whose trip count or condition differs between examples. Each iteration gathers the examples
         whose loop has not ended, computes its body for them, and scatters the results. The loop ends when no example is
-        left."""
+        left.
+
+        Raises:
+            NeedsLoopFallback: a loop-carried value is neither a tensor nor a number, or may not have been assigned.
+        """
         self._check_no_writes(node, batch)
         view = LoopView(node)
         block = view.body

@@ -137,13 +137,13 @@ def _families() -> Mapping[str, int]:
 
 
 def rule_of(node: Node) -> BatchingRule | None:
-    """Return the rule of the operator that ``node`` calls, if there is one."""
+    """Return the rule of the operator that ``node`` calls, if there is one; None if there is none."""
     schema = node.schema
     return None if schema is None else rule_for(schema)
 
 
 def rule_for(schema: FunctionSchema) -> BatchingRule | None:
-    """Return the rule of the operator with this schema, if there is one."""
+    """Return the rule of the operator with this schema, if there is one; None if there is none."""
     return _rule(schema.qualified_name, schema)
 
 

@@ -107,7 +107,11 @@ def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomnes
 
 def _of_module(module: ScriptModule, in_dims: Dims) -> tuple[str, Graph, tuple[Argument, ...], Dims]:
     """Return ``forward`` as a function of the parameters by name (its name, graph, arguments), with ``in_dims``
-    extended by those of the parameters."""
+    extended by those of the parameters.
+
+    Raises:
+        BatchingError: ``in_dims`` names something that is not a parameter, or ``forward`` writes to a buffer.
+    """
     names = [name for name, _ in module.named_parameters()]
     first = in_dims[0] if isinstance(in_dims, (tuple, list)) and in_dims else in_dims
     buffers: list[str] = []

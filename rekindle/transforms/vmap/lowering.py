@@ -112,7 +112,11 @@ def _dims(node: Node, name: str) -> list[int]:
 
 def _start(node: Node, source: Graph) -> tuple[Graph, Batch]:
     """Return a new graph with the inputs of ``source``, and the batch of its inputs with the batch dimension in
-    front."""
+    front.
+
+    Raises:
+        BatchingError: no tensor differs between the examples.
+    """
     graph = Graph()
     values: dict[Value, Value] = {}
     for value in source.inputs:
@@ -190,7 +194,11 @@ def _moved(batcher: Batcher, value: Value, dim: int) -> Value:
 
 
 def _looped(node: Node, source: Graph, why: NeedsLoopFallback) -> Graph:
-    """Return a graph that runs all of ``source`` in a loop over the examples."""
+    """Return a graph that runs all of ``source`` in a loop over the examples.
+
+    Raises:
+        BatchingError: ``out_dims`` says that a result is the same for all examples.
+    """
     graph, batch = _start(node, source)
     differ = BatchednessAnalysis(source, is_random=False)
     differ.batched.update(source.inputs[: len(node.inputs)])

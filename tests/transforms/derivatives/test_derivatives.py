@@ -324,8 +324,46 @@ def test_refusals_of_contexts() -> None:
         "        def program(x: Tensor) -> Tensor:\n"
         '            with torch.autocast("cpu"):\n'
         "                 ^^^^^^^^^^^^^^^^^^^^^\n"
-        "Hint: leave the context out of what is differentiated; of contexts, no_grad is known"
+        "Hint: leave the context out of what is differentiated; of contexts, no_grad and enable_grad are known"
     )
+
+
+def test_refusals_of_gradients_within_a_context_without() -> None:
+    def program(x: Tensor) -> Tensor:
+        with torch.no_grad():
+            with torch.enable_grad():
+                y = x * 2
+        return y.sum()
+
+    def in_a_branch(x: Tensor) -> Tensor:
+        y = x
+        with torch.no_grad():
+            if x.dim() == 1:
+                with torch.enable_grad():
+                    y = x * 2
+        return y.sum()
+
+    assert refusal(rekindle.grad, program) == (
+        "gradients cannot go back through enable_grad within no_grad\n"
+        "        def program(x: Tensor) -> Tensor:\n"
+        "            with torch.no_grad():\n"
+        "                with torch.enable_grad():\n"
+        "                     ^^^^^^^^^^^^^^^^^^^\n"
+        "Hint: end the no_grad before, and begin another after it"
+    )
+    assert "enable_grad within no_grad" in refusal(rekindle.grad, in_a_branch)
+
+
+def test_gradients_enabled_where_they_are_enabled() -> None:
+    def program(x: Tensor) -> Tensor:
+        with torch.enable_grad():
+            y = x * 2
+        with torch.no_grad():
+            z = x * 3
+        return (y * z).sum()
+
+    x = torch.ones(2)
+    assert torch.equal(rekindle.grad(program)(x), torch.func.grad(program)(x))
 
 
 def test_refusals_of_writes() -> None:

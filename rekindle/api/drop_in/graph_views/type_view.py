@@ -110,7 +110,7 @@ class TypeView:
         return self._tensor().rank
 
     def scalarType(self) -> _Text | None:
-        """Return the dtype in the notation of graphs: ``Float``."""
+        """Return the dtype in the notation of graphs: ``Float``; None if it is not known."""
         dtype = self._tensor().dtype
         return None if dtype is None else DTYPE_NAMES[dtype]
 

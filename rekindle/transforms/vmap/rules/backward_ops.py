@@ -295,7 +295,7 @@ batch own.nll_back(grad, self, target, weight, reduction, ignore_index, total_we
 # ---- Layers.
 
 def behind_batch(self: Tensor, rank: int) -> Tensor:
-    # The sizes of what normalisation learns, for results with ``rank`` dimensions.
+    # The sizes of what normalization learns, for results with ``rank`` dimensions.
     sizes = torch.size(self)
     return torch.reshape(self, [sizes[0]] + [1] * (rank - self.dim()) + torch.slice(sizes, 1))
 

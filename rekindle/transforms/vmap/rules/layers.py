@@ -1,4 +1,4 @@
-"""Convolutions, pooling, normalisation, attention: they know one batch already, to which the examples are added."""
+"""Convolutions, pooling, normalization, attention: they know one batch already, to which the examples are added."""
 
 from __future__ import annotations
 
