@@ -97,6 +97,8 @@ class OptimizerUpdate:
             table.run(numbers)
         # Kernels write to memory that autograd does not see: without this, a backward might read new weights for old.
         torch.autograd.graph.increment_version([each for row in rows for each in row.written])
+        # Schedulers of learning rates set this in a wrapper of optimizer.step, and warn if it is missing.
+        vars(self.optimizer)["_opt_called"] = True
         if self._average is not None:
             self._update_other_averages(self._average, rows, weight)
 
