@@ -79,7 +79,9 @@ def function_def(
     return definition if name is None or name == definition.name.name else definition.with_name(name)
 
 
-def _check_unchanged(fn: Callable[..., Any], node: ast.FunctionDef | ast.AsyncFunctionDef, builder: StatementBuilder) -> None:
+def _check_unchanged(
+    fn: Callable[..., Any], node: ast.FunctionDef | ast.AsyncFunctionDef, builder: StatementBuilder
+) -> None:
     """Check that ``node`` may be the definition of ``fn``. Python finds the source by its line, where another function
     is if lines were added to the file since it was imported.
 
