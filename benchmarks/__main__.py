@@ -55,6 +55,7 @@ from benchmarks import (
     strategies,
     trace_time,
     training,
+    whole_steps,
 )
 from benchmarks.libraries import measure as libraries
 from benchmarks.peers import PEERS
@@ -276,6 +277,13 @@ def _training(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _whole_steps(options: argparse.Namespace) -> list[Any]:
+    rows = whole_steps.run(3 if options.quick else whole_steps.ROUNDS, options.peers, options.workload)
+    if rows:
+        _show("Forward, backward, clipping and AdamW, one thread, time over eager's", whole_steps.table(rows))
+    return rows
+
+
 def _modules(options: argparse.Namespace) -> list[Any]:
     chosen = modules.chosen(options.workload, options.every)
     quick = (3, 0.0005) if options.quick else (modules.ROUNDS, modules.SLICE)
@@ -346,6 +354,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "compiled": _compiled,
     "learning": _learning,
     "training": _training,
+    "whole_steps": _whole_steps,
     "modules": _modules,
     "runtimes": _runtimes,
     "numeric_loops": _numeric_loops,

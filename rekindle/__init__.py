@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from rekindle.tracing.check import TracingCheckError as TracingCheckError
     from rekindle.tracing.recording.recorder import TracerWarning as TracerWarning
     from rekindle.tracing.trace import trace as trace, trace_module as trace_module
+    from rekindle.training.step import TrainingStep as TrainingStep, compile_step as compile_step
     from rekindle.transforms.derivatives.functions import (
         grad as grad,
         hessian as hessian,
@@ -128,6 +129,7 @@ _HOMES: Final[dict[str, str]] = {
     "Report": "rekindle.api.reports.report_data",
     "ScriptModule": "rekindle.scripting.modules.module_classes",
     "TracerWarning": "rekindle.tracing.recording.recorder",
+    "TrainingStep": "rekindle.training.step",
     "TracingCheckError": "rekindle.tracing.check",
     "add_torchbind_schemas": "rekindle.ops.tensor.torchbind_objects",
     "add_pass": "rekindle.runtime.user_passes",
@@ -139,6 +141,7 @@ _HOMES: Final[dict[str, str]] = {
     "backend": "rekindle.importing.backend",
     "bisect": "rekindle.api.bisect",
     "build": "rekindle.building.library",
+    "compile_step": "rekindle.training.step",
     "collect_env": "rekindle.api.environment",
     "create_function": "rekindle.transforms.editing.from_graph",
     "create_method": "rekindle.transforms.editing.from_graph",

@@ -103,7 +103,7 @@ SUBJECTS: Final = (
         "Derivatives and batching",
         "Programs that compute derivatives of programs, or run them on batches. See "
         "[gradients](/docs/gradients.md) and [batching](/docs/batching.md).",
-        ("grad", "value_and_grad", "vjp", "jvp", "jacrev", "hessian", "vmap"),
+        ("compile_step", "TrainingStep", "grad", "value_and_grad", "vjp", "jvp", "jacrev", "hessian", "vmap"),
     ),
     Subject(
         "graphs",

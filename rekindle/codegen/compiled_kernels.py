@@ -127,7 +127,9 @@ def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
 # ------------------------------------------------------------------------------------------------------------ launches
 
 
-def _is_out_of_range(number: float) -> bool:
+def is_out_of_range(number: float) -> bool:
+    """Return whether a number cannot be passed to a kernel: a finite float that float32 does not hold, or an int of
+    more than 64 bits."""
     if isinstance(number, float):
         return not -_GREATEST <= number <= _GREATEST and math.isfinite(number)
     return not -(2**63) <= number < 2**63
@@ -166,7 +168,7 @@ class KernelLaunch:
         """Call the kernel on ``inputs``, and on tensors ``results`` of the layouts ``outputs``. Return ``FAILED``,
         without an exception, if an index is out of bounds, an int exceeds 64 bits, or PyTorch may reject the conversion
         of a float to a dtype."""
-        if any(_is_out_of_range(each) for each in inputs if not isinstance(each, Tensor)):
+        if any(is_out_of_range(each) for each in inputs if not isinstance(each, Tensor)):
             return KernelStatus.FAILED
         pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])
         numbers = b"".join(

@@ -35,8 +35,8 @@ class Bag(nn.Module):
         return F.cross_entropy(self.last(h), target)
 
 
-def train(model: nn.Module) -> list[float]:
-    """Losses. Gradients of two batches are added before processes exchange them."""
+def train(model: nn.Module, part: float = 1.0) -> list[float]:
+    """Losses. Gradients of two batches, multiplied by ``part``, are added before processes exchange them."""
     parallel: Any = DistributedDataParallel(model)
     steps = torch.optim.SGD(parallel.parameters(), lr=0.5)
     losses = []
@@ -44,13 +44,23 @@ def train(model: nn.Module) -> list[float]:
         if index % 2 == 0:
             with parallel.no_sync():
                 loss = parallel(x, target)
-                loss.backward()
+                (loss * part).backward()
         else:
             loss = parallel(x, target)
-            loss.backward()
+            (loss * part).backward()
             steps.step()
             steps.zero_grad()
         losses.append(loss.item())
+    return losses
+
+
+def train_by_compiled_steps(program: nn.Module) -> list[float]:
+    """Losses of ``train(program, 0.5)``, by steps that average the gradients of two batches."""
+    parallel: Any = DistributedDataParallel(program)
+    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.5)
+    step = rekindle.compile_step(parallel, None, optimizer, accumulate=2)
+    losses = [step(batch).item() for batch in batches(6, seed=distributed.get_rank())]
+    assert not step.fallbacks, step.fallbacks
     return losses
 
 
@@ -127,6 +137,10 @@ def main() -> None:
             torch.testing.assert_close(train(program), expected, rtol=1e-9, atol=1e-9)
             torch.testing.assert_close(dict(program.state_dict()), dict(eager.state_dict()), rtol=1e-9, atol=1e-9)
             sys.stdout.write(f"process {distributed.get_rank()}: {strategy}, {way}: the same\n")  # in one piece
+    eager, program = copy.deepcopy(start), rekindle.script(copy.deepcopy(start))
+    torch.testing.assert_close(train_by_compiled_steps(program), train(eager, 0.5), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(dict(program.state_dict()), dict(eager.state_dict()), rtol=1e-9, atol=1e-9)
+    sys.stdout.write(f"process {distributed.get_rank()}: compile_step: the same\n")
     expected_losses, expected_state = fully_sharded("eager")
     for way in ("whole", "parts"):
         found_losses, found_state = fully_sharded(way)

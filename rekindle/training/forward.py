@@ -1,0 +1,98 @@
+"""A model and its loss as one program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from rekindle.errors import UNKNOWN_RANGE
+from rekindle.frontend.calls.insertion import insert_function_constant, insert_method_call
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.operators.schema import Argument
+from rekindle.ir.operators.schema_matching import argument, match_schemas
+from rekindle.program.function import Function
+from rekindle.program.modules.module import ScriptModule
+from rekindle.scripting.script import script
+from rekindle.transforms.editing.from_graph import create_module
+
+
+class LossProgram:
+    """Returns the loss of a batch.
+
+    A model that is compiled by itself, and has no hooks, is compiled with its loss into one program for each number of
+    arguments. Another model is called, then the compiled loss.
+    """
+
+    def __init__(self, model: nn.Module, loss: Callable[..., Any] | None) -> None:
+        wraps = not isinstance(model, ScriptModule) and any(isinstance(each, ScriptModule) for each in model.modules())
+        self.model: nn.Module = model if wraps or isinstance(model, ScriptModule) else script(model)
+        self._loss: Any = None if loss is None else script(loss)
+        originals = {} if self.model is model else dict(model.named_modules())
+        self._followed = [(mine, originals[name]) for name, mine in self.model.named_modules() if name in originals]
+        """The compiled modules, each with the original, whose training mode it follows."""
+        self._programs: dict[tuple[int, int], Callable[..., Any]] = {}
+
+    def __call__(self, inputs: Sequence[Any], targets: Sequence[Any]) -> Tensor:
+        for mine, theirs in self._followed:
+            if mine.training is not theirs.training:
+                mine.training = theirs.training
+        key = len(inputs), len(targets)
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = self._program(*key)
+        result: Tensor = program(*inputs, *targets)
+        return result
+
+    def _program(self, inputs: int, targets: int) -> Callable[..., Any]:
+        """Return the program for these numbers of arguments."""
+        loss = self._loss
+        if loss is None:
+            return self.model
+        if not isinstance(self.model, ScriptModule) or _has_hooks(self.model):
+            return lambda *arguments: loss(self.model(*arguments[:inputs]), *arguments[inputs:])
+        return _composed(self.model, loss, inputs, targets)
+
+
+def _has_hooks(module: nn.Module) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks)
+
+
+def _composed(model: ScriptModule, loss: ScriptModule | Function, inputs: int, targets: int) -> ScriptModule:
+    """Return a module that calls ``model`` on its first ``inputs`` arguments, and ``loss`` on the result and the
+    remaining ``targets`` arguments.
+
+    Raises:
+        SchemaError: the numbers of arguments do not fit, or the loss does not take what the model returns.
+    """
+    graph = Graph()
+    attributes: dict[str, object] = {"model": model}
+    of_model = graph.add_input("model", model.script_type)
+    of_loss = None
+    if isinstance(loss, ScriptModule):
+        attributes["loss"] = loss
+        of_loss = graph.add_input("loss", loss.script_type)
+    formals = (*model.forward.schema.arguments[1 : 1 + inputs], *_parameters(loss)[1 : 1 + targets])
+    values = [graph.add_input(f"a{index}", each.type) for index, each in enumerate(formals)]
+    result = _call(graph, "forward of the model", model.forward, of_model, values[:inputs])
+    callee = loss.forward if isinstance(loss, ScriptModule) else loss
+    graph.add_output(_call(graph, "the loss", callee, of_loss, [result, *values[inputs:]]))
+    return create_module(graph, attributes, "ModelWithLoss")
+
+
+def _parameters(loss: ScriptModule | Function) -> tuple[Argument, ...]:
+    return loss.forward.schema.arguments[1:] if isinstance(loss, ScriptModule) else loss.schema.arguments
+
+
+def _call(graph: Graph, what: str, callee: Function, own: Value | None, arguments: Sequence[Value]) -> Value:
+    """Insert a call of a method of ``own``, or of a function."""
+    record = callee._record
+    values = arguments if own is None else [own, *arguments]
+    _, plan = match_schemas(what, [record.schema], UNKNOWN_RANGE, [argument(each) for each in values], ())
+    inputs = plan.inputs(graph, UNKNOWN_RANGE)
+    if own is not None:
+        return insert_method_call(UNKNOWN_RANGE, graph, "forward", inputs, plan.return_types)
+    constant = insert_function_constant(UNKNOWN_RANGE, graph, record)
+    call = graph.create("prim::CallFunction", [constant, *inputs], types=plan.return_types)
+    return graph.insert_node(call).output

@@ -1,0 +1,80 @@
+"""Norms of gradients and how they are clipped, as PyTorch's ``clip_grad_norm_`` and ``clip_grad_value_`` do it.
+
+Neither writes to the gradients. The norm becomes a factor, by which the update multiplies them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from rekindle.scripting.script import script
+from rekindle.training.kernel_tables import KernelTable, TableKernel
+
+_EPSILON = 1e-6
+"""What PyTorch adds to a norm before it divides by it."""
+
+
+@dataclass(slots=True, frozen=True)
+class Clipping:
+    """Limits of gradients: of the ``norm_type`` norm of all gradients together, or of the magnitude of each element."""
+
+    max_norm: float | None = None
+    norm_type: float = 2.0
+    max_value: float | None = None
+
+    def factor(self, norm: float) -> float:
+        """Return the number by which gradients of this total norm are multiplied. It is NaN if the norm is."""
+        if self.max_norm is None:
+            return 1.0
+        found = self.max_norm / (norm + _EPSILON)
+        return 1.0 if found > 1 else found
+
+    def clip(self, parameters: Sequence[Tensor]) -> float | None:
+        """Clip the gradients of ``parameters`` in place by PyTorch's functions. Return their norm if it is limited."""
+        if self.max_value is not None:
+            nn.utils.clip_grad_value_(parameters, self.max_value)
+        if self.max_norm is None:
+            return None
+        return float(nn.utils.clip_grad_norm_(parameters, self.max_norm, self.norm_type))
+
+
+def _sum_of_squares(x: Tensor) -> Tensor:
+    return x.double().square().sum()
+
+
+def _largest(x: Tensor) -> Tensor:
+    return x.double().abs().max()
+
+
+class GradientNorm:
+    """The norm of many contiguous tensors on the CPU together."""
+
+    def __init__(self, norm_type: float) -> None:
+        self._is_largest = math.isinf(norm_type)
+        program = _largest if self._is_largest else _sum_of_squares
+        self._kernel = TableKernel(script(program).inlined_graph, "gradient_norm", reduces=True)
+
+    @staticmethod
+    def serves(clipping: Clipping) -> bool:
+        """Return whether there is a kernel for the norm that is limited."""
+        return clipping.max_norm is not None and clipping.norm_type in (2.0, math.inf)
+
+    def __call__(self, gradients: Sequence[Tensor]) -> float:
+        """Return the norm.
+
+        Raises:
+            Unsupported: there is no kernel for the dtype.
+        """
+        parts = torch.zeros(len(gradients) or 1, dtype=torch.float64)
+        tables: dict[torch.dtype, KernelTable] = {}
+        for index, each in enumerate(gradients):
+            table = tables.setdefault(each.dtype, KernelTable(self._kernel, each.dtype))
+            table.add(each.numel(), (each.data_ptr(), parts.data_ptr() + index * parts.itemsize))
+        for table in tables.values():
+            table.run()
+        return float(parts.max() if self._is_largest else parts.sum().sqrt())

@@ -1,0 +1,98 @@
+"""Kernels that run over a table of tensors, into memory that exists.
+
+.. code-block:: text
+
+    graph(%p : Tensor, %g : Tensor, %m : Tensor, %size : float):
+      %m.1 : Tensor = …                                             for p, g, m in rows:
+      %p.1 : Tensor = …                              becomes            p[:], m[:] = kernel(p, g, m, size)
+      return (%p.1, %m.1)
+
+A kernel is compiled once for a dtype, and serves contiguous memory of any size. A pointwise kernel is one loop over
+elements, in which each element is read before it is written. So its results may overwrite its operands.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from rekindle.codegen.compiled_kernels import KernelLaunch, KernelStatus, guarded_kernel, is_out_of_range
+from rekindle.codegen.layout import Layout
+from rekindle.codegen.loop_ir.builder import Unsupported
+from rekindle.codegen.loop_ir.nodes import LoopNest
+from rekindle.ir.graph import Graph
+from rekindle.ir.profiling import recorded
+from rekindle.ir.types import TENSOR
+
+
+@dataclass(slots=True)
+class TableKernel:
+    """A ``graph`` as a kernel for tensors of one dtype and size on the CPU; its other inputs are floats. It is
+    pointwise unless ``reduces``: then it has one result of one element."""
+
+    graph: Graph
+    name: str
+    reduces: bool = False
+    _launches: dict[tuple[torch.dtype, int], KernelLaunch] = field(default_factory=dict)
+
+    def launch(self, dtype: torch.dtype, size: int) -> KernelLaunch:
+        """Return the launch for tensors of ``size`` elements.
+
+        Raises:
+            Unsupported: there is no such kernel for ``dtype``.
+        """
+        found = self._launches.get((dtype, size))
+        if found is None:
+            found = self._launches[dtype, size] = self._made(dtype, size)
+        return found
+
+    def _made(self, dtype: torch.dtype, size: int) -> KernelLaunch:
+        layout = Layout((size,), (1,), dtype)
+        inputs = [layout if value.type == TENSOR else float for value in self.graph.inputs]
+        made = guarded_kernel(self.graph, inputs)
+        launch, kernel = made.launch(inputs), made.recipe.kernel
+        assert launch is not None, "a recipe has to serve what it was made for"
+        if not self.reduces:
+            is_one_loop = [isinstance(each, LoopNest) and not each.reduction_rank for each in kernel.nests] == [True]
+            if not is_one_loop or any(each != layout for each in launch.outputs):
+                raise Unsupported(f"{self.name} as one loop over elements of {dtype}")
+        return launch
+
+
+@dataclass(slots=True)
+class KernelTable:
+    """Rows of one kernel: the launch of each, and the addresses of its operands and results."""
+
+    kernel: TableKernel
+    dtype: torch.dtype
+    launches: list[KernelLaunch] = field(default_factory=list)
+    pointers: array[int] = field(default_factory=lambda: array("Q"))
+
+    def add(self, size: int, pointers: Sequence[int]) -> None:
+        """Add a row: tensors of ``size`` elements at these addresses, first the operands, then the results.
+
+        Raises:
+            Unsupported: see :meth:`TableKernel.launch`.
+        """
+        self.launches.append(self.kernel.launch(self.dtype, size))
+        self.pointers.extend(pointers)
+
+    def accepts(self, numbers: Sequence[float]) -> bool:
+        """Return whether the kernel can take these numbers: PyTorch may reject the conversion of others to a dtype."""
+        return not any(map(is_out_of_range, numbers))
+
+    def run(self, numbers: Sequence[float] = ()) -> None:
+        """Run the kernel on each row. ``numbers`` are those that it :meth:`accepts`."""
+        if not self.launches:
+            return
+        passed = array("d", numbers)
+        row = self.pointers.itemsize * (len(self.pointers) // len(self.launches))
+        address, arguments = self.pointers.buffer_info()[0], passed.buffer_info()[0]
+        with recorded(self.kernel.name):
+            for launch in self.launches:
+                status = launch.kernel.call(address, launch.parameters.buffer_info()[0], arguments)
+                assert status == KernelStatus.DONE, "kernels without gathers do not fail"
+                address += row

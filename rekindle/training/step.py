@@ -1,0 +1,185 @@
+"""Training steps: forward, loss, backward, clipping, and the update of parameters and averages in one call."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.swa_utils import AveragedModel
+
+from rekindle.program.modules.module import ScriptModule
+from rekindle.training.forward import LossProgram
+from rekindle.training.gradients import Clipping
+from rekindle.training.optimizer_update import OptimizerUpdate
+from rekindle.training.weight_average import WeightAverage
+
+
+def compile_step(
+    model: nn.Module,
+    loss: Callable[..., Tensor] | None,
+    optimizer: Optimizer,
+    *,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    max_value: float | None = None,
+    accumulate: int = 1,
+    autocast: torch.dtype | None = None,
+    scaler: torch.amp.GradScaler | None = None,
+    average: AveragedModel | None = None,
+) -> TrainingStep:
+    """Compile a training step: forward, loss, backward, clipping of gradients, update of the parameters, and of their
+    averages.
+
+    The model and the loss become one program. The optimizer keeps its state and hyperparameters: learning rates may be
+    scheduled, state dicts saved and loaded, and steps of PyTorch's own loop and compiled ones may alternate. SGD, Adam,
+    AdamW, RAdam, Adamax, RMSprop, Adagrad, Adadelta and Rprop have kernels, for parameters on the CPU. For others
+    PyTorch's own update runs.
+
+    Args:
+        model: the model. A module that is not compiled yet is compiled, and follows the original's ``train()`` and
+            ``eval()``. A module that wraps compiled ones, such as ``DistributedDataParallel``, is called as it is.
+        loss: takes the result of the model and the targets, and returns a tensor with one element. It is compiled. None
+            if the model returns its loss.
+        optimizer: an optimizer of ``torch.optim`` for the parameters of ``model``.
+        max_norm: the largest norm that all gradients together may have, as for ``clip_grad_norm_``.
+        norm_type: the order of that norm.
+        max_value: the largest magnitude that an element of a gradient may have, as for ``clip_grad_value_``.
+        accumulate: the number of calls whose gradients are averaged before an update.
+        autocast: the dtype of autocasting in the forward; None for none.
+        scaler: scales the loss, skips updates with infinite gradients, and adjusts its scale.
+        average: exponential moving averages of the weights, which are updated with them.
+
+    Returns:
+        The step, which is called with the inputs and targets of a batch.
+
+    Raises:
+        CompileError: the model or the loss cannot be compiled.
+        TypeError: the optimizer evaluates the loss several times in a step, as LBFGS does.
+        ValueError: the optimizer has no parameter of the model, both ``max_norm`` and ``max_value`` are given, or
+            ``accumulate`` is less than 1.
+
+    Example:
+        >>> net = torch.nn.Linear(4, 1)
+        >>> optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
+        >>> step = rekindle.compile_step(net, torch.nn.functional.mse_loss, optimizer, max_norm=1.0)
+        >>> x = torch.randn(64, 4)
+        >>> losses = [float(step(x, x.sum(1, keepdim=True))) for _ in range(50)]
+        >>> losses[-1] < losses[0] / 4
+        True
+    """
+    closure = inspect.signature(type(optimizer).step).parameters.get("closure")
+    if closure is not None and closure.default is inspect.Parameter.empty:
+        raise TypeError(
+            f"{type(optimizer).__name__} evaluates the loss several times in a step: compile the model with script, "
+            "and call optimizer.step(closure)"
+        )
+    if max_norm is not None and max_value is not None:
+        raise ValueError("gradients are clipped by max_norm or by max_value, not by both")
+    if accumulate < 1:
+        raise ValueError(f"accumulate is the number of calls for an update, at least 1, not {accumulate}")
+    program = LossProgram(model, loss)
+    own = {id(each) for each in program.model.parameters()}
+    if not any(id(each) in own for group in optimizer.param_groups for each in group["params"]):
+        raise ValueError("the optimizer has no parameter of the model: create it from model.parameters()")
+    clipping = Clipping(max_norm, norm_type, max_value)
+    averaged = None if average is None else WeightAverage(average, program.model)
+    return TrainingStep(program, OptimizerUpdate(optimizer, clipping, averaged), accumulate, autocast, scaler)
+
+
+class TrainingStep:
+    """A compiled training step: see :func:`compile_step`, which makes it.
+
+    Attributes:
+        model: the compiled model.
+        accumulated: the number of calls whose gradients wait for an update.
+    """
+
+    def __init__(
+        self,
+        program: LossProgram,
+        update: OptimizerUpdate,
+        accumulate: int,
+        autocast: torch.dtype | None,
+        scaler: torch.amp.GradScaler | None,
+    ) -> None:
+        self.model = program.model
+        self.accumulated = 0
+        self._program = program
+        self._update = update
+        self._accumulate = accumulate
+        self._autocast = autocast
+        self._scaler = scaler
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """The optimizer, which holds the state."""
+        return self._update.optimizer
+
+    @property
+    def gradient_norm(self) -> float | None:
+        """The norm of all gradients in the last update, before they were clipped; None without ``max_norm``."""
+        return self._update.gradient_norm
+
+    @property
+    def fallbacks(self) -> Counter[str]:
+        """The number of updates that PyTorch's own code did instead of kernels, by reason. The first update is one of
+        them, since PyTorch creates the state of the optimizer."""
+        return self._update.fallbacks
+
+    def __call__(self, inputs: Any, *targets: Any) -> Tensor:
+        """Run a step on a batch; return its loss, detached.
+
+        The gradients of the parameters are None afterwards, unless further calls are accumulated before the update.
+
+        Args:
+            inputs: the argument of the model, or a tuple of its arguments.
+            targets: the further arguments of the loss.
+        """
+        updates = self.accumulated + 1 >= self._accumulate
+        if self.accumulated == 0:
+            self._clear()
+        with self._without_reduction() if not updates else nullcontext():
+            with self._autocasting():
+                loss = self._program(inputs if isinstance(inputs, tuple) else (inputs,), targets)
+            self._backward(loss)
+        self.accumulated += 1
+        if updates:
+            self.update()
+        return loss.detach()
+
+    def update(self) -> None:
+        """Update the parameters by the gradients that they have, as at the end of an epoch whose number of batches
+        ``accumulate`` does not divide. Then clear the gradients."""
+        if self._scaler is None:
+            self._update.step()
+        else:
+            self._scaler.step(self._update)  # type: ignore[arg-type]  # it unscales the gradients first
+            self._scaler.update()
+        self._clear()
+        self.accumulated = 0
+
+    def _backward(self, loss: Tensor) -> None:
+        part = loss if self._accumulate == 1 else loss / self._accumulate
+        (part if self._scaler is None else self._scaler.scale(part)).backward()
+
+    def _clear(self) -> None:
+        for group in self.optimizer.param_groups:
+            for parameter in group["params"]:
+                parameter.grad = None
+
+    def _autocasting(self) -> AbstractContextManager[Any]:
+        if self._autocast is None:
+            return nullcontext()
+        device = next(self.model.parameters()).device.type
+        return torch.autocast(device, self._autocast)
+
+    def _without_reduction(self) -> AbstractContextManager[Any]:
+        """Return a context in which ``DistributedDataParallel`` accumulates gradients without a reduction."""
+        no_sync = getattr(self.model, "no_sync", None)
+        return no_sync() if callable(no_sync) and not isinstance(self.model, ScriptModule) else nullcontext()

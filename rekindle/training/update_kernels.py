@@ -1,0 +1,50 @@
+"""Kernels of updates: the program of an update rule with what surrounds it in a training step.
+
+.. code-block:: text
+
+    graph(%p, %g, %m, …):                    graph(%p, %g, %m, …, %factor, %average, %weight):
+      …                                        %g.1 = aten::mul(%g, %factor)
+      return (%p.1, %m.1)        becomes       … with %g.1 for %g
+                                               %average.1 = aten::lerp(%average, %p.1, %weight)
+                                               return (%p.1, %m.1, %average.1)
+
+The factor of the gradient clips its norm, and its sign says whether the loss is maximized.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from rekindle.ir.graph import Graph
+from rekindle.ir.types import FLOAT, TENSOR
+from rekindle.passes import DeadCodeElimination, LowerSimpleTuples, run_passes
+from rekindle.scripting.script import script
+from rekindle.training.kernel_tables import TableKernel
+from rekindle.training.update_rules import ProgramKey
+
+
+@lru_cache(maxsize=256)
+def update_kernel(program: ProgramKey, *, clamps: bool, averages: bool) -> TableKernel:
+    """Return the kernel of an update.
+
+    It takes the tensors of the program, and the weight average if it ``averages``; then the numbers of the program, the
+    factor of the gradient, the limit of its elements and the negated limit if it ``clamps``, and the weight of the new
+    parameter in the average. It returns what the program returns, and the new average.
+    """
+    rule = script(program.make(*program.choices)).inlined_graph
+    run_passes(rule, (LowerSimpleTuples(), DeadCodeElimination()))
+    graph = Graph()
+    values = [graph.add_input(value.base_name, value.type) for value in rule.inputs]
+    gradient = graph.insert("aten::mul", [values[1], graph.add_input("factor", FLOAT)])
+    if clamps:
+        high, low = graph.add_input("high", FLOAT), graph.add_input("low", FLOAT)
+        gradient = graph.insert("aten::clamp", [gradient, low, high])
+    (packed,) = graph.insert_graph(rule, [values[0], gradient, *values[2:]])
+    results = list(packed.node.inputs)
+    if averages:
+        average, weight = graph.add_input("average", TENSOR), graph.add_input("weight", FLOAT)
+        results.append(graph.insert("aten::lerp", [average, results[0], weight]))
+    for each in results:
+        graph.add_output(each)
+    packed.node.destroy()
+    return TableKernel(graph, f"update_{program.make.__name__.strip('_').removesuffix('_program')}")

@@ -1,0 +1,402 @@
+"""Update rules: how optimizers of ``torch.optim`` change a parameter, as pointwise programs.
+
+A program takes a parameter, its gradient, tensors of the optimizer's state, and numbers. It returns the new parameter
+and the new state. It is compiled to one kernel, which overwrites them (:mod:`~rekindle.training.kernel_tables`). What
+is the same for all elements, such as a bias correction, is a number that Python computes.
+
+The operations are in the order of PyTorch's optimizers, so that results differ from theirs by rounding only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, optim
+
+Program = Callable[..., tuple[Tensor, ...]]
+Group = Mapping[str, Any]
+"""Hyperparameters of a group of parameters, an entry of ``optimizer.param_groups``."""
+
+
+@dataclass(slots=True, frozen=True)
+class ProgramKey:
+    """A program, which is ``make(*choices)``. Equal keys have equal programs."""
+
+    make: Callable[..., Program]
+    choices: tuple[bool, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class Update:
+    """An update of parameters with equal hyperparameters and an equal number of updates. The program takes the
+    parameter, the gradient, the tensors ``state`` of the optimizer's state, and ``numbers``."""
+
+    program: ProgramKey
+    state: tuple[str, ...]
+    numbers: tuple[float, ...]
+
+
+Rule = Callable[[Group, float], Update]
+"""Returns the update number ``step``, from 1, for the hyperparameters of a group."""
+
+
+# ------------------------------------------------------------------------------------------------------------------ SGD
+
+
+def _sgd_program(decays: bool, has_momentum: bool, nesterov: bool) -> Program:
+    def plain(p: Tensor, g: Tensor, decay: float, size: float) -> tuple[Tensor]:
+        if decays:
+            g = g.add(p, alpha=decay)
+        return (p.add(g, alpha=size),)
+
+    def with_momentum(
+        p: Tensor, g: Tensor, buffer: Tensor, decay: float, size: float, momentum: float, undamped: float
+    ) -> tuple[Tensor, Tensor]:
+        if decays:
+            g = g.add(p, alpha=decay)
+        buffer = (buffer * momentum).add(g, alpha=undamped)
+        g = g.add(buffer, alpha=momentum) if nesterov else buffer
+        return p.add(g, alpha=size), buffer
+
+    return with_momentum if has_momentum else plain
+
+
+def _sgd(group: Group, step: float) -> Update:
+    decay, momentum = group["weight_decay"], group["momentum"]
+    choices = (decay != 0, momentum != 0, bool(group["nesterov"]))
+    numbers: tuple[float, ...] = (decay, -float(group["lr"]))
+    if momentum == 0:
+        return Update(ProgramKey(_sgd_program, choices), (), numbers)
+    return Update(ProgramKey(_sgd_program, choices), ("momentum_buffer",), (*numbers, momentum, 1 - group["dampening"]))
+
+
+# ------------------------------------------------------------------------------------------- Adam, AdamW, RAdam, Adamax
+
+
+def _moments(
+    g: Tensor, mean: Tensor, square: Tensor, to_mean: float, beta2: float, to_square: float
+) -> tuple[Tensor, Tensor]:
+    """Return the averages of the gradient and of its square."""
+    return mean.lerp(g, to_mean), (square * beta2).addcmul(g, g, value=to_square)
+
+
+def _adam_program(decays: bool, decoupled: bool, amsgrad: bool) -> Program:
+    def update(
+        p: Tensor,
+        g: Tensor,
+        mean: Tensor,
+        square: Tensor,
+        decay: float,
+        to_mean: float,
+        beta2: float,
+        to_square: float,
+        root: float,
+        eps: float,
+        size: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if decays:
+            if decoupled:
+                p = p * decay
+            else:
+                g = g.add(p, alpha=decay)
+        mean, square = _moments(g, mean, square, to_mean, beta2, to_square)
+        return p.addcdiv(mean, (square.sqrt() / root).add(eps), value=size), mean, square
+
+    def with_maximum(
+        p: Tensor,
+        g: Tensor,
+        mean: Tensor,
+        square: Tensor,
+        largest: Tensor,
+        decay: float,
+        to_mean: float,
+        beta2: float,
+        to_square: float,
+        root: float,
+        eps: float,
+        size: float,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        if decays:
+            if decoupled:
+                p = p * decay
+            else:
+                g = g.add(p, alpha=decay)
+        mean, square = _moments(g, mean, square, to_mean, beta2, to_square)
+        largest = torch.maximum(largest, square)
+        return p.addcdiv(mean, (largest.sqrt() / root).add(eps), value=size), mean, square, largest
+
+    return with_maximum if amsgrad else update
+
+
+def _decay(group: Group, decoupled: bool) -> float:
+    """Return the number by which weight decay enters a program: a factor of the parameter if it is decoupled."""
+    decay = float(group["weight_decay"])
+    return 1 - float(group["lr"]) * decay if decoupled else decay
+
+
+def _adam(group: Group, step: float) -> Update:
+    lr, (beta1, beta2) = float(group["lr"]), map(float, group["betas"])
+    decoupled, amsgrad = bool(group.get("decoupled_weight_decay", False)), bool(group["amsgrad"])
+    state = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if amsgrad else ("exp_avg", "exp_avg_sq")
+    corrections = 1 - beta1**step, (1 - beta2**step) ** 0.5
+    numbers = (
+        _decay(group, decoupled),
+        1 - beta1,
+        beta2,
+        1 - beta2,
+        corrections[1],
+        group["eps"],
+        -lr / corrections[0],
+    )
+    return Update(ProgramKey(_adam_program, (group["weight_decay"] != 0, decoupled, amsgrad)), state, numbers)
+
+
+def _radam_program(decays: bool, decoupled: bool, rectified: bool) -> Program:
+    def update(
+        p: Tensor,
+        g: Tensor,
+        mean: Tensor,
+        square: Tensor,
+        decay: float,
+        to_mean: float,
+        beta2: float,
+        to_square: float,
+        correction: float,
+        eps: float,
+        lr: float,
+        root: float,
+        rectification: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if decays:
+            if decoupled:
+                p = p * decay
+            else:
+                g = g.add(p, alpha=decay)
+        mean, square = _moments(g, mean, square, to_mean, beta2, to_square)
+        change = mean / correction * lr
+        if rectified:
+            change = change * (root / square.sqrt().add(eps)) * rectification
+        return p - change, mean, square
+
+    return update
+
+
+def _radam(group: Group, step: float) -> Update:
+    lr, (beta1, beta2) = float(group["lr"]), map(float, group["betas"])
+    decoupled = bool(group["decoupled_weight_decay"])
+    correction = 1 - beta2**step
+    longest = 2 / (1 - beta2) - 1
+    length = longest - 2 * step * beta2**step / correction
+    rectified = length > 5
+    rectification = (
+        ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5 if rectified else 1.0
+    )
+    return Update(
+        ProgramKey(_radam_program, (group["weight_decay"] != 0, decoupled, rectified)),
+        ("exp_avg", "exp_avg_sq"),
+        (
+            *(_decay(group, decoupled), 1 - beta1, beta2, 1 - beta2),
+            *(1 - beta1**step, group["eps"], lr, correction**0.5, rectification),
+        ),
+    )
+
+
+def _adamax_program(decays: bool) -> Program:
+    def update(
+        p: Tensor,
+        g: Tensor,
+        mean: Tensor,
+        largest: Tensor,
+        decay: float,
+        to_mean: float,
+        beta2: float,
+        eps: float,
+        size: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if decays:
+            g = g.add(p, alpha=decay)
+        mean = mean.lerp(g, to_mean)
+        largest = torch.maximum(largest * beta2, g.abs().add(eps))
+        return p.addcdiv(mean, largest, value=size), mean, largest
+
+    return update
+
+
+def _adamax(group: Group, step: float) -> Update:
+    beta1, beta2 = map(float, group["betas"])
+    numbers = (float(group["weight_decay"]), 1 - beta1, beta2, group["eps"], -float(group["lr"]) / (1 - beta1**step))
+    return Update(ProgramKey(_adamax_program, (group["weight_decay"] != 0,)), ("exp_avg", "exp_inf"), numbers)
+
+
+# ------------------------------------------------------------------------------------ RMSprop, Adagrad, Adadelta, Rprop
+
+
+def _rmsprop_program(decays: bool, centered: bool, has_momentum: bool) -> Program:
+    # Four programs, because the tensors that a program takes are its parameters.
+    def update(
+        p: Tensor, g: Tensor, square: Tensor, decay: float, alpha: float, rest: float, eps: float, size: float
+    ) -> tuple[Tensor, Tensor]:
+        if decays:
+            g = g.add(p, alpha=decay)
+        square = (square * alpha).addcmul(g, g, value=rest)
+        return p.addcdiv(g, square.sqrt().add(eps), value=size), square
+
+    def with_mean(
+        p: Tensor,
+        g: Tensor,
+        square: Tensor,
+        mean: Tensor,
+        decay: float,
+        alpha: float,
+        rest: float,
+        eps: float,
+        size: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if decays:
+            g = g.add(p, alpha=decay)
+        square = (square * alpha).addcmul(g, g, value=rest)
+        mean = mean.lerp(g, rest)
+        return p.addcdiv(g, square.addcmul(mean, mean, value=-1).sqrt().add(eps), value=size), square, mean
+
+    def with_momentum(
+        p: Tensor,
+        g: Tensor,
+        square: Tensor,
+        buffer: Tensor,
+        decay: float,
+        alpha: float,
+        rest: float,
+        eps: float,
+        size: float,
+        momentum: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if decays:
+            g = g.add(p, alpha=decay)
+        square = (square * alpha).addcmul(g, g, value=rest)
+        buffer = (buffer * momentum).addcdiv(g, square.sqrt().add(eps))
+        return p.add(buffer, alpha=size), square, buffer
+
+    def with_both(
+        p: Tensor,
+        g: Tensor,
+        square: Tensor,
+        mean: Tensor,
+        buffer: Tensor,
+        decay: float,
+        alpha: float,
+        rest: float,
+        eps: float,
+        size: float,
+        momentum: float,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        if decays:
+            g = g.add(p, alpha=decay)
+        square = (square * alpha).addcmul(g, g, value=rest)
+        mean = mean.lerp(g, rest)
+        buffer = (buffer * momentum).addcdiv(g, square.addcmul(mean, mean, value=-1).sqrt().add(eps))
+        return p.add(buffer, alpha=size), square, mean, buffer
+
+    programs: dict[tuple[bool, bool], Program] = {
+        (False, False): update,
+        (True, False): with_mean,
+        (False, True): with_momentum,
+        (True, True): with_both,
+    }
+    return programs[centered, has_momentum]
+
+
+def _rmsprop(group: Group, step: float) -> Update:
+    alpha, momentum, centered = group["alpha"], group["momentum"], bool(group["centered"])
+    state = ["square_avg"]
+    numbers = [float(group["weight_decay"]), alpha, 1 - alpha, group["eps"], -float(group["lr"])]
+    if centered:
+        state.append("grad_avg")
+    if momentum > 0:
+        state.append("momentum_buffer")
+        numbers.append(momentum)
+    choices = (group["weight_decay"] != 0, centered, momentum > 0)
+    return Update(ProgramKey(_rmsprop_program, choices), tuple(state), tuple(numbers))
+
+
+def _adagrad_program(decays: bool) -> Program:
+    def update(p: Tensor, g: Tensor, total: Tensor, decay: float, eps: float, size: float) -> tuple[Tensor, Tensor]:
+        if decays:
+            g = g.add(p, alpha=decay)
+        total = total.addcmul(g, g)
+        return p.addcdiv(g, total.sqrt().add(eps), value=size), total
+
+    return update
+
+
+def _adagrad(group: Group, step: float) -> Update:
+    size = -float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+    numbers = (float(group["weight_decay"]), group["eps"], size)
+    return Update(ProgramKey(_adagrad_program, (group["weight_decay"] != 0,)), ("sum",), numbers)
+
+
+def _adadelta_program(decays: bool) -> Program:
+    def update(
+        p: Tensor,
+        g: Tensor,
+        square: Tensor,
+        changes: Tensor,
+        decay: float,
+        rho: float,
+        rest: float,
+        eps: float,
+        size: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if decays:
+            g = g.add(p, alpha=decay)
+        square = (square * rho).addcmul(g, g, value=rest)
+        change = changes.add(eps).sqrt() / square.add(eps).sqrt() * g
+        changes = (changes * rho).addcmul(change, change, value=rest)
+        return p.add(change, alpha=size), square, changes
+
+    return update
+
+
+def _adadelta(group: Group, step: float) -> Update:
+    rho = group["rho"]
+    numbers = (float(group["weight_decay"]), rho, 1 - rho, group["eps"], -float(group["lr"]))
+    return Update(ProgramKey(_adadelta_program, (group["weight_decay"] != 0,)), ("square_avg", "acc_delta"), numbers)
+
+
+def _rprop_program() -> Program:
+    def update(
+        p: Tensor, g: Tensor, previous: Tensor, size: Tensor, against: float, grow: float, low: float, high: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        agreement = (g * previous).sign()
+        factor = torch.where(
+            agreement > 0, agreement * grow, torch.where(agreement < 0, agreement * against, agreement + 1)
+        )
+        size = (size * factor).clamp(low, high)
+        g = g.masked_fill(agreement < 0, 0.0)
+        return p.addcmul(g.sign(), size, value=-1), g, size
+
+    return update
+
+
+def _rprop(group: Group, step: float) -> Update:
+    shrink, grow = group["etas"]
+    return Update(ProgramKey(_rprop_program, ()), ("prev", "step_size"), (-shrink, grow, *group["step_sizes"]))
+
+
+RULES: Final[Mapping[type[optim.Optimizer], Rule]] = {
+    optim.SGD: _sgd,
+    optim.Adam: _adam,
+    optim.AdamW: _adam,
+    optim.RAdam: _radam,
+    optim.Adamax: _adamax,
+    optim.RMSprop: _rmsprop,
+    optim.Adagrad: _adagrad,
+    optim.Adadelta: _adadelta,
+    optim.Rprop: _rprop,
+}
+"""The optimizers with a rule. Others, and classes derived from these, run PyTorch's own update."""
+
+COUNTS_STEPS: Final = frozenset(RULES) - {optim.SGD}
+"""The optimizers whose state counts the updates of each parameter in a tensor ``step``."""

@@ -1,0 +1,60 @@
+"""Exponential moving averages of weights, as ``torch.optim.swa_utils.AveragedModel`` keeps them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection
+
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
+
+
+class WeightAverage:
+    """The averages ``averaged`` of the weights of ``model``.
+
+    If they are exponential moving averages that exist already, kernels update them with the parameters. Otherwise
+    PyTorch's own code does.
+    """
+
+    def __init__(self, averaged: AveragedModel, model: nn.Module) -> None:
+        self.averaged = averaged
+        self.model = model
+        self._decay = _ema_decay(averaged)
+
+    @property
+    def weight(self) -> float | None:
+        """The weight of the new parameters in the averages; None if PyTorch's own code has to average."""
+        if self._decay is None or self.averaged.use_buffers or int(self.averaged.n_averaged) == 0:
+            return None
+        return 1 - self._decay
+
+    def pairs(self) -> list[tuple[Tensor, Tensor]]:
+        """Return the parameters of the model, each with its average."""
+        return list(zip(self.model.parameters(), self.averaged.parameters(), strict=True))
+
+    def update(self) -> None:
+        """Update the averages by PyTorch's own code."""
+        self.averaged.update_parameters(self.model)
+
+    def finish(self, done: Collection[int], weight: float) -> None:
+        """Update the averages of the parameters whose identities are not ``done``, copy the buffers, and count the
+        update."""
+        rest = [(new, average) for new, average in self.pairs() if id(new) not in done]
+        if rest:
+            torch._foreach_lerp_([average for _, average in rest], [new.detach() for new, _ in rest], weight)
+        for buffer, new in zip(self.averaged.module.buffers(), self.model.buffers(), strict=True):
+            buffer.copy_(new)
+        self.averaged.n_averaged += 1
+
+
+def _ema_decay(averaged: AveragedModel) -> float | None:
+    """Return the decay of an exponential moving average; None if the averages are others. PyTorch keeps it as a
+    variable of the function that it creates."""
+    function = inspect.unwrap(averaged.multi_avg_fn) if averaged.multi_avg_fn is not None else None
+    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    is_pytorchs = getattr(function, "__module__", "") == AveragedModel.__module__
+    is_ema = is_pytorchs and getattr(function, "__qualname__", "").startswith("get_ema_multi_avg_fn.")
+    if not is_ema or code is None or code.co_freevars != ("decay",) or not cells:
+        return None
+    return float(cells[0].cell_contents)
