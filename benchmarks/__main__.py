@@ -39,6 +39,7 @@ from benchmarks import (
     compiled,
     execution,
     first_calls,
+    first_uses,
     fork_wait,
     frozen,
     graph_size,
@@ -201,6 +202,13 @@ def _compile_time(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _first_uses(options: argparse.Namespace) -> list[Any]:
+    rows = list(first_uses.run(1 if options.quick else first_uses.ROUNDS, only=options.workload))
+    if rows:
+        _show("Milliseconds of the processor to script a module, and of the first calls", first_uses.table(rows))
+    return rows
+
+
 def _graph_size(options: argparse.Namespace) -> list[Any]:
     rows = graph_size.run(1, (500, 1_000)) if options.quick else graph_size.run()
     _show("Time to compile programs of growing size", graph_size.table(rows))
@@ -343,6 +351,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "operators": _operators,
     "strategies": _strategies,
     "compile_time": _compile_time,
+    "first_uses": _first_uses,
     "graph_size": _graph_size,
     "imports": _imports,
     "trace_time": _trace_time,

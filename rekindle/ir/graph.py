@@ -123,6 +123,20 @@ class Block:
                 block._collect(kind, found)
             node = node._next
 
+    def _first(self, kind: str) -> Node | None:
+        """Return the first node of a kind, in the order of :meth:`all_nodes`."""
+        end = self.return_node
+        node = end._next
+        while node is not None and node is not end:
+            if node.kind == kind:
+                return node
+            for block in node._blocks:
+                found = block._first(kind)
+                if found is not None:
+                    return found
+            node = node._next
+        return None
+
     def all_nodes(self) -> Iterator[Node]:
         """Yield every node in this block and in those within, a node before those in its blocks. Nodes may be inserted,
         moved or destroyed while walking; those that are destroyed before their turn are left out."""
@@ -345,7 +359,7 @@ class Graph:
 
     def find_node(self, kind: str) -> Node | None:
         """Return the first node of a kind, in whichever block; None where there is none."""
-        return next((node for node in self.all_nodes() if node.kind == kind), None)
+        return self.block._first(kind)
 
     def find_value(self, name: str) -> Value | None:
         """Return the value of that name, without ``%``. Numbers of values without a name are not found here. None if
@@ -451,9 +465,12 @@ class Graph:
         for value in node._inputs:
             copy.add_input(value_map(value))
         for output in node._outputs:
-            copy.add_output().copy_metadata(output)
-        for name, attribute in node.attributes.items():
-            copy.attributes[name] = _copy_attribute(attribute)
+            made = copy.add_output(output.type)
+            made.recorded_type = output.recorded_type
+            if output._name:
+                self._give_name(made, output._name)
+        if node.attributes:
+            copy.attributes = {name: _copy_attribute(attribute) for name, attribute in node.attributes.items()}
         for block in node._blocks:
             copy.add_block().clone_from(block, value_map)
         copy._operator = node._operator
@@ -570,11 +587,6 @@ class Graph:
 
     def _new_block(self, node: Node) -> Block:
         return Block(self, node)
-
-    def _new_value(self, node: Node, offset: int, type: Type) -> Value:
-        value = Value(node, offset, self._next_unique, type)
-        self._next_unique += 1
-        return value
 
     def _forget(self, value: Value) -> None:
         if value._name:

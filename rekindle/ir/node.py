@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 import torch
 
@@ -43,6 +44,10 @@ class Use(NamedTuple):
 
     user: Node
     offset: int
+
+
+_use: Final[Callable[[tuple[Node, int]], Use]] = partial(tuple.__new__, Use)
+"""Makes a use of a pair without a Python frame: compilation makes thousands."""
 
 
 class Value:
@@ -123,10 +128,15 @@ class Value:
         """Replace all uses of this value by ``new``."""
         new = value_of(new)
         self._check_same_graph(new)
-        if new is self:
+        if new is self or not self._uses:
             return
-        for use in self.uses:
-            use.user.replace_input(use.offset, new)
+        self.node._note_change()
+        for use in self._uses:
+            user, offset = use
+            user._operator = None
+            user._inputs[offset] = new
+            new._uses[use] = None
+        self._uses.clear()
 
     def replace_all_uses_after_node_with(self, node: Node, new: AnyValue) -> None:
         """Replace all uses after ``node`` (in its blocks too) with ``new``."""
@@ -349,8 +359,9 @@ class Node:
     def add_input(self, value: AnyValue) -> Value:
         value = self._checked(value)
         self._operator = None
-        value._uses[Use(self, len(self._inputs))] = None
-        self._inputs.append(value)
+        inputs = self._inputs
+        value._uses[_use((self, len(inputs)))] = None
+        inputs.append(value)
         return value
 
     def insert_input(self, index: int, value: AnyValue) -> Value:
@@ -359,10 +370,10 @@ class Node:
         self._operator = None
         for offset in reversed(range(index, len(self._inputs))):
             moved = self._inputs[offset]
-            del moved._uses[Use(self, offset)]
-            moved._uses[Use(self, offset + 1)] = None
+            del moved._uses[_use((self, offset))]
+            moved._uses[_use((self, offset + 1))] = None
         self._inputs.insert(index, value)
-        value._uses[Use(self, index)] = None
+        value._uses[_use((self, index))] = None
         return value
 
     def replace_input(self, index: int, value: AnyValue) -> Value:
@@ -372,7 +383,7 @@ class Node:
         old = self._inputs[index]
         if old is not value:
             self._operator = None
-            use = Use(self, index)
+            use = _use((self, index))
             del old._uses[use]
             self._inputs[index] = value
             value._uses[use] = None
@@ -389,31 +400,34 @@ class Node:
         self._note_change()
         self._operator = None
         removed = self._inputs.pop(index)
-        del removed._uses[Use(self, index)]
+        del removed._uses[_use((self, index))]
         for offset in range(index, len(self._inputs)):
             moved = self._inputs[offset]
-            del moved._uses[Use(self, offset + 1)]
-            moved._uses[Use(self, offset)] = None
+            del moved._uses[_use((self, offset + 1))]
+            moved._uses[_use((self, offset))] = None
 
     def remove_all_inputs(self) -> None:
         if self.graph._watchers:
             self.graph.note_change()
         self._operator = None
         for offset, value in enumerate(self._inputs):
-            del value._uses[Use(self, offset)]
+            del value._uses[_use((self, offset))]
         self._inputs.clear()
 
     def add_output(self, type: Type = TENSOR) -> Value:
         if self.graph._watchers:
             self.graph.note_change()
-        value = self.graph._new_value(self, len(self._outputs), type)
-        self._outputs.append(value)
+        graph, outputs = self.graph, self._outputs
+        value = Value(self, len(outputs), graph._next_unique, type)
+        graph._next_unique += 1
+        outputs.append(value)
         return value
 
     def insert_output(self, index: int, type: Type = TENSOR) -> Value:
         self._check_index(index, len(self._outputs) + 1, "output")
         self._note_change()
-        value = self.graph._new_value(self, index, type)
+        value = Value(self, index, self.graph._next_unique, type)
+        self.graph._next_unique += 1
         self._outputs.insert(index, value)
         for offset in range(index + 1, len(self._outputs)):
             self._outputs[offset].offset = offset
@@ -494,7 +508,7 @@ class Node:
             raise GraphError(f"cannot insert {self.kind} before {other.kind}, which is in no block")
         if other.graph is not self.graph:
             raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
-        return self.insert_after(other.prev)
+        return self._link(other.prev, other)
 
     def insert_after(self, other: Node) -> Node:
         """Insert this new node after ``other``; after a block's return node means at its start.
@@ -503,23 +517,36 @@ class Node:
             GraphError: ``other`` is in no block or in another graph, or this node is in a block already or was
                 destroyed.
         """
+        if other.owning_block is None:
+            raise GraphError(f"cannot insert {self.kind} after {other.kind}, which is in no block")
+        if other.kind == "prim::Param":
+            other = other.owning_block.return_node
+        if other.graph is not self.graph:
+            raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
+        return self._link(other, other.next)
+
+    def _link(self, preceding: Node, following: Node) -> Node:
+        """Insert this new node between two neighbors. Its position is a number between theirs; they are renumbered if
+        there is no room."""
         if self._next is not None:
             raise GraphError(f"{self.kind} is in a block already; move it instead")
         if self._prev is self:
             raise GraphError(f"this {self.kind} was destroyed; make another: graph.create_clone")
-        if other.owning_block is None:
-            raise GraphError(f"cannot insert {self.kind} after {other.kind}, which is in no block")
-        if other.kind == "prim::Param":
-            return self.insert_after(other.owning_block.return_node)
-        if other.graph is not self.graph:
-            raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
         if self.graph._watchers:
             self.graph.note_change()
-        self.owning_block = other.owning_block
-        following = other.next
-        other._next, self._prev = self, other
-        following._prev, self._next = self, following
-        self._assign_position()
+        self.owning_block = block = following.owning_block
+        assert block is not None
+        preceding._next = following._prev = self
+        self._prev, self._next = preceding, following
+        end = block.return_node
+        if following is end:
+            self._position = (FIRST_POSITION if preceding is end else preceding._position) + POSITION_GAP
+        elif preceding is end:
+            self._position = following._position - POSITION_GAP
+        else:
+            self._position = (preceding._position + following._position) // 2
+            if self._position == preceding._position:
+                block._make_room(self)
         return self
 
     def move_before(self, other: Node) -> None:
@@ -551,7 +578,9 @@ class Node:
     def _unlink(self) -> None:
         if self.graph._watchers:
             self.graph.note_change()
-        before, after = self.prev, self.next
+        before, after = self._prev, self._next
+        assert before is not None
+        assert after is not None
         before._next, after._prev = after, before
         self._next = self._prev = None
         self.owning_block = None
@@ -585,7 +614,8 @@ class Node:
             self.erase_block(len(self._blocks) - 1)
         self.remove_all_inputs()
         for output in self._outputs:
-            self.graph._forget(output)
+            if output._name:
+                self.graph._forget(output)
         self._outputs.clear()
         if self._next is not None:
             if self.graph.insert_point is self:
@@ -594,23 +624,6 @@ class Node:
         self._prev = self  # what marks it as gone
 
     # ------------------------------------------------------------------------------------------- order
-
-    def _assign_position(self) -> None:
-        """Assign a position number between those of the neighbors; these are renumbered if there is no room."""
-        assert self.owning_block is not None
-        end = self.owning_block.return_node
-        preceding, following = self.prev, self.next
-        before = FIRST_POSITION if preceding is end else preceding._position
-        if following is end:
-            self._position = before + POSITION_GAP
-            return
-        after = following._position
-        if preceding is end:
-            self._position = after - POSITION_GAP
-            return
-        self._position = (before + after) // 2
-        if self._position == before:
-            self.owning_block._make_room(self)
 
     def is_before(self, other: Node) -> bool:
         """Return whether this node runs before ``other``; a node counts as before those in its own blocks.

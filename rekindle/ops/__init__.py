@@ -3,7 +3,7 @@
 Importing this package makes them known to :data:`rekindle.ir.operators.registry.REGISTRY`.
 """
 
-from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY, Provider
 from rekindle.ops.archive import texts as texts, values as values
 from rekindle.ops.python import (
     asynchrony as asynchrony,
@@ -21,8 +21,8 @@ from rekindle.ops.python import (
     tensor_classes as tensor_classes,
     tuples as tuples,
 )
-from rekindle.ops.registration.declare import declared_operators
-from rekindle.ops.registration.dispatcher import dispatcher_operators
+from rekindle.ops.registration.declare import declared_operator, declared_operators
+from rekindle.ops.registration.dispatcher import dispatcher_operator, dispatcher_operators
 from rekindle.ops.releases import v2_12 as v2_12
 from rekindle.ops.tensor import (
     autograd as autograd,
@@ -33,5 +33,5 @@ from rekindle.ops.tensor import (
     tensors as tensors,
 )
 
-REGISTRY.add_provider(dispatcher_operators)
-REGISTRY.add_provider(declared_operators)
+REGISTRY.add_provider(Provider(dispatcher_operators, dispatcher_operator))
+REGISTRY.add_provider(Provider(declared_operators, declared_operator))

@@ -14,10 +14,11 @@ bisecting the limit.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 from rekindle.errors.debug_settings import passes_that_ran, settings
@@ -33,15 +34,9 @@ class ChangeCounter:
     limits: Mapping[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
-    @contextmanager
-    def attributed_to(self, name: str) -> Iterator[None]:
+    def attributed_to(self, name: str) -> Attribution:
         """Attribute changes within the ``with`` block to the pass ``name``."""
-        passes_that_ran.add(name)
-        token = _CURRENT.set((self, name))
-        try:
-            yield
-        finally:
-            _CURRENT.reset(token)
+        return Attribution(self, name)
 
     def may_change(self, name: str, what: str, subject: object) -> bool:
         """Return whether the pass ``name`` may make one more change, and count it. ``what`` and ``subject`` describe
@@ -52,6 +47,23 @@ class ChangeCounter:
             return False
         self.counts[name] = count + 1
         return True
+
+
+class Attribution:
+    """Context in which changes are attributed to a pass. A class, since a generator takes twice as long to enter, and
+    small graphs pass through dozens."""
+
+    __slots__ = ("_current", "_token")
+
+    def __init__(self, counter: ChangeCounter, name: str) -> None:
+        self._current = counter, name
+
+    def __enter__(self) -> None:
+        passes_that_ran.add(self._current[1])
+        self._token = _CURRENT.set(self._current)
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._token)
 
 
 _CURRENT: Final[ContextVar[tuple[ChangeCounter, str] | None]] = ContextVar("rekindle.changes", default=None)
@@ -81,17 +93,13 @@ def may_change(what: str, subject: object) -> bool:
     return True
 
 
+@cache
 def logger_of(name: str) -> logging.Logger:
     """Return the logger of the pass ``name``."""
     return logging.getLogger(f"rekindle.passes.{name}")
 
 
-@contextmanager
-def nested(name: str) -> Iterator[None]:
+def nested(name: str) -> AbstractContextManager[None]:
     """Attribute changes within the ``with`` block to the pass ``name``, which the running pass has called."""
     current = _CURRENT.get()
-    if current is None:
-        yield
-        return
-    with current[0].attributed_to(name):
-        yield
+    return nullcontext() if current is None else current[0].attributed_to(name)

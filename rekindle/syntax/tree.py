@@ -40,9 +40,8 @@ class Tree:
 
     def subtrees(self) -> list[Tree]:
         """Return the children, all of which are trees."""
-        found = [child for child in self.children if isinstance(child, Tree)]
-        assert len(found) == len(self.children), f"a child of ({self.kind} …) is a string"
-        return found
+        assert str not in map(type, self.children), f"a child of ({self.kind} …) is a string"
+        return list(self.children)  # type: ignore[arg-type]
 
     def walk(self) -> Iterator[Tree]:
         """Yield this tree and all below it, parents first, without recursion."""
@@ -50,7 +49,9 @@ class Tree:
         while stack:
             tree = stack.pop()
             yield tree
-            stack.extend([child for child in reversed(tree.children) if isinstance(child, Tree)])
+            for child in reversed(tree.children):
+                if type(child) is Tree:
+                    stack.append(child)
 
     def same_as(self, other: Tree) -> bool:
         """Return whether both trees have the same kinds and strings at all levels; source ranges are not compared."""

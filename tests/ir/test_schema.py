@@ -51,6 +51,13 @@ def test_every_schema_of_the_dispatcher_comes_back() -> None:
     check_round_trips(sorted(set(texts) - {TWO_ARGUMENTS_OF_ONE_NAME}))
 
 
+def test_a_schema_read_in_parts_is_the_one_that_is_read_as_a_whole() -> None:
+    texts = {str(schema) for schema in torch._C._jit_get_all_schemas()} - {TWO_ARGUMENTS_OF_ONE_NAME}
+    nested = 't::f(Dict(str, (int, int)) x, (int, float)[] y=[], str z="a") -> ((int, int), int[2])'
+    different = [text for text in [*texts, nested] if parse_schema(text) != parse_schema(text, lambda name: None)]
+    assert different == []
+
+
 # ------------------------------------------------------------------------------------------------------------ structure
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
 
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY, Operator, OperatorRegistry, Provider
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, MEMORY_FORMATS
+from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import INT, TENSOR, Type
-from rekindle.ops.registration.dispatcher import dispatcher_operators, positional_call
+from rekindle.ops.registration import declare as declarations
+from rekindle.ops.registration.declare import declare, declared_operator, declared_operators
+from rekindle.ops.registration.dispatcher import dispatcher_operator, dispatcher_operators, positional_call
 from tests.ops.calling import call, operator
 
 
@@ -22,6 +26,36 @@ def test_operators_are_found_by_kind() -> None:
     assert str(operator("aten::mm").schema) == "aten::mm(Tensor self, Tensor mat2) -> Tensor"
     assert REGISTRY.overloads("aten::no_such_thing") == ()
     assert REGISTRY.overloads("nowhere::at_all") == ()
+
+
+def test_one_operator_is_found_without_the_others_of_its_kind() -> None:
+    registry, asked = OperatorRegistry(), []
+
+    def operators(kind: str) -> Sequence[Operator]:
+        asked.append(kind)
+        return dispatcher_operators(kind)
+
+    registry.add_provider(Provider(operators, dispatcher_operator))
+    registry.add_provider(Provider(declared_operators, declared_operator))
+    names = ("aten::relu", "aten::add.Tensor", "aten::add.int", "prim::TupleUnpack")
+    found = [registry.find(name) for name in names]
+    assert [str(each and each.schema.qualified_name) for each in found] == list(names)
+    assert registry.find("aten::add.no_such_thing") is registry.find("aten::relu.default") is None
+    assert asked == []
+    assert [registry.find(name) in registry.overloads(name.partition(".")[0]) for name in names] == [True] * 4
+    assert [registry.find(name) for name in names] == found
+
+
+def test_a_kind_that_was_unknown_is_found_once_it_is_declared_or_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declarations, "_DECLARED", {})
+    assert REGISTRY.overloads("prim::tests_declared_late") == ()
+    declare(abs, "prim::tests_declared_late(int x) -> int")
+    assert operator("prim::tests_declared_late").operation is abs
+    REGISTRY.forget("prim::tests_declared_late")
+    registry = OperatorRegistry()
+    assert registry.overloads("prim::late") == ()
+    late = registry.register(Operator(parse_schema("prim::late(int x) -> int"), abs))
+    assert registry.overloads("prim::late") == (late,)
 
 
 def test_importing_looks_nothing_up() -> None:

@@ -192,49 +192,52 @@ class _BuiltinResolver(EmptyResolver):
         return _Torch() if name == "torch" else GLOBALS.get(name)
 
 
-_DEFINITION = re.compile(r"^def (\w+).*\n(?:[ \t].*\n|\n)*", re.MULTILINE)
+_DEFINITION = re.compile(r"^(?P<head>def (?P<name>\w+)(?:.*\n)+?(?<=:\n))(?:[ \t].*\n|\n)*", re.MULTILINE)
+"""The text of one function: a signature, whose last line ends with a colon, and indented lines."""
+
+
+def _functions_in(text: str, namespace: str) -> Iterator[tuple[str, re.Match[str], int]]:
+    """Yield the functions in a text: the kind of the operator that each extends, its text, and its first line."""
+    for found in _DEFINITION.finditer(text):
+        yield f"{namespace}::{found['name']}", found, text.count("\n", 0, found.start()) + 1
 
 
 @lru_cache(maxsize=1)
-def _definitions() -> dict[str, list[Source]]:
-    """Return the sources of the functions by operator kind, in order."""
-    found: dict[str, list[Source]] = {}
+def _definitions() -> dict[str, list[tuple[re.Match[str], int]]]:
+    """Return the texts of the functions, with their first lines, by operator kind, in order."""
+    found: dict[str, list[tuple[re.Match[str], int]]] = {}
     for text in _texts():
-        namespace = "prim" if text is _EXTREMES else "aten"
-        for part in _DEFINITION.finditer(text):
-            first_line = text.count("\n", 0, part.start()) + 1
-            found.setdefault(f"{namespace}::{part[1]}", []).append(Source(part[0], LIBRARY, first_line))
+        for kind, part, first_line in _functions_in(text, "prim" if text is _EXTREMES else "aten"):
+            found.setdefault(kind, []).append((part, first_line))
     return found
 
 
 @cache
 def _functions(kind: str) -> list[GraphFunction]:
-    return [record for source in _definitions()[kind] for _, record in _read(source, kind.partition("::")[0])]
+    return [_declared(kind, part, first_line) for part, first_line in _definitions()[kind]]
+
+
+def _declared(kind: str, text: re.Match[str], first_line: int) -> GraphFunction:
+    """Return a function. Its signature decides which calls it fits; its body is parsed when it is compiled."""
+    resolver = _BuiltinResolver()
+
+    def define(record: GraphFunction) -> None:
+        (definition,) = parse_module(Source(text[0], LIBRARY, first_line))
+        record.define(*emit_function(Def(definition.tree), resolver, name=kind))
+
+    (declaration,) = parse_module(Source(f"{text['head']}    pass\n", LIBRARY, first_line))
+    schema = declare_schema(Def(declaration.tree), resolver, name=kind)
+    return GraphFunction(kind, _schema=schema, function_creator=define)
 
 
 def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, GraphFunction]]:
-    """Parse functions in TorchScript; yield each with the kind of the operator that it extends, in order. ``torch.x``
+    """Read functions in TorchScript; yield each with the kind of the operator that it extends, in order. ``torch.x``
     refers to the operator ``x``.
 
     They are compiled when they are first looked at.
     """
-    return _read(Source(text, LIBRARY), namespace)
-
-
-def _read(source: Source, namespace: str) -> Iterator[tuple[str, GraphFunction]]:
-    resolver = _BuiltinResolver()
-    for statement in parse_module(source):
-        definition = Def(statement.tree)
-        kind = f"{namespace}::{definition.name.name}"
-        yield kind, _record(kind, definition, resolver)
-
-
-def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> GraphFunction:
-    def define(record: GraphFunction) -> None:
-        record.define(*emit_function(definition, resolver, name=kind))
-
-    # The signatures say all: which function fits a call is known before any of them is compiled.
-    return GraphFunction(kind, _schema=declare_schema(definition, resolver, name=kind), function_creator=define)
+    for kind, part, first_line in _functions_in(text, namespace):
+        yield kind, _declared(kind, part, first_line)
 
 
 def find_builtin_functions(kind: str) -> Sequence[GraphFunction]:

@@ -86,7 +86,9 @@ def walk_scope(tree: Tree) -> Iterator[Tree]:
         if tree.kind == Def.KIND:
             stack.extend(param.default.tree for param in Def(tree).params if param.default is not None)
         elif tree.kind != Lambda.KIND:
-            stack.extend([child for child in reversed(tree.children) if isinstance(child, Tree)])
+            for child in reversed(tree.children):
+                if type(child) is Tree:
+                    stack.append(child)
 
 
 _NAMING: Final[dict[str, Callable[[Tree], Iterable[str]]]] = {

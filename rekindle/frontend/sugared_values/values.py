@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import torch
 
@@ -640,6 +640,23 @@ class BuiltinFunction(SugaredValue):
             return SimpleValue(as_python_has_it(found.node.kind, found))
 
 
+class _OverloadSchemas(Sequence[FunctionSchema]):
+    """The schemas of overloads. An overload is compiled when its schema is first read: a call does not compile those
+    after the one that fits."""
+
+    def __init__(self, overloads: Sequence[GraphFunction], called_from: SourceRange) -> None:
+        self._overloads = overloads
+        self._called_from = called_from
+
+    def __len__(self) -> int:
+        return len(self._overloads)
+
+    def __getitem__(self, index: Any) -> Any:
+        overload = self._overloads[index]
+        overload.ensure_defined(self._called_from)
+        return overload.schema
+
+
 class FunctionValue(StaticValue):
     """A compiled function, or several if it is overloaded."""
 
@@ -660,9 +677,7 @@ class FunctionValue(StaticValue):
         return insert_function_constant(range, graph, self.functions[0])
 
     def call(self, call: CallSite) -> SugaredValue:
-        for function in self.functions:
-            function.ensure_defined(call.range)
-        schemas = [function.schema for function in self.functions]
+        schemas = _OverloadSchemas(self.functions, call.range)
         index, plan = match_schemas(self.functions[0].basename, schemas, call.range, call.args, call.kwargs)
         inputs = plan.inputs(call.graph, call.range)
         callee = insert_function_constant(call.range, call.graph, self.functions[index])
@@ -690,9 +705,7 @@ class MethodValue(SugaredValue):
         )
 
     def call(self, call: CallSite) -> SugaredValue:
-        for method in self.methods:
-            method.ensure_defined(call.range)
-        schemas = [method.schema for method in self.methods]
+        schemas = _OverloadSchemas(self.methods, call.range)
         arguments = [NamedValue(self.object, range=call.range), *call.args]
         index, plan = match_schemas(self.methods[0].basename, schemas, call.range, arguments, call.kwargs)
         return SimpleValue(

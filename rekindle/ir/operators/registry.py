@@ -155,7 +155,16 @@ class Operator:
         return self._generic
 
 
-Provider = Callable[[str], Iterable[Operator]]
+@dataclass(slots=True, frozen=True)
+class Provider:
+    """A source of operators, each of which is always the same object.
+
+    ``operators`` returns those of a kind, in the order in which overloads are tried; ``operator`` returns the one of a
+    kind and an overload name without making the others, or None.
+    """
+
+    operators: Callable[[str], Iterable[Operator]]
+    operator: Callable[[str, str], Operator | None]
 
 
 def _reads_as(actual: Type, formal: Type) -> bool:
@@ -173,7 +182,10 @@ class OperatorRegistry:
 
     def __init__(self) -> None:
         self._registered: dict[str, list[Operator]] = {}
-        self._resolved: dict[str, tuple[Operator, ...]] = {}
+        self._resolved: dict[str, Sequence[Operator]] = {}
+        """The operators of the kinds that were looked up; none for unknown kinds of this package's and PyTorch's own
+        namespaces, whose operators are complete unless one is registered here. Other libraries add operators at any
+        time."""
         self._providers: list[Provider] = []
         self._namespaces: set[str] = set()
 
@@ -187,12 +199,16 @@ class OperatorRegistry:
                 break
         else:
             known.append(operator)
-        self._resolved.pop(operator.name, None)
+        self.forget(operator.name)
         return operator
 
+    def forget(self, kind: str) -> None:
+        """Look up the operators of a kind again: a provider has others."""
+        self._resolved.pop(kind, None)
+
     def add_provider(self, provider: Provider) -> None:
-        """Register ``provider``, which is called for the operators of a kind at the first lookup of the kind. Its
-        operators precede the registered ones.
+        """Register ``provider``, which makes the operators of a kind at the first lookup of the kind. Its operators
+        precede the registered ones.
         """
         self._providers.append(provider)
         self._resolved.clear()
@@ -201,9 +217,9 @@ class OperatorRegistry:
         """Return the operators of a kind; none for an unknown kind."""
         found = self._resolved.get(kind)
         if found is None:
-            provided = [operator for provider in self._providers for operator in provider(kind)]
+            provided = [operator for provider in self._providers for operator in provider.operators(kind)]
             found = (*provided, *self._registered.get(kind, ()))
-            if found:  # what is not known yet may be defined later
+            if found or not is_foreign(kind):
                 self._resolved[kind] = found
             if found:
                 self._namespaces.add(kind.partition("::")[0])
@@ -212,11 +228,16 @@ class OperatorRegistry:
     def find(self, qualified_name: str) -> Operator | None:
         """Return the operator called ``aten::add.Tensor``; without a dot, the one without an overload name; None if
         there is no such operator."""
-        name, _, overload = qualified_name.partition(".")
-        for operator in self.overloads(name):
-            if operator.schema.overload == overload:
-                return operator
-        return None
+        kind, _, overload = qualified_name.partition(".")
+        known = self._resolved.get(kind)
+        if known is None:
+            for provider in self._providers:
+                operator = provider.operator(kind, overload)
+                if operator is not None:
+                    self._namespaces.add(kind.partition("::")[0])
+                    return operator
+            known = self._registered.get(kind, ())
+        return next((operator for operator in known if operator.schema.overload == overload), None)
 
     def resolve(self, node: Node) -> Operator | None:
         """Return the operator that ``node`` calls: the first of its kind that takes inputs of these types; where

@@ -57,51 +57,76 @@ def _reader(text: str, resolver: Resolver | None = None) -> _SchemaReader:
 
 # ------------------------------------------------------------------------------------------- parts that are read once
 
-_BASE: Final = "(?:Tensor|Scalar|ScalarType|SymInt|Layout|Device|MemoryFormat|int|float|bool|str)"
-_TYPE: Final = rf"{_BASE}(?:\([a-z]!?\))?(?:\[[0-9]*\]|\?)*"
 _WORD: Final = r"[A-Za-z_]\w*"
-_PLAIN_SCHEMA: Final = re.compile(rf"({_WORD}(?:::{_WORD})?)(?:\.({_WORD}))?\((.*)\) -> ({_TYPE})", re.ASCII)
-_PLAIN_ARGUMENT: Final = re.compile(rf"{_TYPE} {_WORD}(?:=[\w.+-]+)?", re.ASCII)
+_SCHEMA: Final = re.compile(rf"({_WORD}(?:::{_WORD})?)(?:\.({_WORD}))?\((.*)\) -> (.+)", re.ASCII)
+# Without dotted names: they are classes, which all arguments of a schema share.
+_TYPE: Final = r"[\w()\[\]?!*|, >-]+"
+_ARGUMENT: Final = re.compile(rf"({_TYPE}) ({_WORD})(?:=([\w.+-]+|\[[\w., +-]*\]|\"\w*\"))?", re.ASCII)
+_RESULT: Final = re.compile(_TYPE, re.ASCII)
+_COMMA: Final = re.compile(r", (?![^(\[]*[)\]])")
+"""A comma outside of brackets, unless these are nested: then a part is read that has unbalanced brackets, and fails."""
 
 
 def _from_known_parts(text: str) -> FunctionSchema | None:
-    """Return the schema that ``text`` spells if it has one result and its arguments are of plain types; else None.
+    """Return the schema that ``text`` spells if its arguments and results can be read one by one; else None.
 
     Schemas repeat their arguments (``Tensor self``, ``int dim=-1``): each spelling is read once.
     """
-    found = _PLAIN_SCHEMA.fullmatch(text)
+    found = _SCHEMA.fullmatch(text)
     if found is None:
         return None
     arguments: dict[str, Argument] = {}
-    pieces = found[3].split(", ") if found[3] else []
+    pieces = _COMMA.split(found[3]) if found[3] else []
+    results = found[4]
+    is_list = results[0] == "("
+    if is_list and results[-1] != ")":
+        return None
     kwarg_only = False
     try:
         for piece in pieces:
             if piece == "*" and not kwarg_only:
                 kwarg_only = True
                 continue
-            if _PLAIN_ARGUMENT.fullmatch(piece) is None:
-                return None
             argument = _argument(piece, kwarg_only)
+            if argument is None:
+                return None
             arguments[argument.name] = argument
-        result = _result(found[4])
+        returns = [_result(each) for each in (_COMMA.split(results[1:-1]) if is_list else (results,)) if each]
     except ParseError:
         return None  # reading the whole text names the place in it
-    if len(arguments) + kwarg_only < len(pieces):
+    if len(arguments) + kwarg_only < len(pieces) or None in returns:
         return None
-    return FunctionSchema(found[1], found[2] or "", tuple(arguments.values()), (result,))
+    return FunctionSchema(found[1], found[2] or "", tuple(arguments.values()), tuple(filter(None, returns)))
 
 
 @lru_cache(maxsize=4096)
-def _argument(text: str, kwarg_only: bool) -> Argument:
+def _argument(text: str, kwarg_only: bool) -> Argument | None:
+    parts = _ARGUMENT.fullmatch(text)
+    if parts is None:
+        return None
+    type = _annotated(parts[1])
+    if parts[3] is None:
+        return Argument(parts[2], type.type, MISSING, kwarg_only, type.alias, type.size, type.spelling)
+    if parts[3] == "None":
+        return Argument(parts[2], type.type, None, kwarg_only, type.alias, type.size, type.spelling)
     reader = _reader(text)
     argument = reader.read_argument(kwarg_only, set())
     reader.expect_end()
     return argument
 
 
-@lru_cache(maxsize=4096)
-def _result(text: str) -> Argument:
+@lru_cache(maxsize=1024)
+def _annotated(text: str) -> Annotated:
+    reader = _reader(text)
+    found = reader._types.read_annotated()
+    reader.expect_end()
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _result(text: str) -> Argument | None:
+    if _RESULT.fullmatch(text) is None:
+        return None
     reader = _reader(text)
     result = reader.read_result()
     reader.expect_end()

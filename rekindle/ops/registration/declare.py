@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
-from rekindle.ir.operators.registry import AliasAnalysisKind, Invocation, Operation, Operator
+from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Invocation, Operation, Operator
 from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ops.registration.overload_order import ORDER
 from rekindle.ops.registration.traits import traits_of_kind
@@ -28,9 +28,9 @@ from rekindle.ops.registration.traits import traits_of_kind
 MakeOperation = Callable[[Node], Operation]
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True, eq=False)
 class Declaration:
-    """A declared operator whose schema has not been parsed yet."""
+    """A declared operator, whose schema is parsed when it is first needed."""
 
     text: str
     operation: Operation | None
@@ -40,12 +40,20 @@ class Declaration:
     is_nondeterministic: bool
     may_alias_inputs: bool = False
     invocation_for_node: Callable[[Node], Invocation] | None = None
+    _operator: Operator | None = None
 
     @property
     def overload(self) -> str:
         return self.text[: self.text.index("(")].partition(".")[2]
 
-    def parse(self) -> Operator:
+    @property
+    def operator(self) -> Operator:
+        """The operator."""
+        if self._operator is None:
+            self._operator = self._parse()
+        return self._operator
+
+    def _parse(self) -> Operator:
         schema = parse_schema(self.text)
         return Operator(
             schema,
@@ -67,6 +75,7 @@ def _add(declaration: Declaration) -> None:
     text = declaration.text
     kind = text[: text.index("(")].partition(".")[0]
     _DECLARED.setdefault(kind, []).append(declaration)
+    REGISTRY.forget(kind)
 
 
 def declare(
@@ -178,7 +187,12 @@ def declared_operators(kind: str) -> Sequence[Operator]:
     if order is not None:
         rank = {overload: index for index, overload in enumerate(order)}
         declarations = sorted(declarations, key=lambda declaration: rank[declaration.overload])
-    return [declaration.parse() for declaration in declarations]
+    return [declaration.operator for declaration in declarations]
+
+
+def declared_operator(kind: str, overload: str) -> Operator | None:
+    """Return one declared operator of a kind; None if there is none."""
+    return next((each.operator for each in _DECLARED.get(kind, ()) if each.overload == overload), None)
 
 
 def is_declared(kind: str) -> bool:

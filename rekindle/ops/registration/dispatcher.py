@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import torch
+from torch._ops import OpOverload
 
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Invocation, Operation, Operator
@@ -75,7 +77,28 @@ def dispatcher_operators(kind: str) -> Sequence[Operator]:
     return found
 
 
-def _operator(overload: Any) -> Operator:
+def dispatcher_operator(kind: str, overload: str) -> Operator | None:
+    """Return one operator of the dispatcher; None if there is none."""
+    if not _INDEX.knows_kind(kind) or not _INDEX.knows(f"{kind}.{overload}" if overload else kind):
+        return None
+    namespace, _, name = kind.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    overload = overload or "default"
+    return _operator(getattr(packet, overload)) if overload in packet.overloads() else None
+
+
+_OPERATORS: Final[WeakKeyDictionary[OpOverload, Operator]] = WeakKeyDictionary()
+"""The operators that were made: PyTorch has one object for each while its library exists."""
+
+
+def _operator(overload: OpOverload) -> Operator:
+    operator = _OPERATORS.get(overload)
+    if operator is None:
+        operator = _OPERATORS[overload] = _make_operator(overload)
+    return operator
+
+
+def _make_operator(overload: OpOverload) -> Operator:
     schema = parse_schema(str(overload._schema))
     call: Operation = overload._op  # what the overload's own __call__ does, less a Python frame
     direct = DIRECT.get(schema.qualified_name)

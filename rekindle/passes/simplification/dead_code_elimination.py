@@ -132,7 +132,12 @@ class _Elimination:
         return len(self.live) > before
 
     def _is_needed(self, node: Node) -> bool:
-        if any(output in self.live for output in node.outputs) or has_side_effects(node):
+        for output in node.outputs:
+            if output in self.live:
+                return True
+        if node.kind == "prim::Constant":  # the most frequent kind
+            return False
+        if has_side_effects(node):
             return True
         if self.keep_raising and may_raise(node):
             return True

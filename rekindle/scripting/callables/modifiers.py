@@ -10,7 +10,7 @@ import typing
 import warnings
 from collections.abc import Callable
 from enum import Enum, auto
-from types import UnionType
+from types import FunctionType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, overload
 
 from rekindle.errors.layer_hooks import LayerHook
@@ -54,9 +54,10 @@ _MODIFIERS: Final = {
 
 def modifier_of(function: object) -> Modifier:
     """Return the modifier of ``function`` (or of the function of a bound method)."""
-    function = getattr(function, "__func__", function)
-    if isinstance(function, property):
-        function = function.fget
+    if type(function) is not FunctionType:
+        function = getattr(function, "__func__", function)
+        if isinstance(function, property):
+            function = function.fget
     try:
         mark = getattr(function, _ATTRIBUTE, None)
     except Exception:  # an object that computes its attributes may refuse in any way

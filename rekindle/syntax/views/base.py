@@ -45,9 +45,7 @@ class Field(Generic[V]):
     view: type[V]
 
     def __get__(self, instance: View, owner: object) -> V:
-        child = instance.tree.children[self.index]
-        assert isinstance(child, Tree)
-        return self.view(child)
+        return self.view(instance.tree.children[self.index])  # type: ignore[arg-type]  # the view checks the kind
 
 
 @dataclass(slots=True, frozen=True)
@@ -69,9 +67,8 @@ class OptionField(Generic[V]):
     view: type[V]
 
     def __get__(self, instance: View, owner: object) -> V | None:
-        option = instance.tree.children[self.index]
-        assert isinstance(option, Tree)
-        return self.view(option.subtree(0)) if option.children else None
+        content = instance.tree.subtree(self.index).children
+        return self.view(content[0]) if content else None  # type: ignore[arg-type]  # the view checks the kind
 
 
 @dataclass(slots=True, frozen=True)
@@ -81,7 +78,9 @@ class TextField:
     index: int
 
     def __get__(self, instance: View, owner: object) -> str:
-        return instance.tree.string(self.index)
+        text = instance.tree.children[self.index]
+        assert isinstance(text, str)
+        return text
 
 
 def list_tree(range: SourceRange, items: Iterable[View]) -> Tree:
