@@ -48,7 +48,7 @@ def runtime_objects(objects: Sequence[ObjectFile], target: Target) -> list[Objec
         for symbol in pending.pop().symbols:
             if symbol.section is None and symbol.name in units and symbol.name not in known:
                 known.add(symbol.name)
-                found.append(ObjectFile.read(_unit(symbol.name, target)))
+                found.append(ObjectFile.read(_unit(symbol.name, units[symbol.name], target)))
                 pending.append(found[-1])
     return found
 
@@ -67,9 +67,16 @@ def _is_of_the_runtime(module: str) -> bool:
     return module.startswith(_RUNTIME)
 
 
-@cache
-def _unit(symbol: str, target: Target) -> bytes:
-    return _cached(f"{symbol} of the runtime {_runtime_state()}", target, _units()[symbol])
+def _unit(symbol: str, write: Callable[[], str], target: Target) -> bytes:
+    """Return the object that defines a function or a table. The process keeps it, too: it builds many libraries."""
+    found = _known_units.get((symbol, target))
+    if found is None:
+        found = _cached(f"{symbol} of the runtime {_runtime_state()}", target, write)
+        _known_units[symbol, target] = found
+    return found
+
+
+_known_units: Final[dict[tuple[str, Target], bytes]] = {}
 
 
 @cache

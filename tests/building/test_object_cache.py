@@ -67,7 +67,7 @@ def cache(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     copy.chmod(0o700)
     monkeypatch.setenv("REKINDLE_CACHE_DIR", str(copy))
     monkeypatch.delenv("REKINDLE_CACHE", raising=False)
-    object_cache._unit.cache_clear()
+    object_cache._known_units.clear()
     return copy
 
 
@@ -102,7 +102,7 @@ def test_libraries_are_equal_with_and_without_a_cache(built, cache, compiled, tm
     assert built.build(tmp_path / "warm") == built.library
     assert compiled == []
     monkeypatch.setenv("REKINDLE_CACHE", "off")
-    object_cache._unit.cache_clear()
+    object_cache._known_units.clear()
     assert built.build(tmp_path / "off") == built.library
     assert any("define hidden i64 @call_method(" in each for each in compiled)
 
