@@ -32,6 +32,7 @@ from rekindle.frontend.expressions.literals import (
 )
 from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS, UNARY_KINDS
 from rekindle.frontend.expressions.primaries import emit_lambda, emit_select, emit_walrus
+from rekindle.frontend.expressions.ranges import within_range
 from rekindle.frontend.expressions.short_circuits import emit_condition_value
 from rekindle.frontend.expressions.subscripts import emit_subscript
 from rekindle.frontend.python import forms as python_forms, higher_order, library_forms
@@ -128,6 +129,6 @@ LANGUAGE: Final = Language(
         operator_of_sets,
         operator_of_python,
     ),
-    questions=(type_question,),
+    questions=(type_question, within_range),
 )
 """The language of programs from Python, and of archives."""

@@ -18,6 +18,7 @@ from rekindle.ops.python import (
     python_library as python_library,
     scalars as scalars,
     strings as strings,
+    tensor_classes as tensor_classes,
     tuples as tuples,
 )
 from rekindle.ops.registration.declare import declared_operators

@@ -4,6 +4,7 @@ Importing it implements the hooks of lower layers for knowledge of Python object
 """
 
 import rekindle.scripting.classes.script_classes
+import rekindle.scripting.classes.value_members
 import rekindle.scripting.frame_resolver
 import rekindle.scripting.library_values.context_managers
 import rekindle.scripting.library_values.legacy_constructors

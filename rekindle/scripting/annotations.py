@@ -292,6 +292,7 @@ def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Re
     found = kept_type(cls)
     if isinstance(found, TupleType):
         return found
+    _check_methods_of_tuple(cls, range)
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
     annotations = _annotations_in_mro(cls)
     elements = tuple(
@@ -302,6 +303,29 @@ def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Re
     result = TupleType(elements, qualified_name(cls), fields, defaults, cls)
     keep_type(cls, result)
     return result
+
+
+_OF_TUPLES: Final = (
+    *("__len__", "__bool__", "__iter__", "__getitem__", "__contains__", "__add__", "__radd__", "__mul__", "__rmul__"),
+    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"),
+)
+"""The methods of tuples that operators on tuples compute, whatever the class of the tuple defines."""
+
+
+def _check_methods_of_tuple(cls: type, range: SourceRange) -> None:
+    """Reject a NamedTuple with operators of its own, which compiled code would not call."""
+    own = next((name for name in _OF_TUPLES if any(name in vars(base) for base in _bases_before_tuple(cls))), None)
+    if own is not None:
+        raise NotScriptableError(
+            f"the NamedTuple '{cls.__name__}' defines '{own}', and compiled code has the operators of tuples only",
+            range,
+            hint="give the method a name without underscores and call it, or make the class a dataclass",
+            cause=Cause.INVALID_CLASS,
+        )
+
+
+def _bases_before_tuple(cls: type) -> list[type]:
+    return list(cls.__mro__[: cls.__mro__.index(tuple)])
 
 
 def annotations_of(obj: Any) -> dict[str, Any]:

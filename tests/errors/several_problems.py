@@ -303,8 +303,9 @@ class M(nn.Module):
         for part in self.parts:
             x = part(x).nope()  #! undefined name
         for index, part in enumerate(self.parts):
-            if index == 1:
-                break  #! unsupported construct
+            with torch.no_grad():
+                if index == 1:
+                    break  #! unsupported construct
             y = part(x, 1)
         return missing  #! undefined name
 """,

@@ -38,6 +38,7 @@ from rekindle.ir.types import (
     DictType,
     FutureType,
     ListType,
+    StringType,
     TupleType,
     Type,
     is_open_number,
@@ -173,11 +174,15 @@ def _enumerate(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue
 def _reversed(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     (item,) = expect_arguments(emitter, call, 1, 1)
     source = emitter.emit_sugared(item)
+    if isinstance(source, RangeValue):
+        return source.reversed(call.range, emitter.graph)
     if source.static_length is not None and not isinstance(source, SimpleValue):
         return SugaredTuple(list(reversed(source.as_tuple(item.range, emitter.graph))))
     value = source.as_value(item.range, emitter.graph)
     if isinstance(value.type, TupleType):
         return SugaredTuple(list(reversed(SimpleValue(value).as_tuple(item.range, emitter.graph))))
+    if emitter.graph.follows_python and isinstance(value.type, StringType):
+        value = emitter.insert("aten::list", item.range, value)
     if not isinstance(value.type, ListType):
         raise TypeMismatchError(f"reversed takes a list or a tuple, got {value.type.annotation}", item.range)
     return SimpleValue(emitter.insert("aten::slice", call.range, value, None, None, -1))

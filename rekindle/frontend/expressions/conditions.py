@@ -14,6 +14,7 @@ from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.classes_of_values import LATER, is_instance_of
 from rekindle.frontend.expressions.operators import binary
 from rekindle.frontend.expressions.primaries import join_types
+from rekindle.frontend.expressions.tensor_classes import emit_test, tensor_subclass
 from rekindle.frontend.inference.usage_inference import infer_item
 from rekindle.frontend.scopes.refinement import KNOWN_NONE, CondValue, RefinementSet
 from rekindle.frontend.sugared_values.base import SugaredValue
@@ -344,6 +345,10 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
     if isinstance(sugared, FunctionValue):
         return static_condition(emitter, call.range, _is_function(emitter, classes))
     value = sugared.as_value(object.range, emitter.graph)
+    subclass = tensor_subclass(emitter, classes) if emitter.graph.follows_python else None
+    if subclass is not None:
+        variable = Var(object.tree).name.name if object.tree.kind == "variable" else None
+        return emit_test(emitter, value, subclass, variable, call.range, exact=False)
     types = _members(_types_tested(emitter, value.type, classes))
     if not types:
         return static_condition(emitter, call.range, False)

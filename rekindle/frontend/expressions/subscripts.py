@@ -19,6 +19,7 @@ from rekindle.frontend.inference.usage_inference import infer_item, learn_number
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.statements.error_recovery import names_in
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.iterables import IterableValue, RangeValue
 from rekindle.frontend.sugared_values.slices import PARTS, SliceValue
 from rekindle.frontend.sugared_values.special_forms import MagicMethod
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple
@@ -177,6 +178,11 @@ def _item_of(
         infer_item(emitter, subscript.value, index)
     if value is not None and isinstance(value.type, TupleType):
         return SimpleValue(_index_tuple(emitter, expr.range, value, index))
+    if isinstance(base, RangeValue):
+        bounds = (base.start, base.stop, base.step)
+        return SimpleValue(from_library(emitter, "range_item", expr.range, index, *bounds))
+    if isinstance(base, IterableValue):
+        raise TypeMismatchError(f"{base.description} cannot be indexed", expr.range, hint="make a list of it")
     return base.item(expr.range, emitter.graph, index, hint)
 
 

@@ -88,6 +88,24 @@ def text_of_size_or_none(xs: Optional[List[int]]):
     return "None" if xs is None else text_of_size(xs)
 
 
+def range_item(index: int, start: int, stop: int, step: int):
+    found = start + index * step
+    if index < 0:
+        length = len(range(start, stop, step))
+        found = start + (index + length) * step
+        if index < -length:
+            raise IndexError("range object index out of range")
+    elif index >= len(range(start, stop, step)):
+        raise IndexError("range object index out of range")
+    return found
+
+
+def range_contains(item: int, start: int, stop: int, step: int):
+    if step > 0:
+        return start <= item and item < stop and (item - start) % step == 0
+    return stop < item and item <= start and (item - start) % step == 0
+
+
 def numel_of_size(xs: List[int]):
     count = 1
     for x in xs:

@@ -11,6 +11,7 @@ from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.conditions import class_info, negation, static_condition
 from rekindle.frontend.expressions.generators import LAZY
 from rekindle.frontend.expressions.primaries import from_library, join_types
+from rekindle.frontend.expressions.tensor_classes import emit_test, tensor_subclass
 from rekindle.frontend.inference.none_error_messages import class_name
 from rekindle.frontend.scopes.refinement import CondValue, RefinementSet
 from rekindle.frontend.statements.generator_loops import among_generated, begun, first_of
@@ -139,8 +140,12 @@ def _is_exactly(emitter: Emitter, operand: Expr, classes: Expr, range: SourceRan
     if sugared.class_of_module is not None:
         named = emitter.emit_sugared(classes)
         return static_condition(emitter, range, named.python_class(classes.range) is sugared.class_of_module)
-    wanted = [part for type in class_info(emitter, classes) for part in union_members(type)]
     value = sugared.as_value(operand.range, emitter.graph)
+    subclass = tensor_subclass(emitter, classes)
+    if subclass is not None:
+        variable = Var(operand.tree).name.name if operand.tree.kind == Var.KIND else None
+        return emit_test(emitter, value, subclass, variable, range, exact=True)
+    wanted = [part for type in class_info(emitter, classes) for part in union_members(type)]
     members = union_members(value.type)
     yes = [part for part in members if any(_is_of(part, type) for type in wanted)]
     maybe = [type for type in wanted if any(_may_be(part, type) for part in members)]

@@ -47,11 +47,15 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
+from rekindle.syntax.desugaring import hidden
+from rekindle.syntax.structured_jumps import NotStructured, jumps_in, without_jumps
 from rekindle.syntax.views import (
+    Assign,
     Break,
     Comprehension,
     DictComp,
     Expr,
+    FalseLiteral,
     For,
     GeneratorExpr,
     If,
@@ -128,11 +132,27 @@ def emit_for(emitter: Emitter, statement: For) -> None:
     if not iterator.must_unroll:
         _forget_checks(emitter, statement)
     if iterator.must_unroll:
-        _unroll(emitter, statement.range, statement.target, iterator, lambda: emitter.emit_statements(statement.body))
+        _unroll_statement(emitter, statement, iterator)
         return
     _emit_loop(
         emitter, statement, lambda: emitter.emit_statements(statement.body), iterator=iterator, target=statement.target
     )
+
+
+def _unroll_statement(emitter: Emitter, statement: For, iterator: SugaredValue) -> None:
+    """Unroll a loop statement; ``break`` and ``continue`` in it become branches."""
+    range, body, until = statement.range, statement.body, None
+    jumps = jumps_in(body)
+    if jumps and emitter.graph.follows_python:
+        flag = hidden(range, "left")
+        try:
+            body = without_jumps(body, flag)
+        except NotStructured:
+            jumps = set()  # they are reported where they are
+        if Break.KIND in jumps:
+            emitter.emit_statements([Assign.create(range, [flag], bare(FalseLiteral, range))])
+            until = flag.name.name
+    _unroll(emitter, range, statement.target, iterator, lambda: emitter.emit_statements(body), until)
 
 
 def _loop_over_what_failed(emitter: Emitter, statement: For) -> None:
@@ -189,10 +209,13 @@ def _unroll(
     with emitter.in_loop(LoopKind.UNROLLED):
         for index in _indices(count):
             position = emitter.literal(index, range)
+            take = partial(_take, emitter, range, target, iterator, position, body)
+            for other in iterator.bounded_by:
+                take = partial(_if_longer, emitter, other, position, range, take)
             if until is not None:
-                _unless(emitter, until, range, partial(_take, emitter, range, target, iterator, position, body))
+                _unless(emitter, until, range, take)
                 continue
-            _take(emitter, range, target, iterator, position, body)
+            take()
             if emitter.has_exited or len(emitter.diagnostics.problems) > problems:
                 return
 
@@ -207,6 +230,17 @@ def _take(
 ) -> None:
     emitter.language.assign(emitter, [target], [iterator.item(range, emitter.graph, position)], target.range)
     body()
+
+
+def _if_longer(
+    emitter: Emitter, iterable: SugaredValue, position: Value, range: SourceRange, body: Callable[[], None]
+) -> None:
+    """Emit ``body`` in an ``if`` that runs it if ``iterable`` has an element at ``position``."""
+    length = iterable.length(range, emitter.graph)
+    node = emitter.insert_node("prim::If", range, [emitter.insert("aten::lt", range, position, length)], [])
+    with emitter.inside(node.add_block()):
+        body()
+    node.add_block()
 
 
 def _unless(emitter: Emitter, variable: str, range: SourceRange, body: Callable[[], None]) -> None:
@@ -564,7 +598,8 @@ def check_jump(emitter: Emitter, word: str, range: SourceRange) -> None:
         raise UnsupportedError(f"'{word}' is outside of a loop", range)
     if emitter.loop is LoopKind.UNROLLED:
         raise UnsupportedError(
-            f"'{word}' is not supported in a loop over modules or a tuple: such a loop is unrolled",
+            f"'{word}' is not supported in a 'with' or 'try' in a loop over modules or a tuple: "
+            "such a loop is unrolled",
             range,
             hint="put the rest of the body under an if",
         )

@@ -15,6 +15,7 @@ from rekindle.ir.types import (
     BOOL,
     ClassType,
     DictType,
+    EnumType,
     InterfaceType,
     ListType,
     TupleType,
@@ -64,7 +65,8 @@ def _class_of(given: Type) -> type | None:
         return kinds.get(given.python)
     if isinstance(given, DictType):
         return set if given.is_set else None if given.python else dict
-    return _CLASSES.get(given.kind)
+    own = given.python_class if isinstance(given, (EnumType, TupleType)) else None
+    return own or _CLASSES.get(given.kind)
 
 
 def missing_attribute(range: SourceRange, type: Type, name: str) -> UndefinedNameError:

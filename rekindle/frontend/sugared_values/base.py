@@ -166,6 +166,11 @@ class SugaredValue:
         return False
 
     @property
+    def bounded_by(self) -> list[SugaredValue]:
+        """The iterables that end an unrolled loop over this if they are shorter: ``xs`` of ``zip(self.layers, xs)``."""
+        return []
+
+    @property
     def known_length(self) -> int | None:
         """The result of ``len``, if this is not a value of the graph and the compiler knows it; else None."""
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.sugared_values.base import SugaredValue
@@ -34,6 +35,10 @@ class DerivedIterable(IterableValue):
     @property
     def must_unroll(self) -> bool:
         return self.source.must_unroll
+
+    @property
+    def bounded_by(self) -> list[SugaredValue]:
+        return self.source.bounded_by
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
         return self.source.length(range, graph)
@@ -74,10 +79,26 @@ class RangeValue(IterableValue):
             return SimpleValue(index)
         return SimpleValue(graph.insert("aten::__derive_index", [index, self.start, self.step], range=range))
 
+    def reversed(self, range: SourceRange, graph: Graph) -> RangeValue:
+        """Return the range with the same elements in the opposite order."""
+
+        def emit(operator: str, *operands: Value | int) -> Value:
+            return graph.insert(f"aten::{operator}", list(operands), range=range)
+
+        last = emit("add", self.start, emit("mul", emit("sub", self.length(range, graph), 1), self.step))
+        before = emit("sub", self.start, self.step)
+        return RangeValue(range, graph, [last, before, emit("neg", self.step)])
+
+
+_UNKNOWN_LENGTH: Final = (
+    "modules or tuples cannot be iterated over beside something whose length is known only when the program runs"
+)
+
 
 class IterableTree(IterableValue):
     """Several iterables that a loop iterates over together: ``zip`` and ``enumerate``, which may be nested. The loop is
-    unrolled if one of them must be; then all need a length known at compile time."""
+    unrolled if one of them must be. It has as many iterations as the shortest with a length known at compile time; each
+    runs if the others have an element for it."""
 
     description = "zip or enumerate"
     static_length: int | None = None
@@ -88,15 +109,17 @@ class IterableTree(IterableValue):
         self.must_unroll = any(child.must_unroll for child in children)
         if not self.must_unroll:
             return
-        lengths = [child.static_length for child in children]
-        known = [length for length in lengths if length is not None]
-        if len(known) != len(lengths):
-            raise UnsupportedError(
-                "modules or tuples cannot be iterated over beside something "
-                "whose length is known only when the program runs",
-                range,
-            )
+        known = [child.static_length for child in children if child.static_length is not None]
+        if not known:
+            raise UnsupportedError(_UNKNOWN_LENGTH, range)
         self.static_length = min(known)
+
+    @property
+    def bounded_by(self) -> list[SugaredValue]:
+        if not self.must_unroll:
+            return []
+        own = [child for child in self.children if child.static_length is None]
+        return own + [each for child in self.children for each in child.bounded_by]
 
     @property
     def gone_over(self) -> list[Value]:
@@ -111,6 +134,8 @@ class IterableTree(IterableValue):
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         if self.static_length is None:
             return super().as_tuple(range, graph, size_hint)
+        if self.bounded_by:
+            raise UnsupportedError(_UNKNOWN_LENGTH, range)
         count = self.static_length
         positions = [graph.insert_constant(i, range=range) for i in _indices(count)]
         return [self.item(range, graph, position) for position in positions]

@@ -63,6 +63,10 @@ class KeptIterator(StaticValue):
     def must_unroll(self) -> bool:
         return self.sugared.must_unroll
 
+    @property
+    def bounded_by(self) -> list[SugaredValue]:
+        return self.sugared.bounded_by
+
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         self.use(range)
         return self.sugared.as_value(range, graph)

@@ -114,6 +114,8 @@ class SimpleValue(SugaredValue):
             result = graph.insert("prim::awaitable_wait", [self.value], range=range)
             return SimpleValue(result).attribute(range, graph, name)
         found = None if python_attribute is None else python_attribute(range, graph, self.value, name)
+        if found is None:
+            found = class_member.get()(range, graph, self.value, name)
         if found is not None:
             return found
         raise missing_attribute(range, type, name)
@@ -455,6 +457,13 @@ PythonMethod = Callable[[Value, type, str], SugaredValue | None]
 python_method: Final = LayerHook[PythonMethod]("rekindle.scripting", lambda value, cls, name: None)
 """Returns a method that a Python class leaves to Python (``@ignore``), bound to an object; None if it has no such
 method."""
+
+
+ClassMember = Callable[[SourceRange, Graph, Value, str], SugaredValue | None]
+
+class_member: Final = LayerHook[ClassMember]("rekindle.scripting", lambda range, graph, value, name: None)
+"""Returns a method or property that the Python class of a NamedTuple or an enum defines, bound to a value; None if it
+has none of that name."""
 
 
 python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None

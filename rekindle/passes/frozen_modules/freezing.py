@@ -15,17 +15,20 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import torch
 
 from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.types import ANY, NONE, AnyType, NumberType, TensorType, Type, UnionType, without_none
+from rekindle.ir.types import ANY, BOOL, NONE, AnyType, ClassType, NumberType, TensorType, Type, UnionType, without_none
+from rekindle.ops.python.tensor_classes import PARAMETER
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
 from rekindle.rewriting.changes import may_change
+
+_CLASS_TESTS: Final = ("python::is_instance", "python::is_exactly")
 
 
 @dataclass(slots=True)
@@ -56,11 +59,25 @@ class Freezing:
         changed = False
         for node in list(nodes_within(graph)):
             if node.kind == "prim::GetAttr" and slot_of(node) in self.values and may_change("make a constant of", node):
+                _answer_class_tests(node)
                 _replace(node, self.values[slot_of(node)])
                 changed = True
         if changed:
             run_nested(DeadCodeElimination(), graph)
         return changed
+
+
+def _answer_class_tests(node: Node) -> None:
+    """Replace ``isinstance(self.weight, nn.Parameter)`` of a parameter by True: the constant is a plain tensor."""
+    type = node.input.type
+    slot = type.attributes.get(node.get_string("name")) if isinstance(type, ClassType) else None
+    if slot is None or slot.kind != "parameter":
+        return
+    for use in list(node.output.uses):
+        if use.user.kind in _CLASS_TESTS and use.user.inputs[1].to_python() == PARAMETER:
+            answer = node.graph.create_constant(True, BOOL, use.user.range)
+            answer.insert_before(use.user)
+            use.user.replace_with(answer.output)
 
 
 def _replace(node: Node, value: Any) -> None:

@@ -108,6 +108,7 @@ class _Gatherer:
             if name not in _INTERNAL and not _is_declaration(name) and not self._is_known(name):
                 self._plain(name, value)
         facts.items = _items(module, facts.container)
+        facts.repeated, facts.repeated_children = _repeated(module)
         if not self.for_trace:
             self._check_no_backward_hooks()
             facts.hooks_take_keywords = bool(module._forward_hooks_with_kwargs or module._forward_pre_hooks_with_kwargs)
@@ -323,6 +324,33 @@ def check_not_parametrized(module: torch.nn.Module) -> None:
             hint=f"remove them first: torch.nn.utils.parametrize.remove_parametrizations(module, {names[0]!r})",
             cause=Cause.INVALID_CLASS,
         )
+
+
+def _repeated(module: torch.nn.Module) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the paths below ``module`` that ``named_modules``, ``named_parameters`` and ``named_buffers`` omit, since
+    an earlier path has the same module or tensor, and the names that ``named_children`` omits."""
+    repeated: set[str] = set()
+    seen: set[tuple[str, int]] = {("module", id(module))}
+
+    def visit(part: torch.nn.Module, prefix: str) -> None:
+        tables = (("parameter", part._parameters), ("buffer", part._buffers), ("module", part._modules))
+        for kind, table in tables:
+            for name, value in table.items():
+                if value is None:
+                    continue
+                if (kind, id(value)) in seen:
+                    repeated.add(prefix + name)
+                    continue
+                seen.add((kind, id(value)))
+                if isinstance(value, torch.nn.Module):
+                    visit(value, f"{prefix}{name}.")
+
+    visit(module, "")
+    names: dict[int, str] = {}
+    children = {
+        name for name, part in module._modules.items() if part is not None and names.setdefault(id(part), name) != name
+    }
+    return frozenset(repeated), frozenset(children)
 
 
 def _items(module: torch.nn.Module, container: Container) -> tuple[str, ...]:

@@ -61,6 +61,10 @@ class ModuleFacts:
     """The strings, numbers and bools in attributes. Modules that hold others share the type."""
     items: tuple[str, ...] = ()
     """The names of a container's items, in order."""
+    repeated: frozenset[str] = frozenset()
+    """The paths of submodules, parameters and buffers that an earlier path has too: tied weights, shared parts."""
+    repeated_children: frozenset[str] = frozenset()
+    """The names of submodules that an earlier name has too."""
     hooks_take_keywords: bool = False
     """Whether a hook was registered with ``with_kwargs=True``."""
     hooks: tuple[Any, ...] = ()
@@ -90,6 +94,8 @@ class ModuleFacts:
             tuple(self.failed.items()),
             tuple((name, id(obj)) for name, obj in self.objects.items()),
             self.items,
+            self.repeated,
+            self.repeated_children,
             self.hooks_take_keywords,
             tuple(map(id, self.hooks)),
             tuple(map(id, self.pre_hooks)),

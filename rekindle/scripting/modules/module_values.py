@@ -59,6 +59,7 @@ from rekindle.scripting.modules.empty_attributes import empty_slot
 from rekindle.scripting.modules.hooks import HookedCall
 from rekindle.scripting.modules.module_types import ConcreteModuleType, Container
 from rekindle.scripting.modules.module_views import ModuleView, is_view_of_items, is_view_of_parts
+from rekindle.scripting.modules.special_methods import check_call_is_forward, check_iterates_over_items, own_method
 from rekindle.scripting.modules.stored_methods import stored_method
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
 from rekindle.scripting.resolver import PythonResolver
@@ -420,10 +421,12 @@ class ModuleValue(SugaredValue):
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
         if self.accepts_sugared_args:
+            check_call_is_forward(self.facts.python_class, range)
             return self.attribute(range, graph, "forward").call_with(range, graph, args, kwargs, targets)
         return super().call_with(range, graph, args, kwargs, targets)
 
     def call(self, call: CallSite) -> SugaredValue:
+        check_call_is_forward(self.facts.python_class, call.range)
         forward = self.find_attribute(call.range, call.graph, "forward")
         if forward is None:
             raise NotScriptableError(f"{self.description} cannot be called: it has no method 'forward'", call.range)
@@ -444,6 +447,7 @@ class ModuleValue(SugaredValue):
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         if self.facts.container is Container.NONE:
             return super().as_tuple(range, graph, size_hint)
+        check_iterates_over_items(self.facts.python_class, range)
         return self._keys(range, graph) if self.facts.is_dict else self._items(range, graph)
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
@@ -463,13 +467,17 @@ class ModuleValue(SugaredValue):
     def must_unroll(self) -> bool:
         return self.facts.container is not Container.NONE
 
+    def _has_own(self, name: str) -> bool:
+        """Return whether the special method ``name`` is the class's own, and no property of PyTorch's containers."""
+        return self.facts.container is Container.NONE or own_method(self.facts.python_class, name) is not None
+
     def length(self, range: SourceRange, graph: Graph) -> Value:
-        if self.facts.container is Container.NONE:
+        if self._has_own("__len__"):
             return self.attribute(range, graph, "__len__").call(CallSite(range, graph)).as_value(range, graph)
         return graph.insert_constant(len(self.facts.items), range=range)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
-        if self.facts.container is Container.NONE:
+        if self._has_own("__getitem__"):
             method = self.attribute(range, graph, "__getitem__")
             return method.call(CallSite(range, graph, [NamedValue(index, range=range)]))
         if self.facts.is_dict:

@@ -62,16 +62,17 @@ class ModuleView(SugaredValue):
             return ((name, module.attribute(range, graph, name)) for name in facts.items)
         what = self.view.removeprefix("named_")
         if what == "children":
-            return ((name, module.attribute(range, graph, name)) for name in facts.submodules)
-        parts = _walk(module, self.concrete, "", range, graph)
+            names = (name for name in facts.submodules if name not in facts.repeated_children)
+            return ((name, module.attribute(range, graph, name)) for name in names)
+        parts = _walk(module, self.concrete, "", range, graph, facts.repeated)
         if what == "modules":
             return ((path, part) for path, part, _ in parts)
         return (
-            (f"{path}.{name}" if path else name, part.attribute(range, graph, name))
+            (_joined(path, name), part.attribute(range, graph, name))
             for path, part, concrete in parts
             if isinstance(concrete, ConcreteModuleType)
             for name, slot in concrete.type.attributes.items()
-            if slot.kind == what[:-1] and slot.type != NONE
+            if slot.kind == what[:-1] and slot.type != NONE and _joined(path, name) not in facts.repeated
         )
 
 
@@ -79,14 +80,25 @@ _Part: TypeAlias = "tuple[str, SugaredValue, ConcreteModuleType | InterfaceType]
 
 
 def _walk(
-    module: SugaredValue, concrete: ConcreteModuleType | InterfaceType, path: str, range: SourceRange, graph: Graph
+    module: SugaredValue,
+    concrete: ConcreteModuleType | InterfaceType,
+    path: str,
+    range: SourceRange,
+    graph: Graph,
+    repeated: frozenset[str],
 ) -> Iterator[_Part]:
-    """Yield the module and those within it, each with the path to it and its type."""
+    """Yield the module and those within it, each with the path to it and its type, except those at the paths
+    ``repeated``."""
     yield path, module, concrete
     if isinstance(concrete, ConcreteModuleType):
         for name, part in concrete.facts.submodules.items():
-            value = module.attribute(range, graph, name)
-            yield from _walk(value, part, f"{path}.{name}" if path else name, range, graph)
+            below = _joined(path, name)
+            if below not in repeated:
+                yield from _walk(module.attribute(range, graph, name), part, below, range, graph, repeated)
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _name(name: str, range: SourceRange, graph: Graph) -> SugaredValue:

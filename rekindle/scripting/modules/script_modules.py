@@ -15,7 +15,14 @@ from typing import Any, Final, TypeAlias
 
 import torch
 
-from rekindle.errors import CompileError, Diagnostics, NotScriptableError, TypeMismatchError, compiling
+from rekindle.errors import (
+    UNKNOWN_RANGE,
+    CompileError,
+    Diagnostics,
+    NotScriptableError,
+    TypeMismatchError,
+    compiling,
+)
 from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.scalar_types import NUMBERED_CLASSES
@@ -44,6 +51,7 @@ from rekindle.scripting.modules.module_values import (
     method_records,
     property_of,
 )
+from rekindle.scripting.modules.special_methods import check_call_is_forward
 from rekindle.scripting.modules.stored_methods import compiled_in_one_file
 from rekindle.scripting.resolver import PythonResolver
 
@@ -229,6 +237,7 @@ def _check_part(part: ScriptModule, interface: InterfaceType, where: str) -> Non
 
 def compile_entry_points(concrete: ConcreteModuleType) -> None:
     """Compile the methods that Python can call: ``forward`` and exported methods, of submodules first."""
+    check_call_is_forward(concrete.python_class, UNKNOWN_RANGE)
     progress = _Progress()
     try:
         with compiled_in_one_file(concrete):

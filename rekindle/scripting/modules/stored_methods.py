@@ -242,6 +242,7 @@ def _described_facts(concrete: ConcreteModuleType) -> Encoded:
         tuple([(name, described_value(value)) for name, value in facts.present.items()]),
         *(tuple(functions), tuple(facts.builtins.items()), tuple(facts.submodules), tuple(facts.failed.items())),
         *(facts.items, facts.hooks_take_keywords),
+        *(tuple(sorted(facts.repeated)), tuple(sorted(facts.repeated_children))),
     )
 
 

@@ -1,0 +1,60 @@
+"""Rewrite ``continue`` and ``break`` to branches, for loops that are unrolled.
+
+.. code-block:: text
+
+    for layer in layers:              for layer in layers:
+        if skips:                         if skips:
+            continue          becomes         pass
+        x = layer(x)                      else:
+                                              x = layer(x)
+
+The statements after an ``if`` that may jump are moved into its branches. A ``break`` sets a flag; the iterations after
+it run only if the flag is False.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import Assign, Break, Continue, Def, Expr, For, If, Stmt, TrueLiteral, While, bare
+
+
+class NotStructured(Exception):
+    """Raised for a jump out of a statement other than ``if``: ``with``, ``try``."""
+
+
+def jumps_in(statements: Sequence[Stmt]) -> set[str]:
+    """Return which jumps of the loop around them are in ``statements``: the kinds of ``break`` and ``continue``."""
+    return {kind for statement in statements for kind in _jumps(statement.tree)}
+
+
+def without_jumps(statements: Sequence[Stmt], flag: Expr) -> list[Stmt]:
+    """Return the body of an iteration without jumps of the loop around it: a ``break`` sets ``flag`` to True.
+
+    Raises:
+        NotStructured: a jump is in a statement other than ``if``.
+    """
+    for position, statement in enumerate(statements):
+        before, after = list(statements[:position]), list(statements[position + 1 :])
+        kind = statement.tree.kind
+        if kind == Continue.KIND:
+            return before
+        if kind == Break.KIND:
+            return [*before, Assign.create(statement.range, [flag], bare(TrueLiteral, statement.range))]
+        if not _jumps(statement.tree):
+            continue
+        if kind != If.KIND:
+            raise NotStructured
+        branches = [[*branch, *after] for branch in (If(statement.tree).true_branch, If(statement.tree).false_branch)]
+        changed = [without_jumps(branch, flag) for branch in branches]
+        return [*before, If.create(statement.range, If(statement.tree).condition, *changed)]
+    return list(statements)
+
+
+def _jumps(tree: Tree) -> set[str]:
+    if tree.kind in (Break.KIND, Continue.KIND):
+        return {tree.kind}
+    if tree.kind in (For.KIND, While.KIND, Def.KIND):
+        return set()  # a jump in it is its own
+    return {kind for child in tree.children if isinstance(child, Tree) for kind in _jumps(child)}
