@@ -1,7 +1,8 @@
 """Deploy programs without Python, and measure start-up, size, memory, call time and build time.
 
-A program is built in a fresh process, with the caches of PyTorch empty. It is then run by a driver, once in each round:
-the drivers of all ways take turns. Start-up is the CPU time of the process up to its first result, the loading of
+A program is built in fresh processes: with empty caches, as the first program on a machine, and with the caches that
+the build of another program leaves. It is then run by a driver, once in each round: the drivers of all ways take turns.
+Start-up is the CPU time of the process up to its first result, the loading of
 shared libraries included; a call is the median over the rounds of the CPU time of a call. The table has the CPU time of
 a build, the rows have both. One thread each. Results are compared with eager's.
 """
@@ -51,13 +52,14 @@ _OF_THE_SYSTEM: Final = (
 
 @dataclass(slots=True)
 class Deployed:
-    """One way for one program. Seconds to build it, as time and as CPU time; bytes of its files; bytes of the shared
-    libraries that it needs besides those of the system; seconds of CPU time up to the first result; bytes that are then
-    resident; seconds of a call; the median over the rounds of our time over its. ``unavailable`` says why there are no
-    numbers."""
+    """One way for one program. Seconds to build it after another program, as time and as CPU time; CPU time to build it
+    as the first program on a machine; bytes of its files; bytes of the shared libraries that it needs besides those of
+    the system; seconds of CPU time up to the first result; bytes that are then resident; seconds of a call; the median
+    over the rounds of our time over its. ``unavailable`` says why there are no numbers."""
 
     build: float = math.nan
     build_cpu: float = math.nan
+    first_build_cpu: float = math.nan
     files: int = 0
     runtime: int = 0
     start: float = math.nan
@@ -111,7 +113,7 @@ def _measure(
     write_arguments(given, arguments)
     commands: dict[str, list[str]] = {}
     for way in ways:
-        row.ways[way], artifact = _built(way, program.name, folder)
+        row.ways[way], artifact = _built(way, program.name, folder, is_quick=rounds == 1)
         if artifact is not None:
             commands[way] = WAYS[way].command(program.name, artifact, drivers)
             if way == OURS:
@@ -138,23 +140,23 @@ def _measure(
     return row
 
 
-def _environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a process: one thread, and caches that are empty."""
+def _environment(caches: Path) -> dict[str, str]:
+    """Return the environment of a process: one thread, and caches in this folder."""
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    caches = {"TORCHINDUCTOR_CACHE_DIR": folder / "inductor", "REKINDLE_CACHE": folder / "kernels"}
+    folders = {"TORCHINDUCTOR_CACHE_DIR": caches / "inductor", "REKINDLE_CACHE_DIR": caches / "rekindle"}
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    return {**os.environ, **threads, **{k: str(v) for k, v in caches.items()}, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**os.environ, **threads, **{k: str(v) for k, v in folders.items()}, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def _built(way: str, name: str, folder: Path) -> tuple[Deployed, Path | None]:
-    place = folder / way.replace(" ", "-")
-    place.mkdir()
-    command = [sys.executable, "-m", "benchmarks.libraries.ways", way, name, str(place)]
-    done = subprocess.run(command, cwd=ROOT, env=_environment(folder), capture_output=True, text=True)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("REPORT ")]
-    if not lines:
-        return Deployed(unavailable=f"the build ended with {done.returncode}: {done.stderr.strip()[-200:]}"), None
-    report = json.loads(lines[0].removeprefix("REPORT "))
+def _built(way: str, name: str, folder: Path, *, is_quick: bool) -> tuple[Deployed, Path | None]:
+    """Build a program as the first one and after another one, or once, if that has to be quick. Return the measurements
+    and the artifact."""
+    first: dict[str, Any] = {}
+    if not is_quick:
+        other = next(each.name for each in PROGRAMS if each.name != name)
+        first = _build_report(way, name, folder, folder / "first")
+        _build_report(way, other, folder, folder / "caches")
+    report = _build_report(way, name, folder, folder / "caches")
     if "unavailable" in report:
         return Deployed(unavailable=report["unavailable"]), None
     artifact = Path(report["artifact"])
@@ -162,14 +164,33 @@ def _built(way: str, name: str, folder: Path) -> tuple[Deployed, Path | None]:
     files = [each for each in files if each.suffix not in (".h", ".hpp")]
     if artifact.suffix == ".onnx":
         files += artifact.parent.glob("*.data")
-    size = 0 if way == IN_PROCESS else sum(each.stat().st_size for each in files)
-    return Deployed(build=report["seconds"], build_cpu=report["processor"], files=size), artifact
+    deployed = Deployed(report["seconds"], report["processor"], first.get("processor", math.nan))
+    deployed.files = 0 if way == IN_PROCESS else sum(each.stat().st_size for each in files)
+    return deployed, artifact
+
+
+def _build_report(way: str, name: str, folder: Path, caches: Path) -> dict[str, Any]:
+    """Build a program in a process with these caches, in a new folder within ``folder``; return its report."""
+    place = Path(tempfile.mkdtemp(dir=folder))
+    command = [sys.executable, "-m", "benchmarks.libraries.ways", way, name, str(place)]
+    done = subprocess.run(command, cwd=ROOT, env=_environment(caches), capture_output=True, text=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("REPORT ")]
+    if not lines:
+        return {"unavailable": f"the build ended with {done.returncode}: {done.stderr.strip()[-200:]}"}
+    report: dict[str, Any] = json.loads(lines[0].removeprefix("REPORT "))
+    return report
 
 
 def _report(command: Sequence[str], given: Path, results: Path, seconds: float) -> dict[str, Any]:
     whole = [*command, str(given), str(results), str(seconds), repr(time.monotonic())]
     done = subprocess.run(
-        whole, cwd=ROOT, env=_environment(results.parent), check=True, capture_output=True, text=True, timeout=600
+        whole,
+        cwd=ROOT,
+        env=_environment(results.parent / "caches"),
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -202,8 +223,17 @@ def _summarize(deployed: Deployed, reports: Sequence[dict[str, Any]], ours: Sequ
 
 # ------------------------------------------------------------------------------------------------------------- tables
 
-_UNITS: Final = {"build_cpu": 1.0, "files": 1e-6, "runtime": 1e-6, "start": 1e3, "resident": 1e-6, "call": 1e6}
+_UNITS: Final = {
+    "first_build_cpu": 1.0,
+    "build_cpu": 1.0,
+    "files": 1e-6,
+    "runtime": 1e-6,
+    "start": 1e3,
+    "resident": 1e-6,
+    "call": 1e6,
+}
 _HEADS: Final = {
+    "first_build_cpu": "first build, s",
     "build_cpu": "build, s",
     "files": "files, MB",
     "runtime": "shared libraries, MB",
@@ -223,7 +253,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
                 continue
             numbers = [_number(getattr(each, key) * unit) for key, unit in _UNITS.items()]
             if way == IN_PROCESS:
-                numbers[1:5] = ["–"] * 4
+                numbers[2:6] = ["–"] * 4
             lines.append([row.program, way, *numbers, f"{each.ours_of_it:.2f}"])
     return lines
 

@@ -88,8 +88,8 @@ WAYS: Final = {
 
 
 _IMPORTED: Final = {
-    OURS: (),
-    IN_PROCESS: (),
+    OURS: ("llvmlite.binding",),
+    IN_PROCESS: ("llvmlite.binding",),
     "LibTorch": (),
     "AOTInductor": ("torch._inductor.compile_fx", "torch._export"),
     "ONNX Runtime": ("torch.onnx", "onnxscript"),

@@ -18,6 +18,8 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, Operation, Operator
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.text.schema_parser import parse_schema
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.version import PythonFunction
 
 GroupInputs = tuple[Layout | type, ...]
 """The layouts of the tensors among the inputs of a group, and the types of its numbers."""
@@ -38,7 +40,7 @@ class RecordedRuns:
     def __init__(self, graph: Graph, name: str) -> None:
         self._groups = [node.get_graph("Subgraph") for node in graph.all_nodes() if node.kind == KIND]
         self._recorded: Recorded = {index: {} for index in range(len(self._groups))}
-        self._function = callable_of(_with_records(graph), name)
+        self._function = _callable_of(_with_records(graph), name)
 
     @contextmanager
     def recording(self) -> Iterator[Callable[..., Any]]:
@@ -52,6 +54,14 @@ class RecordedRuns:
     def inputs(self) -> dict[Graph, list[GroupInputs]]:
         """Return the inputs of the calls of the groups, by their subgraphs."""
         return {group: list(self._recorded[index]) for index, group in enumerate(self._groups)}
+
+
+def _callable_of(graph: Graph, name: str) -> Callable[..., Any]:
+    """Return a function that runs a graph: one with loops as fast as possible. For others, compiling a native plan
+    takes longer than the runs."""
+    if any(node.kind == "prim::Loop" for node in graph.all_nodes()):
+        return callable_of(graph, name)
+    return PythonFunction(Code(graph, name))
 
 
 def _with_records(graph: Graph) -> Graph:

@@ -25,6 +25,7 @@ from rekindle.building.lowering.representation import NotBuildable, c_descriptor
 from rekindle.building.lowering.tensors import checks_of
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import Emitter, ProgramWriter
+from rekindle.building.lowlevel.module import LowLevelModule
 from rekindle.building.native_library import MANIFEST
 from rekindle.building.opening import opening_module
 from rekindle.building.preparation import PreparedMethod, prepare
@@ -163,17 +164,16 @@ def build(
         for method, record, given in records
     }
     weights = Weights()
-    parts = [_written(program, graphs, target, freestanding) for target in targets.values()]
-    for each in parts:
-        write_initializer(each, weights, "initialize")
+    parts = _written(program, graphs, freestanding, is_whole=form == "object")
+    write_initializer(parts, weights, "initialize")
     methods = {method: prepared.graph for method, prepared in graphs.items()}
-    texts = [_module_text(each, weights.size, name, methods, embed_weights) for each in parts]
-    identity = int.from_bytes(hashlib.sha256("".join(texts).encode()).digest()[:7], "little")
-    uses_torch = parts[0].uses_torch
-    sets = [
-        ObjectSet(level, each.target, [_with_identity(text, identity), *each.kernels.modules.values()])
-        for level, each, text in zip(targets, parts, texts, strict=True)
-    ]
+    text = _module_text(parts, weights.size, name, methods, embed_weights)
+    identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
+    text = _with_identity(text, identity)
+    uses_torch = parts.uses_torch
+    if not uses_torch:  # SLEEF's functions are PyTorch's: kernels of a library without it have others
+        targets = {level: target.without_libraries() for level, target in targets.items()}
+    sets = [ObjectSet(level, target, [text, *parts.kernels.modules(target)]) for level, target in targets.items()]
     portable = [opening_module(name, tuple(graphs), targets, cpu), SERIAL_THREADS]
     exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
     if form == "object":
@@ -330,14 +330,14 @@ def _emitter(node: Node) -> Emitter:
 
 
 def _written(
-    program: Program, graphs: Mapping[str, PreparedMethod], target: Target, freestanding: bool
+    program: Program, graphs: Mapping[str, PreparedMethod], freestanding: bool, *, is_whole: bool
 ) -> LibraryParts:
-    """Lower all methods for a target; return the parts of the library.
+    """Lower all methods; return the parts of the library. If its module ``is_whole``, that holds the runtime.
 
     Raises:
         NotBuildable: a ``freestanding`` library would need PyTorch.
     """
-    parts = LibraryParts(target)
+    parts = LibraryParts(LowLevelModule(is_whole))
     for method, prepared in graphs.items():
         graph = prepared.graph
         parts.recipes.update(prepared.recipes)
@@ -345,9 +345,6 @@ def _written(
         if isinstance(program, ScriptModule):
             w.modules[graph.inputs[0]] = ModuleValue(program, "")
         w.write(graph, f"method.{method}")
-    if not parts.uses_torch and target.has_libraries:
-        # SLEEF's functions are PyTorch's: kernels of a library without it have others.
-        return _written(program, graphs, target.without_libraries(), freestanding)
     if freestanding and parts.uses_torch:
         raise NotBuildable(f"the program needs PyTorch for {', '.join(sorted(parts.uses_torch))}")
     return parts
@@ -402,7 +399,7 @@ _CLASS_NAME: Final = re.compile("C[^;]*;")
 """The name of a class in a descriptor."""
 
 _RELEASE_HANDLE: Final = """
-define internal void @release_handle(ptr %handle) {{
+define hidden void @release_handle(ptr %handle) {{
   {body}
   ret void
 }}
@@ -471,7 +468,7 @@ def _module_text(parts: LibraryParts, bytes: int, name: str, methods: Mapping[st
         )
     )
     if parts.uses_torch:
-        parts.runtime.add_extern(aten.aoti_torch_delete_tensor_object)
+        parts.runtime.add(aten.aoti_torch_delete_tensor_object)
         body = "call i32 @aoti_torch_delete_tensor_object(ptr %handle)"
     else:
         body = ""

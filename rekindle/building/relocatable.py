@@ -33,13 +33,13 @@ def relocatable_object(
         CodegenError: LLVM refuses a module.
     """
     binding = llvm()
-    if target is not AARCH64:
+    if target != AARCH64:
         portable = [_for_any_processor(each) for each in portable]
     with LOCK:
-        if target is AARCH64:
+        if target == AARCH64:
             binding.initialize_all_targets()
             binding.initialize_all_asmprinters()
-        machine = binding.Target.from_triple(TRIPLES[target is AARCH64]).create_target_machine(
+        machine = binding.Target.from_triple(TRIPLES[target == AARCH64]).create_target_machine(
             cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="default"
         )
         context = binding.create_context()

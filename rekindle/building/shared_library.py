@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from rekindle.building.cpu_check import BASELINE
 from rekindle.building.elf import ObjectFile, link
-from rekindle.codegen.llvm.engine import PREOPTIMIZED
-from rekindle.codegen.llvm.library import LOCK, CodegenError, llvm
+from rekindle.building.object_cache import object_of, runtime_objects
 from rekindle.codegen.llvm.target import Target
-
-_CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "loop_simplify", "loop_rotate")
 
 SERIAL_THREADS: Final = """
 define void @GOMP_parallel(ptr %function, ptr %data, i32 %threads, i32 %flags) {
@@ -35,45 +32,11 @@ define i32 @omp_in_parallel() {
 """The functions of OpenMP that kernels call: a library runs in the thread of its caller."""
 
 
-def object_of(text: str, target: Target) -> bytes:
-    """Return the object file that LLVM compiles from LLVM IR.
-
-    Raises:
-        CodegenError: LLVM refuses the text.
-    """
-    binding = llvm()
-    with LOCK:
-        base = binding.Target.from_default_triple()
-        is_ready = PREOPTIMIZED in text
-        machine = base.create_target_machine(
-            cpu=target.cpu, features=target.features, opt=1 if is_ready else 2, reloc="pic", codemodel="default"
-        )
-        try:
-            module = binding.parse_assembly(text, binding.create_context())
-            module.triple = machine.triple
-            module.data_layout = str(machine.target_data)
-            module.verify()
-        except RuntimeError as error:
-            raise CodegenError(f"{str(error).strip()}\n\n{text}") from None
-        with machine, binding.create_pipeline_tuning_options(speed_level=2) as options:
-            with binding.create_pass_builder(machine, options) as builder:
-                passes = _few_passes() if is_ready else builder.getModulePassManager()
-                passes.run(module, builder)
-            image: bytes = machine.emit_object(module)
-        return image
-
-
-def _few_passes() -> Any:
-    passes = llvm().create_new_module_pass_manager()
-    for name in _CHEAP_PASSES:
-        getattr(passes, f"add_{name}_pass")()
-    return passes
-
-
 @dataclass(frozen=True, slots=True)
 class ObjectSet:
-    """LLVM modules that are compiled for ``target``. ``suffix`` is appended to the names of the symbols that they
-    define, so that a library may hold the same functions for several targets."""
+    """LLVM modules that are compiled for ``target``, with the functions of the runtime that they call. ``suffix`` is
+    appended to the names of the symbols that they define, so that a library may hold the same functions for several
+    targets."""
 
     suffix: str
     target: Target
@@ -82,6 +45,7 @@ class ObjectSet:
     def objects(self) -> list[ObjectFile]:
         """Return the objects."""
         found = [ObjectFile.read(object_of(each, self.target)) for each in self.modules]
+        found += runtime_objects(found, self.target)
         if self.suffix:
             defined = {symbol.name for each in found for symbol in each.symbols if symbol.is_definition}
             for each in found:

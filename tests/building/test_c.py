@@ -73,6 +73,7 @@ def test_memory(tmp_path):
     assert [each.code for each in answers] == [ErrorCode.NONE, ErrorCode.KEY_ERROR, *wrong, ErrorCode.NONE]
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")  # nn.Transformer says so of its own encoder
 @pytest.mark.parametrize("name", [each for each in subjects.names("programs") if each not in RANDOM])
 def test_programs(name):
     """A library does what the program does, or it is refused."""

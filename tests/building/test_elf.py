@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from rekindle.building.elf import LinkError, ObjectFile, link as link_objects
-from rekindle.building.shared_library import object_of
+from rekindle.building.object_cache import object_of
 from rekindle.codegen.llvm.target import host_target
 from tests.building.c_process import compiler
 

@@ -25,7 +25,7 @@ from rekindle.building.lowlevel import (
     size_of,
     stack,
 )
-from rekindle.building.lowlevel.compiler import compile_functions
+from rekindle.building.lowlevel.module import compile_functions
 from rekindle.building.lowlevel.types import not_python
 from rekindle.codegen.llvm.engine import compile_module
 from rekindle.errors import InternalError

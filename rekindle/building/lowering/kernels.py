@@ -78,7 +78,7 @@ def _launch(
         )
         w.line(f"store ptr {made}, ptr {slot}")
         pointers.append(w.emit(f"load ptr, ptr {w.emit(f'getelementptr i64, ptr {made}, i64 2')}"))
-    symbol = w.parts.kernels.symbol(recipe.kernel, w.parts.target)
+    symbol = w.parts.kernels.symbol(recipe.kernel)
     w.parts.runtime.declarations[symbol] = f"declare i64 @{symbol}(ptr, ptr, ptr)"
     words = [w.emit(f"ptrtoint ptr {each} to i64") for each in pointers]
     parameters = w.words(found[: recipe.parameters])

@@ -10,7 +10,7 @@ import torch
 
 from rekindle.building.lowering.constants import Constants
 from rekindle.building.lowering.representation import NotBuildable
-from rekindle.building.lowlevel.compiler import LowLevelModule
+from rekindle.building.lowlevel.module import LowLevelModule
 from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.emission.kernels import kernel_module
 from rekindle.codegen.emission.matmul import product_module, product_name
@@ -69,22 +69,28 @@ class ModuleValue:
 
 @dataclass(slots=True)
 class KernelLibrary:
-    """The kernels of a library, each of which is compiled to an object file. ``modules`` are their LLVM IR."""
+    """The kernels of a library, each of which is compiled to an object file."""
 
-    modules: dict[str, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    """Kernels by symbol."""
+    symbols: dict[str, str] = field(default_factory=dict)
     """The symbols of kernels, by their texts."""
 
-    def symbol(self, kernel: Kernel, target: Target) -> str:
+    def symbol(self, kernel: Kernel) -> str:
         """Return the symbol of a kernel, which is added if it is new."""
-        text = kernel_text(kernel)
-        if text not in self.names:
-            name = self.names[text] = f"kernel.{len(self.names)}"
-            self.modules[name] = kernel_module(kernel, target).replace("@kernel(", f"@{name}(")
+        name = self.symbols.setdefault(kernel_text(kernel), f"kernel.{len(self.symbols)}")
+        self.kernels.setdefault(name, kernel)
+        return name
+
+    def modules(self, target: Target) -> list[str]:
+        """Return the LLVM modules of the kernels for a target."""
+        found: dict[str, str] = {}
+        for name, kernel in self.kernels.items():
+            found[name] = kernel_module(kernel, target).replace("@kernel(", f"@{name}(")
             for nest in kernel.nests:
-                if isinstance(nest, MatmulNest):
-                    self.modules.setdefault(product_name(nest), product_module(nest, target))
-        return self.names[text]
+                if isinstance(nest, MatmulNest) and product_name(nest) not in found:
+                    found[product_name(nest)] = product_module(nest, target)
+        return list(found.values())
 
 
 @dataclass(slots=True)
@@ -114,10 +120,9 @@ class GradientModes:
 
 @dataclass(slots=True)
 class LibraryParts:
-    """The parts of a library that is being lowered for ``target``: functions, constants, attributes and kernels."""
+    """The parts of a library that is being lowered: functions, constants, attributes and kernels."""
 
-    target: Target
-    runtime: LowLevelModule = field(default_factory=LowLevelModule)
+    runtime: LowLevelModule
     constants: Constants = field(default_factory=Constants)
     attributes: Attributes = field(default_factory=Attributes)
     kernels: KernelLibrary = field(default_factory=KernelLibrary)

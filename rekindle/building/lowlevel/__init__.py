@@ -1,7 +1,7 @@
 """A statically typed subset of Python that compiles to LLVM IR.
 
 The runtime of native libraries is written in it (:mod:`rekindle.building.runtime`): functions that mypy checks as
-Python, and that :func:`~rekindle.building.lowlevel.compiler.compile_functions` translates. They never run as Python.
+Python, and that :func:`~rekindle.building.lowlevel.module.compile_functions` translates. They never run as Python.
 
 ==================  =====================================================================================
 in Python           in LLVM IR
@@ -44,5 +44,6 @@ from rekindle.building.lowlevel.types import (
     size_of as size_of,
     stack as stack,
     table as table,
+    tabulated as tabulated,
     view as view,
 )

@@ -17,8 +17,8 @@ import enum
 import inspect
 import struct
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -66,8 +66,8 @@ def parameter_type(type: Any) -> str:
 
 
 NoneType: Final = type(None)
-_MAX_INLINED: Final = 64
-"""The most lines of a function that LLVM may inline."""
+_MAX_INLINED: Final = 10
+"""The most lines of code of a function that LLVM may inline, with the line of its head."""
 
 
 def _plain(annotation: Any) -> Any:
@@ -77,8 +77,9 @@ def _plain(annotation: Any) -> Any:
     return _plain(parts[0]) if is_optional else annotation
 
 
-def fields_of(type: type[Struct]) -> dict[str, Any]:
-    """Return the fields of a structure with their types, in the order of memory."""
+@cache
+def fields_of(type: Any) -> Mapping[str, Any]:
+    """Return the fields of a :class:`Struct` with their types, in the order of memory."""
     found: dict[str, Any] = {}
     for each in reversed(type.__mro__):
         hints = get_type_hints(each)
@@ -86,7 +87,12 @@ def fields_of(type: type[Struct]) -> dict[str, Any]:
     return found
 
 
-def field_index(type: type[Struct], name: str) -> int:
+def _is_struct(type: Any) -> bool:
+    return inspect.isclass(type) and issubclass(type, Struct)
+
+
+@cache
+def field_index(type: Any, name: str) -> int:
     """Return the index of the 64-bit word of a structure that holds a field."""
     return list(fields_of(type)).index(name)
 
@@ -97,6 +103,7 @@ class _Signature(NamedTuple):
     is_variadic: bool
 
 
+@cache
 def _signature(function: Callable[..., Any]) -> _Signature:
     hints = get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()
@@ -114,58 +121,59 @@ def parameter_types(function: Callable[..., Any]) -> tuple[tuple[str, ...], str]
     return tuple(map(register_type, signature.parameters)), register_type(signature.result)
 
 
-@dataclass(slots=True)
-class LowLevelModule:
-    """An LLVM module in the making: functions of the low-level language that are translated to LLVM IR, with the
-    constants and declarations that they need."""
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A function in LLVM IR. ``head`` is the part before ``{``: the result, the name, parameters and attributes."""
 
-    definitions: dict[str, str] = field(default_factory=dict)
-    declarations: dict[str, str] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
+    head: str
+    body: str
+    functions: tuple[Callable[..., Any], ...]
+    """The functions of the low-level language that it refers to."""
+    declarations: Mapping[str, str]
+    """Declarations of C functions and of LLVM's intrinsics by name."""
+    texts: Mapping[str, str]
     """The names of constant strings."""
-    tables: dict[str, bytes] = field(default_factory=dict)
-    """Constant tables by their names."""
-
-    def add(self, function: Callable[..., Any]) -> None:
-        """Translate ``function`` and the functions that it calls to LLVM IR. A C function is declared."""
-        name = function.__name__
-        if hasattr(function, "__extern__"):
-            self.add_extern(function)
-            return
-        if name in self.definitions:
-            return
-        self.definitions[name] = ""
-        compiler = _FunctionCompiler(self, function)
-        self.definitions[name] = compiler.text()
-
-    def add_extern(self, function: Callable[..., Any]) -> None:
-        """Declare a C function."""
-        signature = _signature(function)
-        listed = ", ".join([*map(parameter_type, signature.parameters), *(["..."] if signature.is_variadic else [])])
-        result = parameter_type(signature.result)
-        self.declarations[function.__name__] = f"declare {result} @{function.__name__}({listed}) nonlazybind"
-
-    def constant(self, text: str) -> str:
-        """Return the name of a constant string."""
-        return self.texts.setdefault(text, f"@runtime.text{len(self.texts)}")
-
-    def __str__(self) -> str:
-        constants = [
-            f"{name} = private unnamed_addr constant {c_string(text.encode())}" for text, name in self.texts.items()
-        ]
-        constants += [
-            f"{name} = private unnamed_addr constant {c_string(data)}, align 8" for name, data in self.tables.items()
-        ]
-        declarations = [self.declarations[name] for name in sorted(self.declarations)]
-        return "\n".join([*constants, *declarations, "", *self.definitions.values()])
+    tables: Mapping[str, Callable[[], bytes]]
+    """The functions that compute constant tables, by the names of the tables."""
 
 
-def compile_functions(functions: Iterable[Callable[..., Any]], module: LowLevelModule | None = None) -> LowLevelModule:
-    """Translate ``functions`` and the functions that they call."""
-    module = LowLevelModule() if module is None else module
-    for each in functions:
-        module.add(each)
-    return module
+@cache
+def translated(function: Callable[..., Any]) -> Translation:
+    """Translate one function to LLVM IR."""
+    return _FunctionCompiler(function).translation()
+
+
+def may_be_inlined(function: Callable[..., Any]) -> bool:
+    """Return whether LLVM may inline a function: it is as small as a call. A program calls the runtime in thousands of
+    places, so a copy of a larger function is not worth its size."""
+    if hasattr(function, "__cold__"):
+        return False
+    return len({line for *_, line in function.__code__.co_lines()}) <= _MAX_INLINED
+
+
+def attributes_of(function: Callable[..., Any]) -> str:
+    """Return LLVM's attributes of a function, after a space."""
+    is_cold = hasattr(function, "__cold__")
+    return " noinline cold" if is_cold else "" if may_be_inlined(function) else " noinline"
+
+
+def declaration_of(function: Callable[..., Any]) -> str:
+    """Return the part of a declaration after ``declare`` of a function of the low-level language."""
+    parameters, result = parameter_types(function)
+    return f"{result} @{function.__name__}({', '.join(parameters)}){attributes_of(function)}"
+
+
+def table_symbol(make: Callable[[], bytes]) -> str:
+    """Return the symbol of the constant table that a function computes."""
+    return f"runtime.table.{make.__name__}"
+
+
+def extern_declaration(function: Callable[..., Any]) -> str:
+    """Return the declaration of a C function."""
+    signature = _signature(function)
+    listed = ", ".join([*map(parameter_type, signature.parameters), *(["..."] if signature.is_variadic else [])])
+    result = parameter_type(signature.result)
+    return f"declare {result} @{function.__name__}({listed}) nonlazybind"
 
 
 def c_string(data: bytes) -> str:
@@ -203,9 +211,12 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], tuple[str, str]]] = {
 
 
 class _FunctionCompiler:
-    def __init__(self, module: LowLevelModule, function: Callable[..., Any]) -> None:
-        self.module = module
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
+        self.functions: dict[Callable[..., Any], None] = {}
+        self.declarations: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.tables: dict[str, Callable[[], bytes]] = {}
         self.globals: Mapping[str, Any] = function.__globals__
         self.signature = _signature(function)
         self.lines: list[str] = []
@@ -217,7 +228,7 @@ class _FunctionCompiler:
         self.is_open = True
         """Whether the current block has no end yet."""
 
-    def text(self) -> str:
+    def translation(self) -> Translation:
         source = textwrap.dedent(inspect.getsource(self.function))
         (tree,) = ast.parse(source).body
         assert isinstance(tree, ast.FunctionDef)
@@ -230,11 +241,14 @@ class _FunctionCompiler:
         result = register_type(self.signature.result)
         if self.is_open:
             self.emit("ret void" if result == "void" else "unreachable")
-        # A program calls the runtime in thousands of places: only what is as small as a call is worth a copy there.
-        is_cold = hasattr(self.function, "__cold__")
-        attributes = " noinline cold" if is_cold else " noinline" if len(self.lines) > _MAX_INLINED else ""
-        head = f"define internal {result} @{tree.name}({', '.join(parameters)}){attributes} {{"
-        return "\n".join([head, "start:", *self.slots, *self.lines, "}", ""])
+        return Translation(
+            f"{result} @{tree.name}({', '.join(parameters)}){attributes_of(self.function)}",
+            "\n".join(["start:", *self.slots, *self.lines]),
+            tuple(self.functions),
+            self.declarations,
+            self.texts,
+            self.tables,
+        )
 
     # ---------------------------------------------------------------------------------------------------------- lines
 
@@ -443,7 +457,7 @@ class _FunctionCompiler:
         if isinstance(found, enum.IntEnum):
             return Operand(str(int(found)), int)
         if callable(found) and hasattr(found, "__native__"):
-            self.module.add(found)
+            self.functions[found] = None
             return Operand(f"@{found.__name__}", Address)
         return self._constant(node, found)
 
@@ -451,7 +465,7 @@ class _FunctionCompiler:
         """Return the address of a field or an element, and its type."""
         if isinstance(node, ast.Attribute):
             owner = self.expression(node.value)
-            if not (isinstance(owner.type, type) and issubclass(owner.type, Struct)):
+            if not _is_struct(owner.type):
                 raise self.fail(node, f"{owner.type} has no fields")
             fields = fields_of(owner.type)
             if node.attr not in fields:
@@ -570,10 +584,10 @@ class _FunctionCompiler:
         if hasattr(function, "__extern__"):
             kinds = [parameter_type(each) for each in signature.parameters]
             listed = ", ".join([*kinds, *(["..."] if signature.is_variadic else [])])
-            self.module.add_extern(function)
+            self.declarations[name] = extern_declaration(function)
             callee = f"{result_type} ({listed})" if signature.is_variadic else result_type
         else:
-            self.module.add(function)
+            self.functions[function] = None
             kinds, callee = [each.llvm for each in fixed], result_type
         arguments = [
             f"i32 {self.value(f'trunc i64 {each.text} to i32')}" if kind == "i32" else f"{kind} {each.text}"
@@ -649,18 +663,18 @@ class _FunctionCompiler:
 
     def _extremum(self, intrinsic: str, node: ast.Call) -> Operand:
         a, b = map(self.expression, node.args)
-        self.module.declarations[intrinsic] = f"declare i64 @llvm.{intrinsic}.i64(i64, i64)"
+        self.declarations[intrinsic] = f"declare i64 @llvm.{intrinsic}.i64(i64, i64)"
         return Operand(self.value(f"call i64 @llvm.{intrinsic}.i64(i64 {a.text}, i64 {b.text})"), int)
 
     def _built_in_c(self, node: ast.Call) -> Operand:
-        return Operand(self.module.constant(ast.literal_eval(node.args[0])), Array[Byte])
+        name = f"@{self.function.__name__}.text{len(self.texts)}"
+        return Operand(self.texts.setdefault(ast.literal_eval(node.args[0]), name), Array[Byte])
 
     def _built_in_table(self, node: ast.Call) -> Operand:
         make = self._resolve(node.args[0])
-        name = f"@runtime.table.{make.__name__}"
-        if name not in self.module.tables:
-            self.module.tables[name] = make()
-        return Operand(name, Array[Int32])
+        name = table_symbol(make)
+        self.tables[name] = make
+        return Operand(f"@{name}", Array[Int32])
 
     def _built_in_ord(self, node: ast.Call) -> Operand:
         return Operand(str(ord(ast.literal_eval(node.args[0]))), int)

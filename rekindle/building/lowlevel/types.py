@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -54,13 +55,16 @@ class Array(Address, Generic[T]):
 NULL: Final[Any] = None
 """The null pointer, of any type."""
 
-FUNCTIONS: Final[dict[str, list[Callable[..., Any]]]] = {}
-"""The functions of each Python module, in the order of their definitions."""
+FUNCTIONS: Final[dict[str, dict[str, Callable[..., Any]]]] = {}
+"""The functions of each Python module by name."""
+
+TABLES: Final[dict[str, dict[str, Callable[[], bytes]]]] = {}
+"""The functions of each Python module that compute constant tables, by name."""
 
 
 def native(function: P) -> P:
     """Mark a function as one of the low-level language."""
-    FUNCTIONS.setdefault(function.__module__, []).append(function)
+    FUNCTIONS.setdefault(function.__module__, {})[function.__name__] = function
     function.__native__ = True  # type: ignore[attr-defined]
     return function
 
@@ -75,6 +79,13 @@ def extern(function: P) -> P:
     """Declare a C function of the same name; ``*arguments`` makes it variadic."""
     function.__extern__ = True  # type: ignore[attr-defined]
     return function
+
+
+def tabulated(make: Callable[[], bytes]) -> Callable[[], bytes]:
+    """Mark a function that computes a constant table, for :func:`table`. It runs in Python, once."""
+    found = cache(make)
+    TABLES.setdefault(make.__module__, {})[make.__name__] = found
+    return found
 
 
 def not_python() -> NoReturn:

@@ -27,6 +27,7 @@ from rekindle.building.lowlevel import (
     native,
     offset,
     table,
+    tabulated,
     view,
 )
 from rekindle.building.runtime import descriptors, tensors
@@ -431,6 +432,7 @@ def container_from_c(context: Context, value: CValue) -> int:
 LETTERS: Final = "\0ifbstca"
 
 
+@tabulated
 def small_tuples() -> bytes:
     """Return the descriptors of tuples of up to three parts, six bytes each."""
     texts = [f"({a}{b}{c})".replace("\0", "") for a in LETTERS for b in LETTERS for c in LETTERS]

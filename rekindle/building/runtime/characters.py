@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from rekindle.building.lowlevel import Array, Byte, Int32, native, table
+from rekindle.building.lowlevel import Array, Byte, Int32, native, table, tabulated
 
 # -------------------------------------------------------------------------------------------------------------- tables
 
@@ -30,68 +30,68 @@ def _all_characters() -> Iterable[str]:
     return map(chr, range(sys.maxunicode + 1))
 
 
-@cache
+@tabulated
 def alphabetic() -> bytes:
     return _set_table(map(str.isalpha, _all_characters()))
 
 
-@cache
+@tabulated
 def decimals() -> bytes:
     return _set_table(map(str.isdecimal, _all_characters()))
 
 
-@cache
+@tabulated
 def digits() -> bytes:
     return _set_table(map(str.isdigit, _all_characters()))
 
 
-@cache
+@tabulated
 def numerics() -> bytes:
     return _set_table(map(str.isnumeric, _all_characters()))
 
 
-@cache
+@tabulated
 def alphanumeric() -> bytes:
     return _set_table(map(str.isalnum, _all_characters()))
 
 
-@cache
+@tabulated
 def spaces() -> bytes:
     return _set_table(map(str.isspace, _all_characters()))
 
 
-@cache
+@tabulated
 def printable() -> bytes:
     return _set_table(map(str.isprintable, _all_characters()))
 
 
-@cache
+@tabulated
 def uppercase() -> bytes:
     return _set_table(map(str.isupper, _all_characters()))
 
 
-@cache
+@tabulated
 def lowercase() -> bytes:
     return _set_table(map(str.islower, _all_characters()))
 
 
-@cache
+@tabulated
 def capitals() -> bytes:
     """Return the table of characters in upper case or title case."""
     return _set_table(map(str.istitle, _all_characters()))
 
 
-@cache
+@tabulated
 def first_of_identifier() -> bytes:
     return _set_table(map(str.isidentifier, _all_characters()))
 
 
-@cache
+@tabulated
 def rest_of_identifier() -> bytes:
     return _set_table(f"a{each}".isidentifier() for each in _all_characters())
 
 
-@cache
+@tabulated
 def cased() -> bytes:
     """Return the table of characters after which ``title`` writes a letter in lower case."""
     return _set_table(f"{each}a".title().endswith("a") for each in _all_characters())
@@ -107,13 +107,13 @@ def _makes_final(before: str) -> list[bool]:
     return found
 
 
-@cache
+@tabulated
 def letters_before_sigma() -> bytes:
     """Return the table of characters with case that the rule of the final sigma does not skip."""
     return _set_table(_makes_final(""))
 
 
-@cache
+@tabulated
 def skipped_by_sigma() -> bytes:
     """Return the table of characters that the rule of the final sigma skips."""
     letters = _makes_final("")
@@ -130,22 +130,22 @@ def _mapping_table(function: Callable[[str], str]) -> bytes:
     return struct.pack(f"<{4 * len(points) + 1}i", len(points), *points, *others)
 
 
-@cache
+@tabulated
 def to_upper() -> bytes:
     return _mapping_table(str.upper)
 
 
-@cache
+@tabulated
 def to_lower() -> bytes:
     return _mapping_table(str.lower)
 
 
-@cache
+@tabulated
 def to_title() -> bytes:
     return _mapping_table(str.title)
 
 
-@cache
+@tabulated
 def to_folded() -> bytes:
     return _mapping_table(str.casefold)
 

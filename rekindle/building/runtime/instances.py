@@ -12,6 +12,7 @@ from rekindle.building.lowlevel import (
     Int32,
     bits_of,
     c,
+    cold,
     exchange,
     extern,
     native,
@@ -236,6 +237,7 @@ def open_embedded(instance: Instance, path: Array[Byte] | None, embedded: Addres
 
 
 @native
+@cold
 def weight(instance: Instance, storage: Storage, start: int, dtype: int, rank: int, layout: Array[int]) -> Tensor:
     """Return a tensor in the file of weights, from byte ``start`` on. ``layout`` points to its sizes and strides."""
     retain(storage)

@@ -20,6 +20,7 @@ from rekindle.building.lowlevel import (
     native,
     stack,
     table,
+    tabulated,
 )
 from rekindle.building.lowlevel.types import not_python
 from rekindle.building.runtime.c_library import fmod, free, pow, snprintf, strtod
@@ -293,6 +294,7 @@ def power_of_ints(context: Context, a: int, b: int, out: Array[float]) -> bool:
 # ------------------------------------------------------------------------------------------------------ gamma function
 
 
+@tabulated
 def lanczos_numerator() -> bytes:
     """Coefficients of Lanczos' approximation (N = 13, g = 6.0246…; https://www.boost.org, math/special_functions)."""
     return struct.pack(
@@ -313,6 +315,7 @@ def lanczos_numerator() -> bytes:
     )
 
 
+@tabulated
 def lanczos_denominator() -> bytes:
     """Coefficients of ``x * (x + 1) * … * (x + 11)``."""
     found = [1]
