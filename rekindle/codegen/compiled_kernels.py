@@ -128,8 +128,8 @@ def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
 
 
 def is_out_of_range(number: float) -> bool:
-    """Return whether a number cannot be passed to a kernel: a finite float that float32 does not hold, or an int of more
-    than 64 bits."""
+    """Return whether a number cannot be passed to a kernel: a finite float that float32 does not hold, or an int of
+    more than 64 bits."""
     if isinstance(number, float):
         return not -_GREATEST <= number <= _GREATEST and math.isfinite(number)
     return not -(2**63) <= number < 2**63

@@ -70,7 +70,7 @@ class GradientNorm:
         Raises:
             Unsupported: there is no kernel for the dtype.
         """
-        parts = torch.zeros(len(gradients) or 1, dtype=torch.float64)
+        parts = torch.zeros(len(gradients) or 1, dtype=torch.float64, device="cpu")
         tables: dict[torch.dtype, KernelTable] = {}
         for index, each in enumerate(gradients):
             table = tables.setdefault(each.dtype, KernelTable(self._kernel, each.dtype))
