@@ -10,12 +10,13 @@ from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.optim.swa_utils import AveragedModel
 
 from rekindle.program.modules.module import ScriptModule
 from rekindle.training.forward import LossProgram
-from rekindle.training.gradients import Clipping
+from rekindle.training.gradients import Clipping, average_over_processes
 from rekindle.training.optimizer_update import OptimizerUpdate
 from rekindle.training.weight_average import WeightAverage
 
@@ -166,6 +167,8 @@ class TrainingStep:
         calls wait for an update."""
         if self.accumulated == 0 and not self._has_gradients():
             return
+        if 0 < self.accumulated < self._accumulate:
+            self._reduce()
         # First, so that the call after an update that raises starts from no gradients.
         self.accumulated = 0
         if self._scaler is None:
@@ -199,7 +202,22 @@ class TrainingStep:
         device = next(self.model.parameters()).device.type
         return torch.autocast(device, self._autocast)
 
+    def _reduce(self) -> None:
+        """Average gradients over processes where :meth:`_without_reduction` kept the model from it."""
+        if isinstance(self.model, DistributedDataParallel):
+            trained = [each for each in self.model.parameters() if each.requires_grad]
+            average_over_processes(trained, self.model.process_group)
+        elif self._defers_reduction():
+            raise RuntimeError(
+                f"the gradients of the last {self.accumulated} calls were not reduced over processes, and cannot be "
+                f"after their backward in a {type(self.model).__name__}: choose a number of batches that accumulate "
+                "divides"
+            )
+
+    def _defers_reduction(self) -> bool:
+        return callable(getattr(self.model, "no_sync", None)) and not isinstance(self.model, ScriptModule)
+
     def _without_reduction(self) -> AbstractContextManager[Any]:
         """Return a context in which ``DistributedDataParallel`` accumulates gradients without a reduction."""
-        no_sync = getattr(self.model, "no_sync", None)
-        return no_sync() if callable(no_sync) and not isinstance(self.model, ScriptModule) else nullcontext()
+        context: AbstractContextManager[Any] = self.model.no_sync() if self._defers_reduction() else nullcontext()  # type: ignore[operator]
+        return context
