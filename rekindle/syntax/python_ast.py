@@ -8,6 +8,7 @@ expressions in :mod:`rekindle.syntax.python_expressions`, statements and definit
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import sys
 import warnings
@@ -68,6 +69,7 @@ def function_def(
                 builder.range_of(node),
                 hint="Compile a function that is written with def.",
             )
+        _check_unchanged(inspect.unwrap(fn) if unwrap else fn, node, builder)
         return builder.function(node, signature_only=signature_only)
 
     problems = 0 if diagnostics is None else len(diagnostics.problems)
@@ -75,6 +77,29 @@ def function_def(
     if is_kept and (diagnostics is None or len(diagnostics.problems) == problems):
         _DEFINITIONS[fn] = fn.__code__, definition
     return definition if name is None or name == definition.name.name else definition.with_name(name)
+
+
+def _check_unchanged(
+    fn: Callable[..., Any], node: ast.FunctionDef | ast.AsyncFunctionDef, builder: StatementBuilder
+) -> None:
+    """Check that ``node`` may be the definition of ``fn``. Python finds the source by its line, where another function
+    is if lines were added to the file since it was imported.
+
+    Raises:
+        NotScriptableError: it has another name, or other parameters.
+    """
+    code = getattr(fn, "__code__", None)
+    if not isinstance(code, CodeType):
+        return
+    parameters = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    # Private names are mangled in the tree and in the parameters of the code, but not in its name.
+    if not node.name.endswith(code.co_name) or list(known) != parameters:
+        raise NotScriptableError(
+            f"The source of {describe(fn)} is not where it was: there is the function '{node.name}' now.",
+            builder.range_of(node),
+            hint="The file has changed since it was imported: import it again.",
+        )
 
 
 def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ()) -> ClassDef:

@@ -205,6 +205,23 @@ Write functions with def, on lines of their own."""
     )
 
 
+def test_a_file_whose_lines_have_moved(tmp_path: Path) -> None:
+    """Python finds a function by its line, where another one may be now."""
+    module = load(tmp_path, "def f(x):\n    return x\n")
+    for text in ("def g(x):\n    return -x\n", "def f(y):\n    return -y\n"):
+        (tmp_path / "module.py").write_text(text, encoding="utf-8")
+        name, head = text[4], text.splitlines()[0]
+        assert (
+            error_of(module.f)
+            == f"""\
+The source of 'module.f' is not where it was: there is the function '{name}' now.
+  File "{tmp_path / "module.py"}", line 1
+    {head}
+    {"^" * len(head)}
+Hint: The file has changed since it was imported: import it again."""
+        )
+
+
 REFUSED = {
     "yield": ("    yield x\n", "Generators ('yield') are not supported.", "yield x"),
     "yield from": ("    yield from x\n", "Generators ('yield') are not supported.", "yield from x"),
