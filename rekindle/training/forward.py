@@ -21,42 +21,50 @@ from rekindle.transforms.editing.from_graph import create_module
 class LossProgram:
     """Returns the loss of a batch.
 
-    A model that is compiled by itself, and has no hooks, is compiled with its loss into one program for each number of
-    arguments. Another model is called, then the compiled loss.
+    A model that is compiled by itself is compiled with its loss into one program for each number of arguments. Where
+    hooks have to see the call of the model or of the loss, and for another model, the model is called, then the
+    compiled loss.
     """
 
     def __init__(self, model: nn.Module, loss: Callable[..., Any] | None) -> None:
-        wraps = not isinstance(model, ScriptModule) and any(isinstance(each, ScriptModule) for each in model.modules())
-        self.model: nn.Module = model if wraps or isinstance(model, ScriptModule) else script(model)
+        self.model: nn.Module = model if isinstance(model, ScriptModule) or _wraps_compiled(model) else script(model)
         self._loss: Any = None if loss is None else script(loss)
         originals = {} if self.model is model else dict(model.named_modules())
         self._followed = [(mine, originals[name]) for name, mine in self.model.named_modules() if name in originals]
         """The compiled modules, each with the original, whose training mode it follows."""
-        self._programs: dict[tuple[int, int], Callable[..., Any]] = {}
+        for mine, theirs in self._followed:
+            # One table for both: either may replace its tensors, as `original.double()` does with buffers.
+            vars(mine).update(_parameters=theirs._parameters, _buffers=theirs._buffers)
+        self._programs: dict[tuple[int, int], ScriptModule] = {}
 
     def __call__(self, inputs: Sequence[Any], targets: Sequence[Any]) -> Tensor:
         for mine, theirs in self._followed:
             if mine.training is not theirs.training:
                 mine.training = theirs.training
-        key = len(inputs), len(targets)
-        program = self._programs.get(key)
-        if program is None:
-            program = self._programs[key] = self._program(*key)
-        result: Tensor = program(*inputs, *targets)
+        result: Tensor
+        model, loss = self.model, self._loss
+        if loss is None:
+            result = model(*inputs)
+        elif not isinstance(model, ScriptModule) or _has_hooks(model) or _has_hooks(loss):
+            result = loss(model(*inputs), *targets)
+        else:
+            key = len(inputs), len(targets)
+            program = self._programs.get(key)
+            if program is None:
+                program = self._programs[key] = _composed(model, loss, *key)
+            result = program(*inputs, *targets)
         return result
 
-    def _program(self, inputs: int, targets: int) -> Callable[..., Any]:
-        """Return the program for these numbers of arguments."""
-        loss = self._loss
-        if loss is None:
-            return self.model
-        if not isinstance(self.model, ScriptModule) or _has_hooks(self.model):
-            return lambda *arguments: loss(self.model(*arguments[:inputs]), *arguments[inputs:])
-        return _composed(self.model, loss, inputs, targets)
+
+def _wraps_compiled(model: nn.Module) -> bool:
+    """Return whether ``model`` is of ``torch.compile``, or has a compiled submodule."""
+    return hasattr(model, "_orig_mod") or any(isinstance(each, ScriptModule) for each in model.modules())
 
 
-def _has_hooks(module: nn.Module) -> bool:
-    return bool(module._forward_hooks or module._forward_pre_hooks)
+def _has_hooks(callee: object) -> bool:
+    return isinstance(callee, nn.Module) and bool(
+        callee._forward_hooks or callee._forward_pre_hooks or callee._backward_hooks or callee._backward_pre_hooks
+    )
 
 
 def _composed(model: ScriptModule, loss: ScriptModule | Function, inputs: int, targets: int) -> ScriptModule:

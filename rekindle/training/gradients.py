@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from rekindle.scripting.script import script
 from rekindle.training.kernel_tables import KernelTable, TableKernel
@@ -43,6 +43,21 @@ class Clipping:
         return float(nn.utils.clip_grad_norm_(parameters, self.max_norm, self.norm_type))
 
 
+def average_over_processes(parameters: Sequence[Tensor], group: distributed.ProcessGroup) -> None:
+    """Average the gradients of ``parameters`` over the processes of ``group``, as ``DistributedDataParallel`` does in a
+    backward. A gradient that only other processes have counts as zeros."""
+    exists = torch.tensor(
+        [each.grad is not None for each in parameters], dtype=torch.int32, device=parameters[0].device
+    )
+    distributed.all_reduce(exists, distributed.ReduceOp.MAX, group)
+    for parameter, some in zip(parameters, exists.tolist(), strict=True):
+        if some:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            distributed.all_reduce(parameter.grad, group=group)
+            parameter.grad.div_(group.size())
+
+
 def _sum_of_squares(x: Tensor) -> Tensor:
     return x.double().square().sum()
 
@@ -70,7 +85,7 @@ class GradientNorm:
         Raises:
             Unsupported: there is no kernel for the dtype.
         """
-        parts = torch.zeros(len(gradients) or 1, dtype=torch.float64)
+        parts = torch.zeros(len(gradients) or 1, dtype=torch.float64, device="cpu")
         tables: dict[torch.dtype, KernelTable] = {}
         for index, each in enumerate(gradients):
             table = tables.setdefault(each.dtype, KernelTable(self._kernel, each.dtype))

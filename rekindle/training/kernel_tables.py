@@ -19,7 +19,13 @@ from dataclasses import dataclass, field
 
 import torch
 
-from rekindle.codegen.compiled_kernels import KernelLaunch, KernelStatus, guarded_kernel, is_out_of_range
+from rekindle.codegen.compiled_kernels import (
+    GuardedKernel,
+    KernelLaunch,
+    KernelStatus,
+    guarded_kernel,
+    is_out_of_range,
+)
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.loop_ir.nodes import LoopNest
@@ -37,6 +43,7 @@ class TableKernel:
     name: str
     reduces: bool = False
     _launches: dict[tuple[torch.dtype, int], KernelLaunch] = field(default_factory=dict)
+    _kernels: dict[torch.dtype, list[GuardedKernel]] = field(default_factory=dict)
 
     def launch(self, dtype: torch.dtype, size: int) -> KernelLaunch:
         """Return the launch for tensors of ``size`` elements.
@@ -52,9 +59,14 @@ class TableKernel:
     def _made(self, dtype: torch.dtype, size: int) -> KernelLaunch:
         layout = Layout((size,), (1,), dtype)
         inputs = [layout if value.type == TENSOR else float for value in self.graph.inputs]
-        made = guarded_kernel(self.graph, inputs)
-        launch, kernel = made.launch(inputs), made.recipe.kernel
-        assert launch is not None, "a recipe has to serve what it was made for"
+        kernels = self._kernels.setdefault(dtype, [])
+        launch = next(filter(None, (each.launch(inputs) for each in kernels)), None)
+        if launch is None:
+            made = guarded_kernel(self.graph, inputs)
+            launch = made.launch(inputs)
+            assert launch is not None, "a recipe has to serve what it was made for"
+            kernels.append(made)
+        kernel = launch.kernel.kernel
         if not self.reduces:
             is_one_loop = [isinstance(each, LoopNest) and not each.reduction_rank for each in kernel.nests] == [True]
             if not is_one_loop or any(each != layout for each in launch.outputs):

@@ -115,7 +115,7 @@ class OptimizerUpdate:
         if weight is None:
             average.update()
         else:
-            average.finish({id(row.parameter) for row in rows}, weight)
+            average.finish({id(row.parameter) for row in rows})
 
     # ------------------------------------------------------------------------------------------------------------ rows
 
@@ -183,7 +183,8 @@ def _check_step_is_pytorchs(optimizer: Optimizer) -> None:
         _NoKernel: it is not.
     """
     replaced = vars(optimizer).get("step")
-    if replaced is not None and not getattr(replaced, "_wrapped_by_lr_sched", False):
+    # Schedulers of learning rates wrap the method.
+    if replaced is not None and getattr(replaced, "__wrapped__", None) is not type(optimizer).step:
         raise _NoKernel("the method step of the optimizer was replaced")
     hooks: list[Mapping[int, object]] = [
         optimizer._optimizer_step_pre_hooks,
@@ -251,6 +252,8 @@ def _check_memory(row: _Row) -> None:
     order = next((each for each in _orders(parameter.dim()) if parameter.is_contiguous(memory_format=each)), None)
     if order is None or not all(each.is_contiguous(memory_format=order) for each in row.written):
         raise _NoKernel("parameters, state or averages are not contiguous in one order")
+    if row.gradient.is_neg():
+        row.gradient = row.gradient.resolve_neg()
     if not row.gradient.is_contiguous(memory_format=order):
         row.gradient = row.gradient.contiguous(memory_format=order)
 

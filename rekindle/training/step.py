@@ -6,16 +6,17 @@ import inspect
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.optim.swa_utils import AveragedModel
 
 from rekindle.program.modules.module import ScriptModule
 from rekindle.training.forward import LossProgram
-from rekindle.training.gradients import Clipping
+from rekindle.training.gradients import Clipping, average_over_processes
 from rekindle.training.optimizer_update import OptimizerUpdate
 from rekindle.training.weight_average import WeightAverage
 
@@ -43,7 +44,8 @@ def compile_step(
 
     Args:
         model: the model. A module that is not compiled yet is compiled, and follows the original's ``train()`` and
-            ``eval()``. A module that wraps compiled ones, such as ``DistributedDataParallel``, is called as it is.
+            ``eval()``; both have the same parameters and buffers. A module that wraps compiled ones, such as
+            ``DistributedDataParallel``, is called as it is, and so is a model of ``torch.compile``.
         loss: takes the result of the model and the targets, and returns a tensor with one element. It is compiled. None
             if the model returns its loss.
         optimizer: an optimizer of ``torch.optim`` for the parameters of ``model``.
@@ -61,8 +63,8 @@ def compile_step(
     Raises:
         CompileError: the model or the loss cannot be compiled.
         TypeError: the optimizer evaluates the loss several times in a step, as LBFGS does.
-        ValueError: the optimizer has no parameter of the model, both ``max_norm`` and ``max_value`` are given, or
-            ``accumulate`` is less than 1.
+        ValueError: the optimizer has no parameter of the model, ``average`` is of another model, both ``max_norm`` and
+            ``max_value`` are given, or ``accumulate`` is less than 1.
 
     Example:
         >>> net = torch.nn.Linear(4, 1)
@@ -87,16 +89,22 @@ def compile_step(
     own = {id(each) for each in program.model.parameters()}
     if not any(id(each) in own for group in optimizer.param_groups for each in group["params"]):
         raise ValueError("the optimizer has no parameter of the model: create it from model.parameters()")
+    if average is not None and not _has_parameters_of(average, program.model):
+        raise ValueError("average has other parameters than the model: create it by AveragedModel(model)")
     clipping = Clipping(max_norm, norm_type, max_value)
     averaged = None if average is None else WeightAverage(average, program.model)
     return TrainingStep(program, OptimizerUpdate(optimizer, clipping, averaged), accumulate, autocast, scaler)
+
+
+def _has_parameters_of(average: AveragedModel, model: nn.Module) -> bool:
+    return [each.shape for each in average.parameters()] == [each.shape for each in model.parameters()]
 
 
 class TrainingStep:
     """A compiled training step: see :func:`compile_step`, which makes it.
 
     Attributes:
-        model: the compiled model.
+        model: the compiled model. In each call it is in the training mode of the model that it was compiled from.
         accumulated: the number of calls whose gradients wait for an update.
     """
 
@@ -138,7 +146,7 @@ class TrainingStep:
         The gradients of the parameters are None afterwards, unless further calls are accumulated before the update.
 
         Args:
-            inputs: the argument of the model, or a tuple of its arguments.
+            inputs: the argument of the model, or a tuple of its arguments. A named tuple is one argument.
             targets: the further arguments of the loss.
         """
         updates = self.accumulated + 1 >= self._accumulate
@@ -146,7 +154,7 @@ class TrainingStep:
             self._clear()
         with self._without_reduction() if not updates else nullcontext():
             with self._autocasting():
-                loss = self._program(inputs if isinstance(inputs, tuple) else (inputs,), targets)
+                loss = self._program(inputs if type(inputs) is tuple else (inputs,), targets)
             self._backward(loss)
         self.accumulated += 1
         if updates:
@@ -155,14 +163,29 @@ class TrainingStep:
 
     def update(self) -> None:
         """Update the parameters by the gradients that they have, as at the end of an epoch whose number of batches
-        ``accumulate`` does not divide. Then clear the gradients."""
+        ``accumulate`` does not divide. Then clear the gradients. Nothing happens if there are no gradients, and no
+        calls wait for an update."""
+        if self.accumulated == 0 and not self._has_gradients():
+            return
+        if 0 < self.accumulated < self._accumulate:
+            self._reduce()
+        # First, so that the call after an update that raises starts from no gradients.
+        self.accumulated = 0
         if self._scaler is None:
             self._update.step()
         else:
             self._scaler.step(self._update)  # type: ignore[arg-type]  # it unscales the gradients first
             self._scaler.update()
         self._clear()
-        self.accumulated = 0
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a training step cannot be copied or pickled: save the state dicts of its model and optimizer, or compile "
+            "a step for copies of them"
+        )
+
+    def _has_gradients(self) -> bool:
+        return any(each.grad is not None for group in self.optimizer.param_groups for each in group["params"])
 
     def _backward(self, loss: Tensor) -> None:
         part = loss if self._accumulate == 1 else loss / self._accumulate
@@ -179,7 +202,22 @@ class TrainingStep:
         device = next(self.model.parameters()).device.type
         return torch.autocast(device, self._autocast)
 
+    def _reduce(self) -> None:
+        """Average gradients over processes where :meth:`_without_reduction` kept the model from it."""
+        if isinstance(self.model, DistributedDataParallel):
+            trained = [each for each in self.model.parameters() if each.requires_grad]
+            average_over_processes(trained, self.model.process_group)
+        elif self._defers_reduction():
+            raise RuntimeError(
+                f"the gradients of the last {self.accumulated} calls were not reduced over processes, and cannot be "
+                f"after their backward in a {type(self.model).__name__}: choose a number of batches that accumulate "
+                "divides"
+            )
+
+    def _defers_reduction(self) -> bool:
+        return callable(getattr(self.model, "no_sync", None)) and not isinstance(self.model, ScriptModule)
+
     def _without_reduction(self) -> AbstractContextManager[Any]:
         """Return a context in which ``DistributedDataParallel`` accumulates gradients without a reduction."""
-        no_sync = getattr(self.model, "no_sync", None)
-        return no_sync() if callable(no_sync) and not isinstance(self.model, ScriptModule) else nullcontext()
+        context: AbstractContextManager[Any] = self.model.no_sync() if self._defers_reduction() else nullcontext()  # type: ignore[operator]
+        return context

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection
 
-import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
@@ -20,14 +19,14 @@ class WeightAverage:
     def __init__(self, averaged: AveragedModel, model: nn.Module) -> None:
         self.averaged = averaged
         self.model = model
-        self._decay = _ema_decay(averaged)
 
     @property
     def weight(self) -> float | None:
         """The weight of the new parameters in the averages; None if PyTorch's own code has to average."""
-        if self._decay is None or self.averaged.use_buffers or int(self.averaged.n_averaged) == 0:
+        decay = _ema_decay(self.averaged)
+        if decay is None or self.averaged.use_buffers or int(self.averaged.n_averaged) == 0:
             return None
-        return 1 - self._decay
+        return 1 - decay
 
     def pairs(self) -> list[tuple[Tensor, Tensor]]:
         """Return the parameters of the model, each with its average."""
@@ -37,12 +36,14 @@ class WeightAverage:
         """Update the averages by PyTorch's own code."""
         self.averaged.update_parameters(self.model)
 
-    def finish(self, done: Collection[int], weight: float) -> None:
+    def finish(self, done: Collection[int]) -> None:
         """Update the averages of the parameters whose identities are not ``done``, copy the buffers, and count the
         update."""
-        rest = [(new, average) for new, average in self.pairs() if id(new) not in done]
-        if rest:
-            torch._foreach_lerp_([average for _, average in rest], [new.detach() for new, _ in rest], weight)
+        update = self.averaged.multi_avg_fn
+        assert update is not None, "these are exponential moving averages"
+        for new, average in self.pairs():
+            if id(new) not in done:
+                update([average.detach()], [new.detach().to(average.device)], self.averaged.n_averaged)
         for buffer, new in zip(self.averaged.module.buffers(), self.model.buffers(), strict=True):
             buffer.copy_(new)
         self.averaged.n_averaged += 1
@@ -51,6 +52,8 @@ class WeightAverage:
 def _ema_decay(averaged: AveragedModel) -> float | None:
     """Return the decay of an exponential moving average; None if the averages are others. PyTorch keeps it as a
     variable of the function that it creates."""
+    if getattr(averaged.update_parameters, "__func__", None) is not AveragedModel.update_parameters:
+        return None
     function = inspect.unwrap(averaged.multi_avg_fn) if averaged.multi_avg_fn is not None else None
     code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
     is_pytorchs = getattr(function, "__module__", "") == AveragedModel.__module__

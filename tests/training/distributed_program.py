@@ -64,6 +64,21 @@ def train_by_compiled_steps(program: nn.Module) -> list[float]:
     return losses
 
 
+def the_rest_of_an_epoch() -> list[tuple[Tensor, Tensor]]:
+    """Parameters after an update by the gradients of the first of two calls: those of a compiled step, and of a loop in
+    which the processes exchange these gradients."""
+    torch.manual_seed(3)
+    mine, theirs = DistributedDataParallel(rekindle.script(Bag())), DistributedDataParallel(Bag())
+    theirs.load_state_dict(mine.state_dict())
+    ((x, target),) = batches(1, seed=distributed.get_rank())
+    step = rekindle.compile_step(mine, None, torch.optim.SGD(mine.parameters(), lr=0.5), accumulate=2)
+    step((x, target))
+    step.update()
+    (theirs(x, target) / 2).backward()
+    torch.optim.SGD(theirs.parameters(), lr=0.5).step()
+    return list(zip(mine.parameters(), theirs.parameters(), strict=True))
+
+
 def fully_sharded(way: str) -> tuple[list[float], dict[str, Tensor]]:
     """Losses and parameters of a model that FSDP2 shards: eager's, one that is compiled as a whole, and one of compiled
     parts."""
@@ -147,6 +162,9 @@ def main() -> None:
         torch.testing.assert_close(found_losses, expected_losses)
         torch.testing.assert_close(found_state, expected_state)
         sys.stdout.write(f"process {distributed.get_rank()}: fully_shard, {way}: the same\n")
+    for found, expected in the_rest_of_an_epoch():
+        torch.testing.assert_close(found, expected)
+    sys.stdout.write(f"process {distributed.get_rank()}: compile_step, the rest of an epoch: the same\n")
     assert refusals() == REFUSALS, refusals()
     sys.stdout.flush()
     distributed.barrier()
