@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -28,6 +29,9 @@ class LossProgram:
 
     def __init__(self, model: nn.Module, loss: Callable[..., Any] | None) -> None:
         self.model: nn.Module = model if isinstance(model, ScriptModule) or _wraps_compiled(model) else script(model)
+        self._keywords: dict[str, object] = {}
+        if isinstance(loss, partial) and not loss.args:
+            loss, self._keywords = loss.func, dict(loss.keywords)
         self._loss: Any = None if loss is None else script(loss)
         originals = {} if self.model is model else dict(model.named_modules())
         self._followed = [(mine, originals[name]) for name, mine in self.model.named_modules() if name in originals]
@@ -46,12 +50,12 @@ class LossProgram:
         if loss is None:
             result = model(*inputs)
         elif not isinstance(model, ScriptModule) or _has_hooks(model) or _has_hooks(loss):
-            result = loss(model(*inputs), *targets)
+            result = loss(model(*inputs), *targets, **self._keywords)
         else:
             key = len(inputs), len(targets)
             program = self._programs.get(key)
             if program is None:
-                program = self._programs[key] = _composed(model, loss, *key)
+                program = self._programs[key] = _composed(model, loss, *key, self._keywords)
             result = program(*inputs, *targets)
         return result
 
@@ -67,9 +71,11 @@ def _has_hooks(callee: object) -> bool:
     )
 
 
-def _composed(model: ScriptModule, loss: ScriptModule | Function, inputs: int, targets: int) -> ScriptModule:
-    """Return a module that calls ``model`` on its first ``inputs`` arguments, and ``loss`` on the result and the
-    remaining ``targets`` arguments.
+def _composed(
+    model: ScriptModule, loss: ScriptModule | Function, inputs: int, targets: int, keywords: Mapping[str, object]
+) -> ScriptModule:
+    """Return a module that calls ``model`` on its first ``inputs`` arguments, and ``loss`` on the result, the remaining
+    ``targets`` arguments, and the constants ``keywords``.
 
     Raises:
         SchemaError: the numbers of arguments do not fit, or the loss does not take what the model returns.
@@ -82,10 +88,11 @@ def _composed(model: ScriptModule, loss: ScriptModule | Function, inputs: int, t
         attributes["loss"] = loss
         of_loss = graph.add_input("loss", loss.script_type)
     formals = (*model.forward.schema.arguments[1 : 1 + inputs], *_parameters(loss)[1 : 1 + targets])
-    values = [graph.add_input(f"a{index}", each.type) for index, each in enumerate(formals)]
-    result = _call(graph, "forward of the model", model.forward, of_model, values[:inputs])
+    names = _distinct([each.name for each in formals], {"self", "model", "loss"})
+    values = [graph.add_input(name, each.type) for name, each in zip(names, formals, strict=True)]
+    result = _call(graph, "forward of the model", model.forward, of_model, values[:inputs], {})
     callee = loss.forward if isinstance(loss, ScriptModule) else loss
-    graph.add_output(_call(graph, "the loss", callee, of_loss, [result, *values[inputs:]]))
+    graph.add_output(_call(graph, "the loss", callee, of_loss, [result, *values[inputs:]], keywords))
     return create_module(graph, attributes, "ModelWithLoss")
 
 
@@ -93,11 +100,29 @@ def _parameters(loss: ScriptModule | Function) -> tuple[Argument, ...]:
     return loss.forward.schema.arguments[1:] if isinstance(loss, ScriptModule) else loss.schema.arguments
 
 
-def _call(graph: Graph, what: str, callee: Function, own: Value | None, arguments: Sequence[Value]) -> Value:
+def _distinct(names: Sequence[str], taken: set[str]) -> list[str]:
+    """Return ``names``, of which those that are ``taken`` already have underscores at the end."""
+    distinct: list[str] = []
+    for name in names:
+        while name in taken or name in distinct:
+            name += "_"
+        distinct.append(name)
+    return distinct
+
+
+def _call(
+    graph: Graph,
+    what: str,
+    callee: Function,
+    own: Value | None,
+    arguments: Sequence[Value],
+    keywords: Mapping[str, object],
+) -> Value:
     """Insert a call of a method of ``own``, or of a function."""
     record = callee._record
-    values = arguments if own is None else [own, *arguments]
-    _, plan = match_schemas(what, [record.schema], UNKNOWN_RANGE, [argument(each) for each in values], ())
+    values = [argument(each) for each in (arguments if own is None else [own, *arguments])]
+    constants = [argument(each, name=name) for name, each in keywords.items()]
+    _, plan = match_schemas(what, [record.schema], UNKNOWN_RANGE, values, constants)
     inputs = plan.inputs(graph, UNKNOWN_RANGE)
     if own is not None:
         return insert_method_call(UNKNOWN_RANGE, graph, "forward", inputs, plan.return_types)

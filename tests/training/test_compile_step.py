@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -431,6 +432,39 @@ def test_several_inputs_targets_and_results() -> None:
         optimizer.step()
         assert_same(step((x, h, *arguments), y, *targets), loss.detach(), 1e-5)
     assert_same(model.w, theirs.w, 1e-5)
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_losses_with_keywords(hooked: bool) -> None:
+    model, theirs = net(torch.float32), net(torch.float32)
+    loss = functools.partial(F.cross_entropy, label_smoothing=0.2, weight=torch.tensor([1.0, 2.0, 3.0]))
+    step = rekindle.compile_step(model, loss, torch.optim.SGD(model.parameters(), 0.1))
+    if hooked:
+        step.model.register_forward_hook(lambda module, inputs, result: None)
+    optimizer = torch.optim.SGD(theirs.parameters(), 0.1)
+    for x, y in batches(3, torch.float32):
+        optimizer.zero_grad()
+        found = loss(theirs(x), y)
+        found.backward()
+        optimizer.step()
+        assert_same(step(x, y), found.detach(), 1e-5)
+    assert_same(dict(model.state_dict()), dict(theirs.state_dict()), 1e-5)
+
+
+class TakesModel(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(3))
+
+    def forward(self, model: Tensor, target: Tensor) -> Tensor:
+        return model * self.w + target
+
+
+def test_arguments_whose_names_are_taken() -> None:
+    model = TakesModel()
+    step = rekindle.compile_step(model, F.mse_loss, torch.optim.SGD(model.parameters(), 0.1))
+    x, y, z = torch.randn(3, 3)
+    assert_same(step((x, y), z), F.mse_loss(x + y, z), 1e-5)
 
 
 class WithLoss(nn.Module):
