@@ -4,6 +4,7 @@ of them, of all dtypes, under ``make sweep-fusion``."""
 from __future__ import annotations
 
 import itertools
+import math
 import zlib
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.fusion_executor import FusionExecutor
+from rekindle.codegen.layout import Layout
 from rekindle.codegen.operators import RULES
 from rekindle.codegen.operators.math_functions import LIBRARY
 from rekindle.ir.graph import Graph
@@ -164,3 +166,22 @@ graph(%a : Tensor, %b : Tensor):
     assert graph.find_nodes("prim::FusionGroup")
     with pytest.raises(RuntimeError, match=r"Subtraction, the `-` operator, with .* not supported"):
         callable_of(graph, "f")(a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("exponent", [0.5, -0.5])
+def test_roots_of_infinite_and_negative_numbers(dtype: torch.dtype, exponent: float) -> None:
+    """PyTorch computes roots as powers in half precision alone, where those of -inf and -0.0 differ."""
+    graph = parse_graph(f"""
+    graph(%x : Tensor):
+      %e : float = prim::Constant[value={exponent}]()
+      %1 : Tensor = aten::neg(%x)
+      %2 : Tensor = aten::pow(%1, %e)
+      %3 : Tensor = aten::neg(%2)
+      return (%3)
+    """)
+    x = torch.tensor([-math.inf, -0.0, 0.0, math.inf, math.nan, -1.0, 4.0], dtype=dtype).repeat(5)
+    found, expected = FusionExecutor(graph).prepare([Layout((35,), (1,), dtype)])([x]), -((-x) ** exponent)
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=0, equal_nan=True)
+    known = ~expected.isnan()
+    assert torch.equal(found[known].signbit(), expected[known].signbit())

@@ -114,9 +114,10 @@ def power(b: Builder, self: E, exponent: E) -> E:
         return b.mul(b.mul(self, self), self)
     if not self.scalar.is_float:
         raise Unsupported("a power of integers")
-    if value == 0.5:
+    is_half = self.kind == "cast" and self.operands[0].scalar is F16
+    if value == 0.5 and not (is_half and b.arithmetic.has_half_powers):
         return b.call("sqrt", self)
-    if value == -0.5:
+    if value == -0.5 and not (is_half and b.arithmetic.has_half_powers):
         return rsqrt(b, self)
     if value == -1:
         return b.reciprocal(self)
