@@ -31,7 +31,8 @@ class LossProgram:
         self.model: nn.Module = model if isinstance(model, ScriptModule) or _wraps_compiled(model) else script(model)
         self._keywords: dict[str, object] = {}
         if isinstance(loss, partial) and not loss.args:
-            loss, self._keywords = loss.func, dict(loss.keywords)
+            self._keywords = dict(loss.keywords)
+            loss = loss.func
         self._loss: Any = None if loss is None else script(loss)
         originals = {} if self.model is model else dict(model.named_modules())
         self._followed = [(mine, originals[name]) for name, mine in self.model.named_modules() if name in originals]
