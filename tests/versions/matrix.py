@@ -119,8 +119,8 @@ def page(rows: list[Row]) -> str:
     lines = [
         "# Versions",
         "",
-        "Written by `make test-matrix` (`python -m tests.versions.matrix`). A row is the last run of a combination. Each",
-        "combination runs a share of its own: `SHARES=<share>` selects the same tests again.",
+        "Written by `make test-matrix` (`python -m tests.versions.matrix`). A row is the last run of a combination.",
+        "Each combination runs a share of its own: `SHARES=<share>` selects the same tests again.",
         "",
         "| Python | PyTorch | tests | passed | failed | skipped | commit | share | date |",
         "| --- | --- | --- | ---: | ---: | ---: | --- | --- | --- |",

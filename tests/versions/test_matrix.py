@@ -46,8 +46,8 @@ def test_a_row_replaces_that_of_its_combination(tmp_path: Path) -> None:
     assert path.with_suffix(".md").read_text(encoding="utf-8") == (
         "# Versions\n"
         "\n"
-        "Written by `make test-matrix` (`python -m tests.versions.matrix`). A row is the last run of a combination. Each\n"
-        "combination runs a share of its own: `SHARES=<share>` selects the same tests again.\n"
+        "Written by `make test-matrix` (`python -m tests.versions.matrix`). A row is the last run of a combination.\n"
+        "Each combination runs a share of its own: `SHARES=<share>` selects the same tests again.\n"
         "\n"
         "| Python | PyTorch | tests | passed | failed | skipped | commit | share | date |\n"
         "| --- | --- | --- | ---: | ---: | ---: | --- | --- | --- |\n"
