@@ -170,7 +170,7 @@ def run(python: str, torch: str, tests: list[str], *, share: str, one_in: int, j
     with tempfile.TemporaryDirectory(prefix="rekindle-versions-") as folder:
         own = Path(folder, "environment")
         binary = str(own / "bin" / "python")
-        pip = _installer(binary)
+        pip = installer(binary)
         steps = [
             [python, "-m", "venv", str(own)],
             [*pip, "setuptools>=77.0.3", f"torch=={torch}"],
@@ -191,7 +191,7 @@ def run(python: str, torch: str, tests: list[str], *, share: str, one_in: int, j
         return replace(row, share=share)
 
 
-def _installer(python: str) -> list[str]:
+def installer(python: str) -> list[str]:
     """Return the command that installs packages for an interpreter: uv's where it is on the path, else pip's.
 
     uv unpacks a wheel once and links its files into environments. CUDA's libraries are the same for every Python.
