@@ -123,4 +123,4 @@ def test_the_page_is_that_of_the_results() -> None:
 def test_native_plans_are_for_releases_in_the_results() -> None:
     """Elsewhere a wrong C++ type might crash."""
     tested = {".".join(each.torch.split(".")[:2]) + "." for each in matrix.load()}
-    assert set(TESTED) - tested == {"2.13."}  # the release that every run of CI tests
+    assert set(TESTED) <= tested
