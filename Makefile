@@ -80,7 +80,7 @@ bench-cuda: setup ## time programs on a GPU, beside torch.jit and Inductor; writ
 	$(BIN)/python -m benchmarks.cuda
 
 # An environment for other versions than the pinned ones takes up to 6 GB, and is removed afterwards.
-MATRIX = $(PYTHON) -m tests.versions.matrix --jobs $(JOBS) --share $(or $(SHARES),commit) --one-in $(or $(ONE_IN),1) $(if $(AGAIN),--again)
+MATRIX = $(PYTHON) -m tests.versions.matrix --jobs $(JOBS) $(if $(SHARES),--share $(SHARES)) --one-in $(or $(ONE_IN),1) $(if $(AGAIN),--again)
 
 test-versions: ## run a share of the tests on other versions: make test-versions PYTHON=python3.10 TORCH=2.11.0
 	$(MATRIX) --python $(PYTHON) --torch $(TORCH) $(filter-out tests,$(TESTS))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 import rekindle
+from tests.versions.matrix import installer
 
 ROOT: Final = Path(__file__).parent.parent
 TESTS: Final = ("tests/test_public_names.py", "tests/archive", "tests/cli", "tests/program", "tests/tracing")
@@ -69,7 +70,7 @@ def try_wheel(dist: Path, *, newest: bool) -> None:
         folder = Path(name)
         _run([sys.executable, "-m", "venv", folder / "venv"])
         python = folder / "venv" / "bin" / "python"
-        install: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        install: list[str | Path] = [*installer(str(python))]
         if not newest:
             install += ["-c", ROOT / "constraints.txt"]
         _run([*install, wheel])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,7 +56,7 @@ def try_archive(path: Path, inputs: list[Any] | None, trusted: bool) -> tuple[di
         return found, None
     found |= {"called": "generated" if inputs is None else "given", "shapes": _described(called)}
     if trusted:
-        found |= _trusted(module, called, answer)
+        found |= _trusted(path, called, answer, lambda: _sandboxed(method, module, called, path.stat().st_size))
     return found, {"inputs": called, "answer": answer}
 
 
@@ -65,12 +66,8 @@ def _first_answer(
     reason = "there are no inputs"
     try:
         for arguments in [inputs] if inputs is not None else generated(method.schema.bound):
-            sandbox = SetStateSandbox(LIMITS, True, size)
             try:
-                with torch.no_grad():
-                    given = [module, *copied(arguments)]
-                    given += [argument.default for argument in method.schema.arguments[len(given) :]]
-                    return arguments, sandbox.call(method._record, given), ""
+                return arguments, _sandboxed(method, module, arguments, size), ""
             except RekindleError as error:
                 reason = f"it raises on {'the' if inputs else 'all generated'} inputs: {first_line(error)}"
     except NotGenerated as error:
@@ -78,24 +75,60 @@ def _first_answer(
     return None, None, reason
 
 
-def _trusted(module: ScriptModule, arguments: list[Any], answer: Any) -> dict[str, Any]:
+def _sandboxed(method: Method, module: ScriptModule, arguments: list[Any], size: int) -> Any:
+    given = [module, *copied(arguments)]
+    given += [argument.default for argument in method.schema.arguments[len(given) :]]
+    with torch.no_grad():
+        return SetStateSandbox(LIMITS, True, size).call(method._record, given)
+
+
+def _trusted(path: Path, arguments: list[Any], answer: Any, call_again: Callable[[], Any]) -> dict[str, Any]:
+    """Compare compiled calls with the sandbox's, measure them, and convert the program.
+
+    Calls may change the module, so each conversion begins with the archive as it was saved.
+    """
     found: dict[str, Any] = {}
     args = tuple(arguments)
-    try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            results = [module(*copied(args)) for _ in range(3)]
-    except Exception as error:  # a program may raise anything
-        return {"difference": f"{type(error).__name__} where the interpreter answers: {first_line(error)}"}
-    texts = [difference(answer, result) for result in results]
-    found["difference"] = next((text for text in texts if text is not None), None)
+    module = load(path, map_location="cpu")
+    found["difference"] = _difference_of_calls(module, args, answer, call_again)
+    if found["difference"] is not None:
+        return found
     times = measured(module, module, args, {})
     if times is not None:
         found["seconds"] = times[0]
-    exported, found["pt2"] = portable_program(module, args, {})
-    found["native"] = native_library(module, args, {})
+    exported, found["pt2"] = portable_program(load(path, map_location="cpu"), args, {})
+    found["native"] = native_library(load(path, map_location="cpu"), args, {})
     found["onnx"] = onnx(exported, args, {})
     return found
+
+
+def _difference_of_calls(
+    module: ScriptModule, args: tuple[Any, ...], answer: Any, call_again: Callable[[], Any]
+) -> str | None:
+    """Describe how the first three compiled calls differ from those in the sandbox; None if they agree.
+
+    The sandbox is slow. Its first result, ``answer``, is that of all calls, unless a later compiled call returns
+    something else, as the calls of a module with state do: then ``call_again`` repeats the call in the sandbox.
+    """
+    repeated = 0
+    for number in range(3):
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = module(*copied(args))
+        except Exception as error:  # a program may raise anything
+            return f"{type(error).__name__} where the interpreter answers: {first_line(error)}"
+        text = difference(answer, result)
+        if number and (repeated or text is not None):
+            try:
+                while repeated < number:
+                    answer, repeated = call_again(), repeated + 1
+            except RekindleError as error:
+                return f"{text}; the sandbox cannot repeat the call: {first_line(error)}"
+            text = difference(answer, result)
+        if text is not None:
+            return text
+    return None
 
 
 def _described(arguments: list[Any]) -> str:

@@ -250,8 +250,9 @@ class RuleError(CompileError):
     """A rewrite rule that is not valid, or whose replacement computes something else than its pattern.
 
     Example:
+        >>> rule = rekindle.rewrite(lambda x: x)
         >>> try:
-        ...     rekindle.rewrite(lambda x: x)(lambda x: x)
+        ...     rule(lambda x: x)
         ... except rekindle.errors.RuleError as error:
         ...     print(type(error).__name__)
         RuleError

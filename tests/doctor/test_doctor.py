@@ -17,6 +17,7 @@ import torch
 
 import rekindle
 from rekindle.cli.main import main
+from rekindle.doctor import archive_trial
 from rekindle.doctor.examination import Options, examine
 from rekindle.doctor.processes import try_all
 from rekindle.doctor.search import search
@@ -184,6 +185,39 @@ def test_archives_run_in_the_sandbox_alone(
         "agrees",
     )
     assert archive["seconds"] > 0
+
+
+class Running(torch.nn.Module):
+    """Returns the sum of all calls: each changes the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.total = self.total + x
+        return self.total * 2
+
+
+def test_an_archive_whose_calls_change_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each compiled call is compared with the same call in the sandbox, conversions begin with the saved state."""
+    monkeypatch.chdir(tmp_path)
+    rekindle.save(rekindle.script(Running()), "running.pt")
+    code, out = doctor(capsys, "running.pt", "--trust", "--input", "f32[3]", "--json")
+    (archive,) = json.loads(out)["archives"]
+    assert (code, archive["verdict"], archive["pt2"], archive["native"]) == (0, "works as it is", "agrees", "agrees")
+
+
+def test_an_archive_whose_calls_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rekindle.save(rekindle.script(Running()), tmp_path / "running.pt")
+    results = iter([2.0, 4.0, 7.0])
+    monkeypatch.setattr(archive_trial, "load", lambda path, map_location: lambda x: x * next(results))
+    answers = iter([torch.ones(3) * 4, torch.ones(3) * 6])
+    found = archive_trial._trusted(tmp_path / "running.pt", [torch.ones(3)], torch.ones(3) * 2, lambda: next(answers))
+    assert found["difference"].startswith("Tensor-likes are not close! Mismatched elements: 3 / 3 (100.0%)")
+    assert list(found) == ["difference"]
 
 
 def test_an_archive_that_writes_files_is_not_called(

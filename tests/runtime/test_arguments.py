@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import sys
 import warnings
 from collections import OrderedDict, deque, namedtuple
 from typing import Any, NamedTuple
@@ -415,6 +416,7 @@ LESS_THAN_TORCH: set[tuple[str, str]] = {
     ("Dict[str, int]", "[]"),
     ("Dict[str, int]", "()"),
     ("bool", "range(0, 3)"),
+    *([("bool", "deque([1, 2])")] if sys.version_info < (3, 11) else []),  # there its type has a slot for bool()
     # Anything that can be walked over for a tuple.
     ("Tuple[int, int]", "array([0, 1])"),
     ("Tuple[int, int]", "tensor([1., 1.])"),

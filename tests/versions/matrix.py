@@ -38,7 +38,10 @@ TORCHES = ("2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0")
 
 @dataclass(slots=True)
 class Row:
-    """The result of one combination. ``failures`` are the tests that failed."""
+    """The result of one combination.
+
+    ``failures`` are the tests that failed, ``share`` the seed that selected the tests (``REKINDLE_SHARES``).
+    """
 
     python: str
     torch: str
@@ -49,6 +52,7 @@ class Row:
     failed: int
     skipped: int
     failures: list[str] = field(default_factory=list)
+    share: str = ""
 
     @property
     def key(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -116,13 +120,14 @@ def page(rows: list[Row]) -> str:
         "# Versions",
         "",
         "Written by `make test-matrix` (`python -m tests.versions.matrix`). A row is the last run of a combination.",
+        "Each combination runs a share of its own: `SHARES=<share>` selects the same tests again.",
         "",
-        "| Python | PyTorch | tests | passed | failed | skipped | commit | date |",
-        "| --- | --- | --- | ---: | ---: | ---: | --- | --- |",
+        "| Python | PyTorch | tests | passed | failed | skipped | commit | share | date |",
+        "| --- | --- | --- | ---: | ---: | ---: | --- | --- | --- |",
     ]
     lines += [
         f"| {row.python} | {row.torch} | {row.tests} | {row.passed} | {row.failed} | {row.skipped} | {row.commit} |"
-        f" {row.date} |"
+        f" {row.share} | {row.date} |"
         for row in rows
     ]
     for row in rows:
@@ -165,7 +170,7 @@ def run(python: str, torch: str, tests: list[str], *, share: str, one_in: int, j
     with tempfile.TemporaryDirectory(prefix="rekindle-versions-") as folder:
         own = Path(folder, "environment")
         binary = str(own / "bin" / "python")
-        pip = [binary, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = installer(binary)
         steps = [
             [python, "-m", "venv", str(own)],
             [*pip, "setuptools>=77.0.3", f"torch=={torch}"],
@@ -182,14 +187,34 @@ def run(python: str, torch: str, tests: list[str], *, share: str, one_in: int, j
         if not report.exists():
             return None
         selection = (" ".join(tests) or "all folders") + (f", one in {one_in}" if one_in > 1 else "")
-        return from_report(report, python=versions[0], torch=versions[1], tests=selection, commit=_commit())
+        row = from_report(report, python=versions[0], torch=versions[1], tests=selection, commit=_commit())
+        return replace(row, share=share)
+
+
+def installer(python: str) -> list[str]:
+    """Return the command that installs packages for an interpreter: uv's where it is on the path, else pip's.
+
+    uv unpacks a wheel once and links its files into environments. CUDA's libraries are the same for every Python.
+    """
+    if shutil.which("uv"):
+        return ["uv", "pip", "install", "--quiet", "--python", python]
+    return [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+
+
+def _version(python: str) -> str:
+    """Return the version of an interpreter, as ``3.11.7``."""
+    code = "import platform; print(platform.python_version())"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def share_of(version: str, torch: str, commit: str) -> str:
+    """Return the seed of a combination's share: each tests another part, so that together they test more."""
+    return "-".join([commit, *(".".join(map(str, _release(each))) for each in (version, torch))])
 
 
 def _row_of(python: str, torch: str) -> Row | None:
     """Return the row of a combination, None if it was not tested."""
-    code = "import platform; print(platform.python_version())"
-    version = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    key = (_release(version), _release(torch))
+    key = (_release(_version(python)), _release(torch))
     return next((row for row in load() if row.key == key), None)
 
 
@@ -206,7 +231,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tests.versions.matrix")
     parser.add_argument("--python", action="append", help="an interpreter; may be given several times")
     parser.add_argument("--torch", action="append", help="a release of PyTorch; may be given several times")
-    parser.add_argument("--share", default="commit", help="the seed of the shares of large families of tests")
+    parser.add_argument("--share", help="the seed of the shares; without it, each combination has its own")
     parser.add_argument("--one-in", type=int, default=1, help="run one in so many of these tests")
     parser.add_argument("--jobs", default="auto", help="how many processes run the tests")
     parser.add_argument("--again", action="store_true", help="run the tests that failed, in the rows that have any")
@@ -224,7 +249,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.dry_run:
             continue
         if before is None:
-            row = run(python, torch, options.tests, share=options.share, one_in=options.one_in, jobs=options.jobs)
+            share = options.share or share_of(_version(python), torch, _commit())
+            row = run(python, torch, options.tests, share=share, one_in=options.one_in, jobs=options.jobs)
         else:
             tests = [node_id(failure) for failure in before.failures]
             row = run(python, torch, tests, share="", one_in=1, jobs=options.jobs)

@@ -32,8 +32,28 @@ ENTRY: Final = "native_plan"
 LIST_ENTRY: Final = "native_plan_from_list"
 """The function that Python calls with a list of arguments, which it empties."""
 
+_VECTORCALL: Final = "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)"
+VECTORCALL_BEFORE_3_11: Final = """
+declare ptr @PyObject_VectorcallDict(ptr, ptr, i64, ptr)
+declare ptr @_PyObject_MakeTpCall(ptr, ptr, ptr, i64, ptr)
+declare ptr @PyThreadState_Get()
+
+define internal ptr @PyObject_Vectorcall(ptr %function, ptr %arguments, i64 %flags, ptr %names) {
+  %is_positional = icmp eq ptr %names, null
+  br i1 %is_positional, label %positional, label %named
+positional:
+  %by_position = call ptr @PyObject_VectorcallDict(ptr %function, ptr %arguments, i64 %flags, ptr null)
+  ret ptr %by_position
+named:
+  %thread = call ptr @PyThreadState_Get()
+  %count = and i64 %flags, 9223372036854775807
+  %by_name = call ptr @_PyObject_MakeTpCall(ptr %thread, ptr %function, ptr %arguments, i64 %count, ptr %names)
+  ret ptr %by_name
+}
+"""
+"""``PyObject_Vectorcall`` of functions that CPython 3.10 exports: there it is an inline function of the headers."""
+
 _DECLARATIONS: Final = """
-declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare ptr @PyObject_GenericGetDict(ptr, ptr)
 declare ptr @PyDict_GetItem(ptr, ptr)
@@ -99,7 +119,8 @@ def library_text() -> str | None:
     objects, class_offset = tensor_objects(), object_class_offset()
     if objects is None or class_offset is None or sys.platform != "linux" or platform.machine() != "x86_64":
         return None
-    text = "\n".join([_DECLARATIONS, number_ir.DECLARATIONS, *_SUPPORT, *_HANDLERS])
+    vectorcall = _VECTORCALL if sys.version_info >= (3, 11) else VECTORCALL_BEFORE_3_11
+    text = "\n".join([vectorcall, _DECLARATIONS, number_ir.DECLARATIONS, *_SUPPORT, *_HANDLERS])
     text = text.replace("{class_offset}", str(class_offset)).replace("{tensor_offset}", str(objects.tensor_offset))
     return "\n".join([PREOPTIMIZED, tensor_reading_text(objects), kernel_launch_text(MAX_LAUNCHES), text])
 

@@ -52,6 +52,20 @@ declare i32 @getcontext(ptr)
 declare void @makecontext(ptr, ptr, i32, ...)
 declare i32 @swapcontext(ptr, ptr)
 
+; LLVM calls this for fptrunc to bfloat where the processor has no instruction for it, and few libraries have it.
+define bfloat @__truncsfbf2(float %value) {
+  %bits = bitcast float %value to i32
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %half = add i32 %odd, 32767
+  %rounded = add i32 %bits, %half
+  %upper = lshr i32 %rounded, 16
+  %number = trunc i32 %upper to i16
+  %is_nan = fcmp uno float %value, %value
+  %result = select i1 %is_nan, i16 32704, i16 %number
+  %own = bitcast i16 %result to bfloat
+  ret bfloat %own
+}
 define ptr @passed_at() {
   ret ptr @passed
 }
