@@ -105,6 +105,31 @@ def test_nothing_passes_a_limit_that_is_not_a_number(least: Optional[float], gre
     assert torch.equal(rekindle.jvp(limited, (0,))(values, (torch.ones(5),))[1], expected)
 
 
+def between(x: Tensor, least: Tensor, greatest: Tensor) -> Tensor:
+    return x.clamp(least, greatest)
+
+
+def not_below(x: Tensor, least: Tensor, greatest: Tensor) -> Tensor:
+    return x.clamp(min=least) + torch.clamp_min(x, least) * 2
+
+
+def not_above(x: Tensor, least: Tensor, greatest: Tensor) -> Tensor:
+    return x.clamp(max=greatest) + torch.clamp_max(x, greatest) * 2
+
+
+@pytest.mark.parametrize("function", [between, not_below, not_above])
+@pytest.mark.parametrize("least", [0.0, 1.0, math.nan])
+@pytest.mark.parametrize("greatest", [0.0, 1.0, math.nan])
+def test_gradients_at_limits_that_are_tensors(function, least: float, greatest: float) -> None:
+    """Releases of PyTorch differ in how an element and the limit that it equals share the gradient."""
+    values = [torch.tensor([-2.0, 0.0, 0.5, 1.0, 3.0, math.nan]), torch.full((6,), least), torch.full((6,), greatest)]
+    given = [each.requires_grad_() for each in values]
+    expected = torch.autograd.grad(function(*given).sum(), given, allow_unused=True, materialize_grads=True)
+    detached = [each.detach() for each in given]
+    found = rekindle.vjp(function, argnums=(0, 1, 2))(*detached, torch.ones(6))[1]
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
 def squares_of_no_floats(x: Tensor, weight: Tensor) -> Tensor:
     return (x.square() + x.square()) * weight
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-TEXT: Final = """
+from rekindle.ops.releases.v2_14 import CLAMP_EXCLUDES_LIMITS
+
+_TEXT: Final = """
 def sum_to(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return torch._grad_sum_to_size(grad, own.size_unless_equal(self, result))
 
@@ -209,51 +211,11 @@ backward fmin(grad, self, other, result) -> self, other:
     grad_self, grad_other = grad.masked_fill(first.logical_not(), 0), grad.masked_fill(first, 0)
     return sum_to(grad_self, self, result), sum_to(grad_other, other, result)
 
-backward clamp(grad, self, min, max) -> self:
-    kept, zero = grad, torch.zeros_like(grad)
-    if min is not None:
-        kept = torch.where(self >= min, kept, zero)
-    if max is not None:
-        kept = torch.where(self <= max, kept, zero)
-    return kept
-
-backward clamp.Tensor(grad, self, min, max, result) -> self, min, max:
-    zero = torch.zeros_like(grad)
-    grad_self, grad_min, grad_max = grad, zero, zero
-    if min is not None and max is not None:
-        inside = torch.logical_and(self >= min, self <= max)
-        grad_self = torch.where(inside, grad, zero)
-        grad_min = own.sum_to(torch.where(torch.logical_and(min < max, self < min), grad, zero), min.size())
-        grad_max = own.sum_to(torch.where(torch.logical_or(self > max, max < min), grad, zero), max.size())
-    elif min is not None:
-        grad_self = torch.where(self >= min, grad, zero)
-        grad_min = own.sum_to(torch.where(self < min, grad, zero), min.size())
-    elif max is not None:
-        grad_self = torch.where(self <= max, grad, zero)
-        grad_max = own.sum_to(torch.where(self > max, grad, zero), max.size())
-    return sum_to(grad_self, self, result), grad_min, grad_max
-
-backward clamp_min.Tensor(grad, self, min, result) -> self, min:
-    zero = torch.zeros_like(grad)
-    grad_self, grad_min = torch.where(self >= min, grad, zero), torch.where(self < min, grad, zero)
-    return sum_to(grad_self, self, result), sum_to(grad_min, min, result)
-
-backward clamp_max.Tensor(grad, self, max, result) -> self, max:
-    zero = torch.zeros_like(grad)
-    grad_self, grad_max = torch.where(self <= max, grad, zero), torch.where(self > max, grad, zero)
-    return sum_to(grad_self, self, result), sum_to(grad_max, max, result)
-
 composite max.other(self, other):
     return torch.maximum(self, other)
 
 composite min.other(self, other):
     return torch.minimum(self, other)
-
-backward clamp_min(grad, self, min) -> self:
-    return torch.where(self >= min, grad, torch.zeros_like(grad))
-
-backward clamp_max(grad, self, max) -> self:
-    return torch.where(self <= max, grad, torch.zeros_like(grad))
 
 backward where.self(grad, condition, self, other, result) -> self, other:
     zero = torch.zeros_like(grad)
@@ -405,3 +367,95 @@ constant eq.Tensor, eq.Scalar, ne.Tensor, ne.Scalar, lt.Tensor, lt.Scalar, le.Te
     special_modified_bessel_k1, special_scaled_modified_bessel_k0, special_scaled_modified_bessel_k1,
     special_spherical_bessel_j0
 """
+
+_LIMITS_INCLUDED: Final = """
+backward clamp(grad, self, min, max) -> self:
+    kept, zero = grad, torch.zeros_like(grad)
+    if min is not None:
+        kept = torch.where(self >= min, kept, zero)
+    if max is not None:
+        kept = torch.where(self <= max, kept, zero)
+    return kept
+
+backward clamp.Tensor(grad, self, min, max, result) -> self, min, max:
+    zero = torch.zeros_like(grad)
+    grad_self, grad_min, grad_max = grad, zero, zero
+    if min is not None and max is not None:
+        inside = torch.logical_and(self >= min, self <= max)
+        grad_self = torch.where(inside, grad, zero)
+        grad_min = own.sum_to(torch.where(torch.logical_and(min < max, self < min), grad, zero), min.size())
+        grad_max = own.sum_to(torch.where(torch.logical_or(self > max, max < min), grad, zero), max.size())
+    elif min is not None:
+        grad_self = torch.where(self >= min, grad, zero)
+        grad_min = own.sum_to(torch.where(self < min, grad, zero), min.size())
+    elif max is not None:
+        grad_self = torch.where(self <= max, grad, zero)
+        grad_max = own.sum_to(torch.where(self > max, grad, zero), max.size())
+    return sum_to(grad_self, self, result), grad_min, grad_max
+
+backward clamp_min.Tensor(grad, self, min, result) -> self, min:
+    zero = torch.zeros_like(grad)
+    grad_self, grad_min = torch.where(self >= min, grad, zero), torch.where(self < min, grad, zero)
+    return sum_to(grad_self, self, result), sum_to(grad_min, min, result)
+
+backward clamp_max.Tensor(grad, self, max, result) -> self, max:
+    zero = torch.zeros_like(grad)
+    grad_self, grad_max = torch.where(self <= max, grad, zero), torch.where(self > max, grad, zero)
+    return sum_to(grad_self, self, result), sum_to(grad_max, max, result)
+
+backward clamp_min(grad, self, min) -> self:
+    return torch.where(self >= min, grad, torch.zeros_like(grad))
+
+backward clamp_max(grad, self, max) -> self:
+    return torch.where(self <= max, grad, torch.zeros_like(grad))
+"""
+
+_LIMITS_EXCLUDED: Final = """
+backward clamp(grad, self, min, max) -> self:
+    kept, zero = grad, torch.zeros_like(grad)
+    if min is not None:
+        kept = torch.where(self > min, kept, zero)
+    if max is not None:
+        kept = torch.where(self < max, kept, zero)
+    return kept
+
+backward clamp.Tensor(grad, self, min, max, result) -> self, min, max:
+    zero = torch.zeros_like(grad)
+    grad_self, grad_min, grad_max = grad, zero, zero
+    if min is not None and max is not None:
+        half = torch.where(min < max, halved_where_equal(halved_where_equal(grad, self, min), self, max), grad)
+        grad_self = half.masked_fill(torch.logical_or(self < min, self > max), 0)
+        at_min = torch.logical_and(min < max, self == min)
+        at_max = torch.logical_and(min < max, self == max)
+        below, above = torch.logical_and(min <= max, self < min), torch.logical_and(min <= max, self > max)
+        above = torch.logical_or(above, max < min)
+        grad_min = own.sum_to(torch.where(torch.logical_or(at_min, below), half, zero), min.size())
+        grad_max = own.sum_to(torch.where(torch.logical_or(at_max, above), half, zero), max.size())
+    elif min is not None:
+        half = halved_where_equal(grad, self, min)
+        grad_self = half.masked_fill(self < min, 0)
+        grad_min = own.sum_to(half.masked_fill(self > min, 0), min.size())
+    elif max is not None:
+        half = halved_where_equal(grad, self, max)
+        grad_self = half.masked_fill(self > max, 0)
+        grad_max = own.sum_to(half.masked_fill(self < max, 0), max.size())
+    return sum_to(grad_self, self, result), grad_min, grad_max
+
+backward clamp_min.Tensor(grad, self, min, result) -> self, min:
+    half = halved_where_equal(grad, self, min)
+    grad_self, grad_min = half.masked_fill(self < min, 0), half.masked_fill(self > min, 0)
+    return sum_to(grad_self, self, result), sum_to(grad_min, min, result)
+
+backward clamp_max.Tensor(grad, self, max, result) -> self, max:
+    half = halved_where_equal(grad, self, max)
+    grad_self, grad_max = half.masked_fill(self > max, 0), half.masked_fill(self < max, 0)
+    return sum_to(grad_self, self, result), sum_to(grad_max, max, result)
+
+backward clamp_min(grad, self, min) -> self:
+    return torch.where(self > min, grad, torch.zeros_like(grad))
+
+backward clamp_max(grad, self, max) -> self:
+    return torch.where(self < max, grad, torch.zeros_like(grad))
+"""
+
+TEXT: Final = _TEXT + (_LIMITS_EXCLUDED if CLAMP_EXCLUDES_LIMITS else _LIMITS_INCLUDED)
