@@ -124,7 +124,7 @@ class Block:
             node = node._next
 
     def _first(self, kind: str) -> Node | None:
-        """Return the first node of a kind, in the order of :meth:`all_nodes`."""
+        """Return the first node of a kind, in the order of :meth:`all_nodes`; None if there is none."""
         end = self.return_node
         node = end._next
         while node is not None and node is not end:

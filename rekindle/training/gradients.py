@@ -35,7 +35,8 @@ class Clipping:
         return 1.0 if found > 1 else found
 
     def clip(self, parameters: Sequence[Tensor]) -> float | None:
-        """Clip the gradients of ``parameters`` in place by PyTorch's functions. Return their norm if it is limited."""
+        """Clip the gradients of ``parameters`` in place by PyTorch's functions. Return their norm; None if it is not
+        limited."""
         if self.max_value is not None:
             nn.utils.clip_grad_value_(parameters, self.max_value)
         if self.max_norm is None:

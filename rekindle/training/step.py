@@ -106,6 +106,18 @@ class TrainingStep:
     Attributes:
         model: the compiled model. In each call it is in the training mode of the model that it was compiled from.
         accumulated: the number of calls whose gradients wait for an update.
+
+    Example:
+        >>> net = torch.nn.Linear(4, 1)
+        >>> optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        >>> step = rekindle.compile_step(net, torch.nn.functional.mse_loss, optimizer, accumulate=2)
+        >>> for x in torch.randn(3, 8, 4):
+        ...     loss = step(x, x.sum(1, keepdim=True))
+        >>> step.accumulated
+        1
+        >>> step.update()
+        >>> step.accumulated, dict(step.fallbacks)
+        (0, {})
     """
 
     def __init__(
