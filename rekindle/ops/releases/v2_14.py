@@ -11,5 +11,5 @@ EARLY_OVERFLOW_OF_HYPERBOLICS: Final = RELEASE < (2, 14)
 they overflow where their results do, at 89.4. Kernels follow the release."""
 
 CLAMP_EXCLUDES_LIMITS: Final = RELEASE >= (2, 14)
-"""Whether the gradient of ``clamp`` is 0 at a limit that is a number, and half of it is that of a limit that is a tensor.
-Before 2.14, it is that of the element there."""
+"""Whether the gradient of ``clamp`` is 0 at a limit that is a number, and half of it is that of a limit that is a
+tensor. Before 2.14, it is that of the element there."""
