@@ -158,7 +158,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _save(rows: Sequence[Row]) -> None:
-    about = {"torch": torch.__version__, "threads": 1, "summary": summary(rows), "rows": [asdict(row) for row in rows]}
+    # Numbers that are not known are left out: JSON has no NaN.
+    known = [{name: value for name, value in asdict(row).items() if value == value} for row in rows]
+    about = {"torch": torch.__version__, "threads": 1, "summary": summary(rows), "rows": known}
     PATH.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
