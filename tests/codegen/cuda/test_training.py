@@ -142,12 +142,14 @@ def test_peak_memory_is_near_eagers() -> None:
     assert peaks[1] <= 1.06 * peaks[0], peaks
 
 
-@pytest.mark.parametrize("mixed", [False, True], ids=["float32", "float16 scaled"])
+@pytest.mark.parametrize("mixed", [False, True], ids=["float64", "float16 scaled"])
 @pytest.mark.parametrize("make_optimizer", [torch.optim.AdamW, torch.optim.SGD])
 def test_whole_steps_are_those_of_a_loop(make_optimizer: Any, mixed: bool, with_cuda_graphs: bool) -> None:
     """Kernels of updates are for CPUs: here PyTorch's own update runs, which the step reports."""
     torch.manual_seed(0)
-    theirs = _encoder().cuda()
+    # In float64: the keys' bias has no gradient but rounding, which AdamW amplifies.
+    dtype = torch.float32 if mixed else torch.float64
+    theirs = _encoder().cuda().to(dtype)
     model = copy.deepcopy(theirs)
     optimizer = make_optimizer(theirs.parameters(), lr=0.01)
     scalers = [torch.amp.GradScaler("cuda", enabled=mixed) for _ in range(2)]
@@ -159,9 +161,9 @@ def test_whole_steps_are_those_of_a_loop(make_optimizer: Any, mixed: bool, with_
         autocast=torch.float16 if mixed else None,
         scaler=scalers[0],
     )
-    tolerance = 2e-2 if mixed else 1e-4
+    tolerance = 2e-2 if mixed else 1e-8
     for index in range(STEPS):
-        x, y = torch.randn(2, 4, 10, 64, device="cuda").unbind()
+        x, y = torch.randn(2, 4, 10, 64, device="cuda", dtype=dtype).unbind()
         torch.manual_seed(index)
         found = step(x, y)
         torch.manual_seed(index)
