@@ -86,7 +86,11 @@ def _keeps_the_mode(node: Node) -> bool:
 
 @emits("aten::set_grad_enabled")
 def set_grad_enabled(w: ProgramWriter, node: Node) -> None:
-    """Emit nothing: libraries record no gradients."""
+    """Emit nothing: libraries record no gradients.
+
+    Raises:
+        NotBuildable: the program also depends on the gradient mode.
+    """
     w.parts.gradient_modes.changes_it(node)
 
 

@@ -268,7 +268,7 @@ class ProgramWriter(RegionWriter):
 
     def call_on_errors(self, function: str, words: Sequence[str]) -> None:
         """Begin a region, up to :meth:`end_of_call_on_errors` in the same block. An error in it calls ``function`` with
-        ``words`` before it propagates. If ``function`` fails, its error propagates instead."""
+        ``words``, LLVM values of 64 bits, before it propagates. If ``function`` fails, its error propagates instead."""
         for each in (exceptions.caught_exception, exceptions.raise_exception, release):
             self.parts.runtime.add(each)
         arguments, label = self.words(words), self.fresh("on_error")

@@ -519,7 +519,8 @@ class GraphView(_View[Graph]):
 
     @contextmanager
     def insert_point_guard(self, place: NodeView | BlockView) -> Iterator[None]:
-        """Set the insertion point within the ``with`` block: before a node, or at the end of a block."""
+        """Set the insertion point within the ``with`` block, before a node or at the end of a block, and restore it
+        afterwards."""
         saved = self.ir.insert_point
         self.setInsertPoint(place)
         try:
