@@ -224,7 +224,8 @@ class ExpressionParser:
 
     def params(self, closing: str, *, annotated: bool = True) -> list[Param]:
         """Parse ``name [':' type] ['=' default]``, separated by commas, up to ``closing``; those after a lone ``*`` or
-        after ``*name`` are keyword-only, ``**name`` is last."""
+        after ``*name`` are keyword-only, ``**name`` is last. Without ``annotated``, as in a ``lambda``, there are no
+        types."""
         lexer = self.lexer
         params: list[Param] = []
         kwarg_only = slash = False

@@ -196,7 +196,7 @@ _NO_PROGRAM: Final = "torch.save wrote it, or torch.export: read it with torch.l
 
 def _bytes_of(f: FileLike, use_mmap: bool, limits: ArchiveLimits) -> tuple[memoryview, memoryview | None]:
     """Return the bytes of a file. If the file is mapped, return also a second mapping, to which writes do not change
-    the file; else None.
+    the file; else None. With ``use_mmap``, a file on disk that is not empty is mapped.
 
     Reading through the first is twice as fast: pages of a mapping that may be written to are mapped one by one.
 

@@ -232,7 +232,7 @@ class ProgramWriter(RegionWriter):
 
     def unwind_if(self, condition: str, *, negated: bool = False, has_place: bool = False) -> None:
         """Emit an exit from the function that is taken if ``condition`` holds. The error is in the context; its source
-        location too, if ``has_place``."""
+        location too, if ``has_place``. With ``negated``, the exit is taken if ``condition`` is false."""
         cold, label = self._cold_block(None, has_place=has_place), self.fresh("l")
         yes, no = (label, cold) if negated else (cold, label)
         weights = "!0" if negated else "!1"

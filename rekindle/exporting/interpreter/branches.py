@@ -198,8 +198,8 @@ def _split(
         frame,
         node,
         f"the branches of this data-dependent 'if' come to {mismatch}",
-        hint="return values of the same kind from both: a Tensor in place of None, lists of the same length, one dtype, "
-        "numbers in place of strings",
+        hint="return values of the same kind from both: a Tensor in place of None, lists of the same length, one "
+        "dtype, numbers in place of strings",
     )
 
 

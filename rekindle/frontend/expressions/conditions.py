@@ -544,7 +544,7 @@ _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in
 
 
 def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
-    """Return the type refinements of ``lhs and rhs``, or ``lhs or rhs``."""
+    """Return the type refinements of ``lhs and rhs``, or ``lhs or rhs``. ``is_or`` selects the latter."""
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
 
 

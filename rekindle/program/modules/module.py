@@ -77,7 +77,8 @@ def _hint_for_attribute(name: str, methods: Sequence[str]) -> str:
     if name in _OF_OBJECTS_IN_CPP:
         return f"\nHint: {_IN_CPP}"
     if name in _OF_FORWARD and methods:
-        return f"\nHint: the module has no method 'forward'; take '{name}' from one of its methods: {', '.join(methods)}"
+        known = ", ".join(methods)
+        return f"\nHint: the module has no method 'forward'; take '{name}' from one of its methods: {known}"
     return ""
 
 

@@ -77,7 +77,7 @@ def define_interface(owner: InterfaceType, definition: ClassDef, resolver: Resol
 
 
 def python_class(owner: DefinedType) -> type:
-    """Create and return the Python class for a defined class or interface."""
+    """Return the Python class of a class that source text defines. For an interface, create one with its name."""
     if isinstance(owner, ClassType):
         assert owner.python_class is not None
         return owner.python_class

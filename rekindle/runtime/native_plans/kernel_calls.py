@@ -69,7 +69,8 @@ def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
 
 
 def _input(writer: PlanWriter, register: int, *, is_tensor: bool) -> tuple[int, ...]:
-    """Return the class and the words of an input.
+    """Return the class and the words of an input. ``is_tensor`` is whether the kernel takes a Tensor there, or else a
+    number.
 
     Raises:
         NotNative: it is of a kind that kernels do not take.

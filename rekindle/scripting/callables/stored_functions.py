@@ -99,7 +99,7 @@ class StoredFunction:
     """The key in ``disk``: a description of the function's code, of its name and of this process."""
     function: types.FunctionType
     records: Records
-    """Returns the compiled forms of a function that this one calls, as :class:`~rekindle.ir.functions.GraphFunction`."""
+    """Returns the compiled forms (``GraphFunction``) of another function, which this one calls."""
     owner: Owner | None = None
     """The class or module of which this is a method; None for other functions."""
 

@@ -77,7 +77,8 @@ class DerivativeBuilder:
         check_differentiable(self.value, f"the result of '{self.program.basename}'", self.range)
 
     def return_results(self) -> None:
-        """Make the leaves of the value outputs of the graph, then the auxiliary value as one output, if there is one."""
+        """Make the leaves of the value outputs of the graph. The auxiliary value, if there is one, is one more output,
+        after them."""
         for value in (*leaves(self.value), *(() if self.aux is None else (self.aux,))):
             self.graph.add_output(value)
 
