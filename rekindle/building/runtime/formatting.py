@@ -13,7 +13,7 @@ from rekindle.building.runtime.texts import byte_offset, data_of, new_text, part
 
 @native
 def digits_of_int(number: int, base: int, upper: bool, comma: bool) -> Text:
-    """Return an int in the given base, with commas between thousands if ``comma``. Letters are capitals with ``upper``."""
+    """Return an int in the given base, with commas between thousands if ``comma``; digits are capitals if ``upper``."""
     buffer = cast("Array[Byte]", stack(96))
     at = 96
     rest = number
