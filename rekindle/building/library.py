@@ -423,7 +423,11 @@ _MAX_EMBEDDED: Final = 1 << 30
 
 
 def _module_text(parts: LibraryParts, bytes: int, name: str, methods: Mapping[str, Graph], embeds_weights: bool) -> str:
-    """Return the LLVM module of everything but the kernels; there are so many ``bytes`` of weights."""
+    """Return the LLVM module of everything but the kernels; there are so many ``bytes`` of weights.
+
+    Raises:
+        NotBuildable: a method has a parameter, a result or state that C has no form for.
+    """
     opener = instances.open_embedded if embeds_weights else instances.map_weights
     for function in (entry.call_method, instances.new_instance, opener, instances.close_instance):
         parts.runtime.add(function)

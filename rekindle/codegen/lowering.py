@@ -803,7 +803,11 @@ def _is_scattered(layout: Layout) -> bool:
 
 
 def _rows_of_shape(layout: Layout, shape: Any) -> Ints:
-    """Return the last dimensions, which must have the sizes ``shape``."""
+    """Return the last dimensions, which must have the sizes ``shape``.
+
+    Raises:
+        Unsupported: they have other sizes.
+    """
     if not isinstance(shape, list | tuple) or layout.sizes[layout.rank - len(shape) :] != tuple(shape):
         raise Unsupported("rows of another shape")
     return tuple(range(layout.rank - len(shape), layout.rank))

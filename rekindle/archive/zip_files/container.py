@@ -286,7 +286,11 @@ def _mode_of(file: IO[bytes]) -> int | None:
 
 
 def _inflate(name: str, stored: memoryview, size: int) -> bytes:
-    """Return ``stored`` decompressed, which must be exactly ``size`` bytes; never more than that is held in memory."""
+    """Return ``stored`` decompressed, which must be exactly ``size`` bytes; never more than that is held in memory.
+
+    Raises:
+        CorruptArchiveError: the data are damaged, or have another size when they are decompressed.
+    """
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         out = machine.decompress(stored, size + 1)

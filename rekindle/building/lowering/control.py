@@ -211,7 +211,11 @@ def is_instance(w: ProgramWriter, node: Node) -> None:
 
 
 def _tests(w: ProgramWriter, type: Type, value: Value, kind: str) -> list[str]:
-    """Emit tests whether an object is of ``type``: it is if one of them holds."""
+    """Emit tests whether an object is of ``type``: it is if one of them holds.
+
+    Raises:
+        NotBuildable: native libraries have no test for this type.
+    """
     if isinstance(type, NoneType):
         return []
     if isinstance(type, OptionalType):

@@ -62,7 +62,11 @@ class ProgramWriter(RegionWriter):
     # ----------------------------------------------------------------------------------------------------------- values
 
     def name(self, value: Value) -> str:
-        """Return the register, or the constant, that holds a value."""
+        """Return the register, or the constant, that holds a value.
+
+        Raises:
+            NotBuildable: the value is neither.
+        """
         known = self.names.get(value)
         if known is not None:
             return known

@@ -243,7 +243,11 @@ def _machine_for(target: Target, text: str) -> Iterator[Any]:
 
 
 def _optimized(text: str, machine: Any) -> Any:
-    """Parse ``text``, run LLVM's passes on it, and return the module."""
+    """Parse ``text``, run LLVM's passes on it, and return the module.
+
+    Raises:
+        CodegenError: LLVM rejects the text; the message has it with line numbers.
+    """
     binding = llvm()
     try:
         module = binding.parse_assembly(text, binding.create_context())

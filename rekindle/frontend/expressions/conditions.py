@@ -308,7 +308,11 @@ def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
 
 
 def _type_question(emitter: Emitter, call: Apply) -> CondValue | None:
-    """Emit ``isinstance(x, T)`` or ``hasattr(x, "name")``; return None for other calls."""
+    """Emit ``isinstance(x, T)`` or ``hasattr(x, "name")``; return None for other calls.
+
+    Raises:
+        UnsupportedError: the call does not have two arguments.
+    """
     if call.callee.tree.kind not in ("variable", "."):
         return None
     name = dotted_name(call.callee)

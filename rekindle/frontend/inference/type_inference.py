@@ -135,7 +135,11 @@ class TypeEvidence:
 
     def watch(self, name: str, tries: Iterable[int]) -> None:
         """Record the read of a variable that the bodies of the ``try`` statements ``tries`` may have assigned; restart
-        the emission if that is new."""
+        the emission if that is new.
+
+        Raises:
+            RestartEmission: it is.
+        """
         wanted = {(statement, name) for statement in tries}
         if not wanted <= self.observed:
             self.observed |= wanted

@@ -337,7 +337,11 @@ class ScriptModule(torch.nn.Module, Savable):
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute that is not in the module's own dict: a parameter, buffer, submodule, method, property or
-        constant."""
+        constant.
+
+        Raises:
+            AttributeError: there is none of these.
+        """
         own = self.__dict__
         for table in ("_parameters", "_buffers", "_modules"):
             held = own.get(table)

@@ -181,7 +181,11 @@ class Binder:
         return f"{text}\nHint: pass a {name} that holds the declared types"
 
     def _arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Return the arguments in the order of the schema, with defaults for those that are not passed."""
+        """Return the arguments in the order of the schema, with defaults for those that are not passed.
+
+        Raises:
+            ArgumentError: arguments are missing, unknown, passed twice, or too many.
+        """
         arguments = self.schema.arguments
         positional = [argument for argument in arguments if not argument.kwarg_only]
         if len(args) > len(positional):

@@ -535,7 +535,11 @@ class FunctionTypeView(TypeView):
     __slots__ = ()
 
     def optimized_graph(self) -> GraphView:
-        """Return the graph of the function."""
+        """Return the graph of the function.
+
+        Raises:
+            GraphError: the type is not that of a function.
+        """
         if not isinstance(self.ir, FunctionType):
             raise GraphError(f"{self.ir.kind} is not the type of a function")
         return GraphView(self.ir.function.graph)
