@@ -444,7 +444,11 @@ def _module_text(
     has_objects: bool,
 ) -> str:
     """Return the LLVM module of everything but the kernels; there are so many ``bytes`` of weights. ``has_objects``:
-    whether instances of classes may be arguments or results."""
+    whether instances of classes may be arguments or results.
+
+    Raises:
+        NotBuildable: a method has a parameter, a result or state that C has no form for.
+    """
     opener = instances.open_embedded if embeds_weights else instances.map_weights
     for function in (entry.call_method, instances.new_instance, opener, instances.close_instance):
         parts.runtime.add(function)

@@ -243,7 +243,11 @@ class LibraryObject:
 
 
 def _to_c(value: Any, kept: list[Any]) -> Value:
-    """Convert a Python value to one of the C API. Objects that must live as long as that are added to ``kept``."""
+    """Convert a Python value to one of the C API. Objects that must live as long as that are added to ``kept``.
+
+    Raises:
+        LibraryError: the C API has no form for the value.
+    """
     found = Value()
     match value:
         case None:

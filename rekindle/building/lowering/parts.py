@@ -95,17 +95,21 @@ class KernelLibrary:
 
 @dataclass(slots=True)
 class GradientModes:
-    """Whether a program enables gradients, and whether its results depend on the gradient mode, which a library does
-    not have."""
+    """Use of the gradient mode by a program. A library has no gradient mode, so a program that both enables gradients
+    and depends on the mode is rejected with ``NotBuildable``."""
 
     enabled: bool = False
+    """Whether the program enables gradients."""
     read: bool = False
+    """Whether its results depend on the gradient mode."""
 
     def changes_it(self, node: Node) -> None:
+        """Record that ``node`` may enable gradients."""
         self.enabled = True
         self._check(node)
 
     def depends_on_it(self, node: Node) -> None:
+        """Record that the result of ``node`` depends on the gradient mode."""
         self.read = True
         self._check(node)
 
