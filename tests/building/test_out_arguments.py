@@ -60,7 +60,7 @@ def test_other_sizes_in_a_call(tmp_path: Path) -> None:
     torch.testing.assert_close(library(X, 3), rows(X, 3))
     with pytest.raises(rekindle.LibraryError) as raised:
         library(X[:2].clone(), 3)
-    assert str(raised.value) == f"{TEXT}\n  at test_out_arguments.py, line 38: torch.exp(x, out=out)"
+    assert str(raised.value) == f"{TEXT}\n  at test_out_arguments.py, line 37: torch.exp(x, out=out)"
 
 
 def test_a_tensor_that_is_resized_by_an_example(tmp_path: Path) -> None:
