@@ -32,7 +32,7 @@ _COMMANDS: Final = {
     "show": "Show the programs in ARCHIVE.",
 }
 """The commands, each a function of its name in a file of its name, and what they do. The command that is called imports
-PyTorch; a list of them does not."""
+PyTorch; a list of them does not, nor does the help of those that only read archives."""
 
 
 class _Commands(click.Group):

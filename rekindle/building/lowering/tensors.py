@@ -492,3 +492,21 @@ def like(w: ProgramWriter, node: Node) -> None:
         return
     made = w.call_or_fail(tensors.empty_like, "%context", dtype, register)
     w.define(node.output, _filled(w, made, is_float, word))
+
+
+@emits("aten::new_zeros", "aten::new_ones", "aten::new_empty", "aten::new_full")
+def new_of_the_dtype(w: ProgramWriter, node: Node) -> None:
+    """Emit a new tensor of given sizes, by default of the dtype of another one."""
+    source, wanted, *options = node.inputs
+    is_float, word = False, "1" if node.kind == "aten::new_ones" else "0"
+    if node.kind == "aten::new_full":
+        value, *options = options
+        if descriptor_of(value.type) not in ("i", "f", "b"):
+            call_torch(w, node)
+            return
+        is_float, word = descriptor_of(value.type) == "f", w.word_of(w.name(value), value.type)
+    made = _new(w, node, wanted, options, field(w, w.name(source), _DTYPE))
+    if made is None:
+        call_torch(w, node)
+        return
+    w.define(node.output, _filled(w, made, is_float, word))
