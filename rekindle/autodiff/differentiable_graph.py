@@ -532,7 +532,11 @@ def _unflatten(form: _TreeSpec, tensors: Iterator[Tensor]) -> Any:
 
 
 def _inputs(others: Sequence[tuple[Any, int] | None], known: dict[int, Any]) -> list[Any]:
-    """Return the inputs of a graph: the saved ones, and ``others``, which must not have been written to since."""
+    """Return the inputs of a graph: the saved ones, and ``others``, which must not have been written to since.
+
+    Raises:
+        RuntimeError: one of them has been written to.
+    """
     found = []
     for index, other in enumerate(others):
         if other is None:

@@ -121,7 +121,7 @@ def _success(found: Sequence[Evidence]) -> str:
 
 def why_not_tried(use: Use, module_failure: str | None, was_imported: bool, command: Mapping[str, Any] | None) -> str:
     """Return the reason why nothing was compiled at a use that only runs when it is called. ``command`` is the command
-    that was run, if any."""
+    that was run, if any. ``was_imported`` is whether the module was imported."""
     if command is not None:
         recorded = "no process of the command that imports PyTorch could be recorded"
         return "the command did not reach it" if command["processes"] else recorded

@@ -353,7 +353,11 @@ def construct_dict(w: ProgramWriter, node: Node) -> None:
 
 
 def _entry(w: ProgramWriter, node: Node) -> str:
-    """Emit a lookup of a key in a dict; return the index of its entry, -1 if there is none."""
+    """Emit a lookup of a key in a dict; return the index of its entry, -1 if there is none.
+
+    Raises:
+        NotBuildable: the dict has keys of another type.
+    """
     given, key = node.inputs[:2]
     wanted = dict_type(given).key
     if descriptor_of(key.type) != descriptor_of(wanted):

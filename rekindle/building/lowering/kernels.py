@@ -48,7 +48,11 @@ def _launch(
     w: ProgramWriter, inputs: Sequence[Value], recipe: KernelRecipe, results: Sequence[str], other: str
 ) -> None:
     """Emit a test whether a kernel recipe applies to the inputs, and a launch of its kernel; branch to ``other`` if it
-    does not apply."""
+    does not apply.
+
+    Raises:
+        NotBuildable: the kernel depends on a default dtype that has changed.
+    """
     if recipe.default_dtype is not None and recipe.default_dtype is not torch.get_default_dtype():
         raise NotBuildable("a kernel depends on the default dtype, which is another now")
     require = partial(_require, w, other)

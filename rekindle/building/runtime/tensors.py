@@ -481,7 +481,8 @@ def write_float(tensor: Tensor, at: int, value: float) -> None:
 
 @native
 def holds(dtype: int, is_float: bool, word: int, value: float) -> bool:
-    """Return whether PyTorch accepts a number as an element of a dtype. Unsigned dtypes accept negative ints."""
+    """Return whether PyTorch accepts a number as an element of a dtype. Unsigned dtypes accept negative ints.
+    ``is_float`` is whether the number is ``value``, a float; otherwise it is the int ``word``."""
     if dtype == BOOL or dtype == DOUBLE or dtype == COMPLEX128 or (dtype == INT64 and not is_float):
         return True
     if is_floating(dtype) or dtype == COMPLEX64:
