@@ -9,9 +9,14 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+import torch
+
+import rekindle
 
 ROOT: Final = Path(__file__).parent.parent
 ROUNDS: Final = 7
@@ -37,8 +42,8 @@ with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
     assert main(sys.argv[1:]) == 0
 print(time.process_time(), peak_megabytes())
 """
-COMMANDS: Final = ("--help", "inspect --help", "show --help")
-"""Commands of which the start is measured."""
+COMMANDS: Final = ("--help", "inspect --help", "show --help", "inspect net.pt", "show net.pt")
+"""Commands that are measured. ``net.pt`` is an archive of a small model."""
 
 
 @dataclass(slots=True)
@@ -55,7 +60,10 @@ class Row:
 def run(rounds: int = ROUNDS) -> list[Row]:
     """Measure in ``rounds`` processes."""
     found = [_process() for _ in range(rounds)]
-    found_of_commands = [[_command(command) for command in COMMANDS] for _ in range(rounds)]
+    with tempfile.TemporaryDirectory() as folder:
+        net = Path(folder, "net.pt")
+        rekindle.save(rekindle.script(torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())), net)
+        found_of_commands = [[_command(command, net) for command in COMMANDS] for _ in range(rounds)]
     names = [*STEPS, *(f"rekindle {command}" for command in COMMANDS)]
     columns = [*zip(*found), *zip(*found_of_commands)]
     medians = [[statistics.median(numbers) for numbers in zip(*column)] for column in columns]
@@ -67,8 +75,8 @@ def _process() -> list[tuple[float, float]]:
     return _numbers(PROCESS, *STEPS.values())
 
 
-def _command(arguments: str) -> tuple[float, float]:
-    (found,) = _numbers(COMMAND, *arguments.split())
+def _command(arguments: str, net: Path) -> tuple[float, float]:
+    (found,) = _numbers(COMMAND, *arguments.replace("net.pt", str(net)).split())
     return found
 
 

@@ -201,6 +201,14 @@ _HOMES: Final[dict[str, str]] = {
 }
 """Where each public name lives."""
 
+_OTHER_NAMES: Final[dict[str, str]] = {
+    "Error": "a compiled program raises the exception that Python would raise",
+    "RecursiveScriptModule": "it is rekindle.ScriptModule",
+    "last_executed_optimized_graph": "it is rekindle.last_executed_graph",
+    "strict_fusion": "it is rekindle.require_fused",
+}
+"""Hints for public names of ``torch.jit`` that are spelled otherwise here."""
+
 
 def __getattr__(name: str) -> Any:
     if name == "isinstance":
@@ -209,8 +217,9 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("rekindle.errors")
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module 'rekindle' has no attribute '{name}'")
-    with importlib.import_module("rekindle.ir.gc_pause").gc_paused(everything_stays=True):
+        hint = f"\nHint: {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
+        raise AttributeError(f"module 'rekindle' has no attribute '{name}'{hint}")
+    with importlib.import_module("rekindle.errors.gc_pause").gc_paused(everything_stays=True):
         # They implement hooks of lower layers: source text refers to names in Python's scope, and graphs are edited
         # with PyTorch's functions.
         importlib.import_module("rekindle.scripting")

@@ -38,6 +38,9 @@ def test_where_names_live():
 def test_names_that_are_not_there():
     with pytest.raises(AttributeError, match="module 'rekindle' has no attribute 'trace_everything'"):
         rekindle.trace_everything
+    with pytest.raises(AttributeError) as caught:
+        rekindle.strict_fusion
+    assert str(caught.value) == "module 'rekindle' has no attribute 'strict_fusion'\nHint: it is rekindle.require_fused"
 
 
 def test_the_command_line_and_dynamo_are_loaded_when_they_are_asked_for():

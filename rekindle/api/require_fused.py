@@ -150,7 +150,7 @@ _WAYS_OUT: Final = {
     "is not constant": "make that a constant: a literal, a Final attribute, or one of a frozen module",
     "other dimensions than the last": "transpose the tensor first, so that these dimensions are its last",
     "random numbers": "call the module's eval(), or pass training=False",
-    "may be a view": "clone() what it gives, or leave it out where it changes nothing",
+    "may share memory": "call clone() on its result, or leave it out where it changes nothing",
     "cannot move": "write to none of its inputs before the operators that use its result",
     "gradients are recorded": "call it within torch.no_grad()",
     "subclass of Tensor": "pass plain tensors",

@@ -1,4 +1,4 @@
-"""Programs into archives that PyTorch, LibTorch and this package read."""
+"""Save programs as archives that PyTorch, LibTorch and this package read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rekindle.archive.pickles.storages import StorageTable
 from rekindle.archive.pickles.writer import ValuePickler
 from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.named_types import compiled_methods
 from rekindle.frontend.python_printer.names import spell
-from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
@@ -106,7 +106,11 @@ def _module_of(function: Function) -> ScriptModule:
 
 
 def _check_no_sets(type: ClassType) -> None:
-    """Reject methods that take or return sets: without Python they are dicts of bools."""
+    """Reject methods that take or return sets: without Python they are dicts of bools.
+
+    Raises:
+        SaveError: a method takes or returns a set.
+    """
     for name, method in type.methods.items():
         if any(holds_set(item.type) for item in (*method.schema.arguments, *method.schema.returns)):
             raise SaveError(
@@ -168,7 +172,11 @@ class _Saver:
 
     def _print_all(self, pending: list[NamedType]) -> None:
         """Print the definitions of these types, and of every named type that a printed definition mentions. Each is
-        printed to the source of its module."""
+        printed to the source of its module.
+
+        Raises:
+            SaveError: a definition cannot be written as source.
+        """
         while pending:
             found = pending.pop(0)
             name = self.names.name_of(found)

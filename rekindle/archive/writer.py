@@ -50,7 +50,8 @@ class ArchiveWriter:
         self._members: list[_Member] = []
 
     def add(self, name: str, content: Bytes, *, compress: bool = False) -> None:
-        """Add a member. ``content`` is not copied and must not change before it is written.
+        """Add a member. ``content`` is not copied and must not change before it is written. With ``compress``, it is
+        stored deflated.
 
         Raises:
             UnsafeArchiveError: archives cannot have a member of that name.

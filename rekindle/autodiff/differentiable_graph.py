@@ -36,7 +36,7 @@ from rekindle.autodiff.residuals.size_specialization import (
 )
 from rekindle.autodiff.reverse_mode.gradient_accumulation import batch_gradient_accumulation
 from rekindle.errors import DifferentiationError
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of, consuming_callable_of, is_settled_at_once, replayed
@@ -532,7 +532,11 @@ def _unflatten(form: _TreeSpec, tensors: Iterator[Tensor]) -> Any:
 
 
 def _inputs(others: Sequence[tuple[Any, int] | None], known: dict[int, Any]) -> list[Any]:
-    """Return the inputs of a graph: the saved ones, and ``others``, which must not have been written to since."""
+    """Return the inputs of a graph: the saved ones, and ``others``, which must not have been written to since.
+
+    Raises:
+        RuntimeError: one of them has been written to.
+    """
     found = []
     for index, other in enumerate(others):
         if other is None:

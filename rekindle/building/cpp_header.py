@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from rekindle.building.header import Method
+from rekindle.building.header import Interface, Method
 
 _TEXT = """\
 /* {name}: the library of {name}.h for C++17. Link with lib{name}.so.
 
    {name}::instance opens and closes an instance. Its methods take and return values, and throw {name}::error.
-   Arguments are numbers, strings, nullptr, tensors, and vectors of these; tensors refer to memory of the caller.
+   Arguments are numbers, strings, nullptr, tensors, vectors of these, and results; tensors refer to memory of the
+   caller.
    Results own their memory. An instance may be used by one thread at a time. */
 
 #ifndef {NAME}_HPP
@@ -61,41 +61,13 @@ class tensor {{
   DLTensor dl_;
 }};
 
-/* What a method takes. */
-class argument {{
- public:
-  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
-  argument(T number) {{
-    if constexpr (std::is_same_v<T, bool>) value_ = {name}_bool(number);
-    else if constexpr (std::is_floating_point_v<T>) value_ = {name}_float(number);
-    else value_ = {name}_int(static_cast<int64_t>(number));
-  }}
-  argument(std::complex<double> number) : value_({name}_complex(number.real(), number.imag())) {{}}
-  argument(std::nullptr_t) : value_({name}_none()) {{}}
-  argument(std::string_view text) : value_({name}_string(text.data(), int64_t(text.size()))) {{}}
-  argument(const std::string &text) : argument(std::string_view(text)) {{}}
-  argument(const char *text) : argument(std::string_view(text)) {{}}
-  argument(const tensor &given) : value_({name}_tensor(given.get())) {{}}
-  template <class T>
-  argument(const std::vector<T> &items) {{
-    for (const auto &each : items) parts_.emplace_back(static_cast<const T &>(each));
-    for (const auto &each : parts_) values_.push_back(each.value_);
-    value_ = {name}_list(values_.data(), int64_t(values_.size()));
-  }}
-  argument(argument &&) = default;
-  const {name}_value &get() const {{ return value_; }}
-
- private:
-  {name}_value value_;
-  std::vector<argument> parts_;
-  std::vector<{name}_value> values_;
-}};
-
 /* A part of a result, which the result owns. */
 class value_view {{
  public:
   explicit value_view(const {name}_value *value) : value_(value) {{}}
+  const {name}_value &get() const {{ return *value_; }}
   {name}_kind kind() const {{ return static_cast<{name}_kind>(value_->kind); }}
+  bool is_object() const {{ return kind() == {NAME}_OBJECT; }}
   bool is_none() const {{ return kind() == {NAME}_NONE; }}
   int64_t as_int() const {{ return checked({NAME}_INT).i; }}
   double as_float() const {{ return checked({NAME}_FLOAT).f; }}
@@ -132,6 +104,37 @@ class value_view {{
     return kind() == {NAME}_TUPLE || kind() == {NAME}_DICT ? *value_ : checked({NAME}_LIST);
   }}
   const {name}_value *value_;
+}};
+
+/* What a method takes. */
+class argument {{
+ public:
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  argument(T number) {{
+    if constexpr (std::is_same_v<T, bool>) value_ = {name}_bool(number);
+    else if constexpr (std::is_floating_point_v<T>) value_ = {name}_float(number);
+    else value_ = {name}_int(static_cast<int64_t>(number));
+  }}
+  argument(std::complex<double> number) : value_({name}_complex(number.real(), number.imag())) {{}}
+  argument(std::nullptr_t) : value_({name}_none()) {{}}
+  argument(std::string_view text) : value_({name}_string(text.data(), int64_t(text.size()))) {{}}
+  argument(const std::string &text) : argument(std::string_view(text)) {{}}
+  argument(const char *text) : argument(std::string_view(text)) {{}}
+  argument(const tensor &given) : value_({name}_tensor(given.get())) {{}}
+  argument(const value_view &given) : value_(given.get()) {{}}
+  template <class T>
+  argument(const std::vector<T> &items) {{
+    for (const auto &each : items) parts_.emplace_back(static_cast<const T &>(each));
+    for (const auto &each : parts_) values_.push_back(each.value_);
+    value_ = {name}_list(values_.data(), int64_t(values_.size()));
+  }}
+  argument(argument &&) = default;
+  const {name}_value &get() const {{ return value_; }}
+
+ private:
+  {name}_value value_;
+  std::vector<argument> parts_;
+  std::vector<{name}_value> values_;
 }};
 
 /* A result. */
@@ -195,9 +198,22 @@ CPP_KEYWORDS: Final = frozenset(
 """Keywords of C++ that are not keywords of C or Python. An underscore is appended to methods with such a name."""
 
 
-def cpp_header_text(name: str, methods: Sequence[Method]) -> str:
+def cpp_header_text(name: str, interface: Interface) -> str:
     """Return the C++ header of the library ``name``."""
-    return _TEXT.format(name=name, NAME=name.upper(), methods="\n".join(_method(name, method) for method in methods))
+    methods = [_method(name, method) for method in interface.methods]
+    if interface.classes:
+        methods.append(_UNPACK.format(name=name, NAME=name.upper()))
+    return _TEXT.format(name=name, NAME=name.upper(), methods="\n".join(methods))
+
+
+_UNPACK: Final = """\
+  /* The attributes of an object, in the order of {name}.h. */
+  value unpack(const value_view &object) {{
+    {name}_value result = {name}_none();
+    const int32_t code = {name}_unpack(handle_, &object.get(), &result);
+    if (code != {NAME}_OK) throw error(code, {name}_error(handle_));
+    return value(result);
+  }}"""
 
 
 def _method(name: str, method: Method) -> str:

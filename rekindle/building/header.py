@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from rekindle.building.runtime.objects import ErrorCode
 
@@ -49,20 +49,20 @@ typedef enum {{
 
 typedef enum {{
   {NAME}_NONE, {NAME}_INT, {NAME}_FLOAT, {NAME}_BOOL, {NAME}_STRING, {NAME}_TENSOR, {NAME}_LIST, {NAME}_TUPLE,
-  {NAME}_DICT, {NAME}_COMPLEX
+  {NAME}_DICT, {NAME}_COMPLEX, {NAME}_OBJECT
 }} {name}_kind;
 
 typedef struct {name}_value {{
   int64_t kind; /* a {name}_kind */
   union {{
-    int64_t i; /* an int, a bool */
+    int64_t i; /* an int, a bool, an object */
     double f;
     const char *s; /* UTF-8 */
     DLTensor *t;
     struct {name}_value *items; /* of a dict: a key, its value, the next key, ... */
   }};
   /* The bytes of a string, the items of a list or a tuple, the pairs of a dict. Of a complex number, f is the real
-     part, and {name}_imaginary returns the other one. */
+     part, and {name}_imaginary returns the other one. Of an object, the instance that it belongs to. */
   int64_t count;
 }} {name}_value;
 
@@ -73,7 +73,7 @@ void {name}_close({name}_instance *instance);
 /* What the last error of an instance was, with its place in the program. */
 const char *{name}_error(const {name}_instance *instance);
 void {name}_free({name}_value *value);
-
+{objects}
 {methods}
 
 static inline {name}_value {name}_int(int64_t i) {{ {name}_value v = {{{NAME}_INT, {{0}}, 1}}; v.i = i; return v; }}
@@ -107,6 +107,26 @@ static inline {name}_value {name}_none(void) {{ {name}_value v = {{{NAME}_NONE, 
 """
 
 
+_OBJECTS: Final = """
+/* Instances of classes are objects of the library: a value of kind {NAME}_OBJECT refers to one. It is an argument of
+   any method of the instance that returned it, and {name}_free frees it. An object lives as long as a value or another
+   object refers to it, and no longer than the instance. A value that was freed, or belongs to another instance, is
+   {NAME}_ARGUMENT_ERROR. An argument may also be a tuple of attributes, of which the library makes a new object.
+
+{classes} */
+
+/* Return the attributes of an object as a tuple, in this order. */
+int32_t {name}_unpack({name}_instance *instance, const {name}_value *object, {name}_value *result);
+"""
+
+
+class Class(NamedTuple):
+    """A class whose instances are objects of a library: its name, and the types of its attributes in Python."""
+
+    name: str
+    attributes: Mapping[str, str]
+
+
 class Method(NamedTuple):
     """A method of a library: its name, its signature in Python, how many parameters it has, and the defaults of the
     last ones of these."""
@@ -117,7 +137,14 @@ class Method(NamedTuple):
     defaults: tuple[object, ...]
 
 
-def header_text(name: str, methods: Sequence[Method]) -> str:
+class Interface(NamedTuple):
+    """What the headers of a library declare."""
+
+    methods: Sequence[Method]
+    classes: Sequence[Class]
+
+
+def header_text(name: str, interface: Interface) -> str:
     """Return the header of the library ``name``."""
     upper = name.upper()
     codes = ",\n".join(f"  {upper}_{'OK' if each == 0 else each.name} = {int(each)}" for each in ErrorCode)
@@ -125,6 +152,15 @@ def header_text(name: str, methods: Sequence[Method]) -> str:
         f"/* {method.signature} */\n"
         f"int32_t {name}_{method.name}({name}_instance *instance, const {name}_value *arguments, int64_t count,\n"
         f"    {name}_value *result);"
-        for method in methods
+        for method in interface.methods
     )
-    return _TEXT.format(name=name, NAME=upper, codes=codes, methods=declared)
+    objects = ""
+    if interface.classes:
+        classes = "\n".join(map(_class_text, interface.classes))
+        objects = _OBJECTS.format(name=name, NAME=upper, classes=classes)
+    return _TEXT.format(name=name, NAME=upper, codes=codes, methods=declared, objects=objects)
+
+
+def _class_text(each: Class) -> str:
+    """Return a line that lists the attributes of a class."""
+    return f"     {each.name}({', '.join(f'{name}: {type}' for name, type in each.attributes.items())})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ import rekindle.building.lowering.operators  # noqa: F401 (fills the table of em
 from rekindle.building.arguments import may_be_copied
 from rekindle.building.cpp_header import CPP_KEYWORDS, cpp_header_text
 from rekindle.building.elf import ObjectFile
-from rekindle.building.header import Method, header_text
+from rekindle.building.header import Class, Interface, Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
 from rekindle.building.lowering.parts import LibraryParts, ModuleValue
@@ -39,7 +38,7 @@ from rekindle.codegen.native.arithmetic import DECLARATIONS
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.types import DEVICE, ClassType, Type
+from rekindle.ir.types import ANY, DEVICE, ClassType, Type
 from rekindle.program.function import Function, Method as BoundMethod
 from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.calls.arguments import binder_of
@@ -167,15 +166,17 @@ def build(
     parts = _written(program, graphs, freestanding, is_whole=form == "object")
     write_initializer(parts, weights, "initialize")
     methods = {method: prepared.graph for method, prepared in graphs.items()}
-    text = _module_text(parts, weights.size, name, methods, embed_weights)
+    classes = _classes_of([record for _, record, _ in records], parts)
+    text = _module_text(parts, weights.size, name, methods, embed_weights, has_objects=bool(classes))
     identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
     text = _with_identity(text, identity)
     uses_torch = parts.uses_torch
     if not uses_torch:  # SLEEF's functions are PyTorch's: kernels of a library without it have others
         targets = {level: target.without_libraries() for level, target in targets.items()}
     sets = [ObjectSet(level, target, [text, *parts.kernels.modules(target)]) for level, target in targets.items()]
-    portable = [opening_module(name, tuple(graphs), targets, cpu), SERIAL_THREADS]
-    exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
+    portable = [opening_module(name, tuple(graphs), targets, cpu, has_objects=bool(classes)), SERIAL_THREADS]
+    unpack = ("unpack",) if classes else ()
+    exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *unpack, *graphs)]
     if form == "object":
         image = relocatable_object(sets[0].modules, portable, exports, sets[0].target)
     else:
@@ -191,13 +192,14 @@ def build(
     result = Build(folder, name, tuple(graphs), tuple(sorted(uses_torch)), embed_weights, form)
     signatures = [_signature(method, record, len(_own(program))) for method, record, _ in records]
     content = None if embed_weights else weights.content(identity)
-    _write(result, image, content, [target.cpu for target in targets.values()], signatures)
+    cpus = [target.cpu for target in targets.values()]
+    _write(result, image, content, cpus, Interface(signatures, [_attributes_of(each) for each in classes]))
     return result
 
 
 _RESERVED: Final = frozenset(
     {
-        *("open", "close", "error", "free", "instance", "value", "kind", "code"),
+        *("open", "close", "error", "free", "unpack", "instance", "value", "kind", "code"),
         *("int", "float", "bool", "tensor", "string", "list", "none", "complex", "imaginary"),
     }
 )
@@ -324,6 +326,11 @@ def _signature(method: str, record: GraphFunction, is_method: int) -> Method:
     return Method(method, f"{method}({parameters}) -> {returns}", len(arguments), tuple(defaults))
 
 
+def _attributes_of(type: ClassType) -> Class:
+    """Return the description of a class for the headers."""
+    return Class(type.annotation, {name: each.type.annotation for name, each in type.attributes.items()})
+
+
 def _emitter(node: Node) -> Emitter:
     """Return the function that lowers a node. Without one, PyTorch's operator is called."""
     return EMITTERS.get(qualified_name(node)) or EMITTERS.get(node.kind) or call_torch
@@ -395,8 +402,13 @@ done:
 }}
 """
 
-_CLASS_NAME: Final = re.compile("C[^;]*;")
-"""The name of a class in a descriptor."""
+_UNPACK: Final = """
+define i32 @{name}_unpack(ptr %instance, ptr %object, ptr %result) {{
+  %code = call i64 @unpack_object(ptr %instance, ptr %object, ptr %result)
+  %short = trunc i64 %code to i32
+  ret i32 %short
+}}
+"""
 
 _RELEASE_HANDLE: Final = """
 define hidden void @release_handle(ptr %handle) {{
@@ -422,8 +434,21 @@ _MAX_EMBEDDED: Final = 1 << 30
 """Code refers to data that is up to 2 GiB away."""
 
 
-def _module_text(parts: LibraryParts, bytes: int, name: str, methods: Mapping[str, Graph], embeds_weights: bool) -> str:
-    """Return the LLVM module of everything but the kernels; there are so many ``bytes`` of weights."""
+def _module_text(
+    parts: LibraryParts,
+    bytes: int,
+    name: str,
+    methods: Mapping[str, Graph],
+    embeds_weights: bool,
+    *,
+    has_objects: bool,
+) -> str:
+    """Return the LLVM module of everything but the kernels; there are so many ``bytes`` of weights. ``has_objects``:
+    whether instances of classes may be arguments or results.
+
+    Raises:
+        NotBuildable: a method has a parameter, a result or state that C has no form for.
+    """
     opener = instances.open_embedded if embeds_weights else instances.map_weights
     for function in (entry.call_method, instances.new_instance, opener, instances.close_instance):
         parts.runtime.add(function)
@@ -437,10 +462,6 @@ def _module_text(parts: LibraryParts, bytes: int, name: str, methods: Mapping[st
         types = [value.type for value in (*inputs, *graph.outputs)]
         if any(map(_holds_device, types)):
             raise NotBuildable(f"'{method}' takes or returns a device, which C has no form of")
-        if "t" in _CLASS_NAME.sub("", parameters) and any(_holds_itself(slot.type) for slot in parts.attributes.known):
-            raise NotBuildable("the state has objects of a class that may hold itself, and tensors may be kept in them")
-        if any(_holds_itself(value.type) for value in graph.outputs):
-            raise NotBuildable(f"'{method}' returns an instance of a class that may hold itself")
         exported.append(
             _ENTRY.format(
                 name=name,
@@ -467,6 +488,9 @@ def _module_text(parts: LibraryParts, bytes: int, name: str, methods: Mapping[st
             embedded=f"ptr @{_EMBEDDED}, " if embeds_weights else "",
         )
     )
+    if has_objects:
+        parts.runtime.add(entry.unpack_object)
+        exported.append(_UNPACK.format(name=name))
     if parts.uses_torch:
         parts.runtime.add(aten.aoti_torch_delete_tensor_object)
         body = "call i32 @aoti_torch_delete_tensor_object(ptr %handle)"
@@ -488,13 +512,23 @@ def _module_text(parts: LibraryParts, bytes: int, name: str, methods: Mapping[st
     )
 
 
-def _holds_itself(type: Type, within: tuple[Type, ...] = ()) -> bool:
-    """Return whether ``type`` is recursive: an object of a class in it may hold another object of that class."""
-    if type in within:
-        return True
-    if isinstance(type, ClassType) and not type.is_module:
-        return any(_holds_itself(each.type, (*within, type)) for each in type.attributes.values())
-    return any(_holds_itself(each, within) for each in type.contained)
+def _classes_of(records: Sequence[GraphFunction], parts: LibraryParts) -> list[ClassType]:
+    """Return the classes whose instances may be arguments or results of methods, or attributes of these."""
+    found: dict[ClassType, None] = {}
+    pending: list[Type] = [
+        each.type for record in records for each in (*record.schema.arguments, *record.schema.returns)
+    ]
+    while pending:
+        type = pending.pop()
+        if isinstance(type, ClassType):
+            if type.is_module or type in found:
+                continue
+            found[type] = None
+            pending += [each.type for each in type.attributes.values()]
+        elif type == ANY:
+            pending += parts.classes
+        pending += type.contained
+    return sorted(found, key=lambda type: type.name)
 
 
 def _holds_device(type: Type) -> bool:
@@ -510,15 +544,13 @@ def _is_module(value: Any) -> bool:
     return getattr(value.type, "is_module", False)
 
 
-def _write(
-    result: Build, image: bytes, weights: bytes | None, cpus: Sequence[str], signatures: Sequence[Method]
-) -> None:
+def _write(result: Build, image: bytes, weights: bytes | None, cpus: Sequence[str], interface: Interface) -> None:
     """Write the files of a library."""
     result.folder.mkdir(parents=True, exist_ok=True)
     contents = {
         result.library: image,
-        result.header: header_text(result.name, signatures).encode(),
-        result.cpp_header: cpp_header_text(result.name, signatures).encode(),
+        result.header: header_text(result.name, interface).encode(),
+        result.cpp_header: cpp_header_text(result.name, interface).encode(),
     }
     if weights is not None and result.weights is not None:
         contents[result.weights] = weights
@@ -533,8 +565,9 @@ def _write(
                 "parameters": each.parameters,
                 "defaults": list(each.defaults),
             }
-            for each in signatures
+            for each in interface.methods
         },
+        "classes": {each.name: list(each.attributes) for each in interface.classes},
         "cpu": list(cpus),
         "torch": torch.__version__ if result.torch_operators else None,
         "torch_operators": list(result.torch_operators),

@@ -165,15 +165,28 @@ class NativeLibrary:
             method, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
         )
         code = function(self._instance, given, len(arguments), ctypes.byref(result))
+        return self._result(code, result)
+
+    def _result(self, code: int, result: Value) -> Any:
+        """Return the result of a function of the library in Python, or raise the exception of its error code."""
         if code:
             raise _EXCEPTIONS.get(code, LibraryError)(self._message())
         try:
-            return _to_python(result)
+            return _to_python(result, self)
         finally:
-            self._function("free", None, ctypes.c_void_p)(ctypes.byref(result))
+            self._free(result)
+
+    def _free(self, value: Value) -> None:
+        self._function("free", None, ctypes.c_void_p)(ctypes.byref(value))
+
+    def _unpack(self, value: Value) -> Any:
+        """Return the attributes of an object."""
+        result = Value()
+        function = self._function("unpack", ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        return self._result(function(self._instance, ctypes.byref(value), ctypes.byref(result)), result)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the only method, or ``forward``."""
+        """Call ``forward``; in a library without it, the first method. See :meth:`call`."""
         return self.call("forward" if "forward" in self.methods else self.methods[0], *arguments)
 
     def close(self) -> None:
@@ -187,8 +200,54 @@ class NativeLibrary:
             self.close()
 
 
+class LibraryObject:
+    """An instance of a class in a native library, which methods of the same :class:`NativeLibrary` take as an argument.
+    The library frees it when this object and all others that refer to it are gone.
+
+    Example:
+        >>> class Counter:
+        ...     def __init__(self, start: int) -> None:
+        ...         self.count = start
+        >>> class Counting(torch.nn.Module):
+        ...     @rekindle.export
+        ...     def start(self, first: int) -> Counter:
+        ...         return Counter(first)
+        ...     def forward(self, counter: Counter) -> int:
+        ...         counter.count += 1
+        ...         return counter.count
+        >>> module = rekindle.script(Counting())
+        >>> built = rekindle.build(module, "counting", {"start": [(1,)], "forward": [(Counter(1),)]})
+        >>> library = rekindle.NativeLibrary("counting")
+        >>> counter = library.call("start", 5)
+        >>> library(counter), library(counter), counter.unpack()
+        (6, 7, (7,))
+    """
+
+    __slots__ = ("_library", "_value")
+
+    def __init__(self, library: NativeLibrary, value: Value) -> None:
+        self._library = library
+        self._value = value
+
+    def unpack(self) -> tuple[Any, ...]:
+        """Return the values of the attributes, in the order in which the class assigns them.
+
+        Raises:
+            LibraryError: the library was closed.
+        """
+        found: tuple[Any, ...] = self._library._unpack(self._value)
+        return found
+
+    def __del__(self) -> None:
+        self._library._free(self._value)
+
+
 def _to_c(value: Any, kept: list[Any]) -> Value:
-    """Convert a Python value to one of the C API. Objects that must live as long as that are added to ``kept``."""
+    """Convert a Python value to one of the C API. Objects that must live as long as that are added to ``kept``.
+
+    Raises:
+        LibraryError: the C API has no form for the value.
+    """
     found = Value()
     match value:
         case None:
@@ -220,6 +279,9 @@ def _to_c(value: Any, kept: list[Any]) -> Value:
             _items(found, CKind.LIST, value, len(value), kept)
         case tuple():
             _items(found, CKind.TUPLE, value, len(value), kept)
+        case LibraryObject():
+            kept.append(value)
+            found.kind, found.payload.i, found.count = CKind.OBJECT, value._value.payload.i, value._value.count
         case torch.dtype() | torch.layout() | torch.memory_format():
             found.kind, found.payload.i, found.count = CKind.INT, number_of(value), 1
         case _:
@@ -249,8 +311,8 @@ def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
     return made
 
 
-def _to_python(value: Value) -> Any:
-    """Convert a result to a Python value, which shares no memory with it."""
+def _to_python(value: Value, library: NativeLibrary) -> Any:
+    """Convert a result to a Python value, which shares no memory with it. Objects are moved from it."""
     match value.kind:
         case CKind.NONE:
             return None
@@ -266,8 +328,12 @@ def _to_python(value: Value) -> Any:
             return ctypes.string_at(value.payload.address, value.count).decode("utf-8", "surrogatepass")
         case CKind.TENSOR:
             return _to_tensor(ctypes.cast(value.payload.address, ctypes.POINTER(_DLTensor)).contents)
+        case CKind.OBJECT:
+            found = Value(value.kind, value.payload)
+            found.count, value.kind = value.count, CKind.NONE
+            return LibraryObject(library, found)
     count = value.count * (2 if value.kind == CKind.DICT else 1)
-    items = [_to_python(each) for each in (Value * count).from_address(value.payload.address)] if count else []
+    items = [_to_python(each, library) for each in (Value * count).from_address(value.payload.address)] if count else []
     if value.kind == CKind.DICT:
         return dict(zip(items[::2], items[1::2], strict=True))
     return tuple(items) if value.kind == CKind.TUPLE else items

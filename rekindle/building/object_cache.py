@@ -11,20 +11,22 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rekindle.building.elf import ObjectFile
 from rekindle.building.lowlevel.compiler import table_symbol
 from rekindle.building.lowlevel.module import compilation_unit, table_definition
 from rekindle.building.lowlevel.types import FUNCTIONS, TABLES
-from rekindle.codegen.llvm.engine import PREOPTIMIZED, disk_cache
-from rekindle.codegen.llvm.library import LOCK, CodegenError, llvm, versions
+from rekindle.codegen.llvm.engine import disk_cache
+from rekindle.codegen.llvm.library import LOCK, versions
+from rekindle.codegen.llvm.optimization import machine_for, optimized
 from rekindle.codegen.llvm.target import Target
 
 REVISION: Final = 1
 """Part of the key of objects on disk: increment it when the output for equal modules changes."""
 
-_CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "loop_simplify", "loop_rotate")
+LEVEL: Final = 2
+"""LLVM's optimization level: as ``-O2``."""
 _RUNTIME: Final = f"{__package__}.runtime."
 
 
@@ -105,30 +107,6 @@ def _cached(name: str, target: Target, write: Callable[[], str]) -> bytes:
 
 
 def _compiled(text: str, target: Target) -> bytes:
-    binding = llvm()
-    with LOCK:
-        base = binding.Target.from_default_triple()
-        is_ready = PREOPTIMIZED in text
-        machine = base.create_target_machine(
-            cpu=target.cpu, features=target.features, opt=1 if is_ready else 2, reloc="pic", codemodel="default"
-        )
-        try:
-            module = binding.parse_assembly(text, binding.create_context())
-            module.triple = machine.triple
-            module.data_layout = str(machine.target_data)
-            module.verify()
-        except RuntimeError as error:
-            raise CodegenError(f"{str(error).strip()}\n\n{text}") from None
-        with machine, binding.create_pipeline_tuning_options(speed_level=2) as options:
-            with binding.create_pass_builder(machine, options) as builder:
-                passes = _few_passes() if is_ready else builder.getModulePassManager()
-                passes.run(module, builder)
-            image: bytes = machine.emit_object(module)
+    with LOCK, machine_for(target, text, LEVEL) as machine:
+        image: bytes = machine.emit_object(optimized(text, machine, LEVEL))
         return image
-
-
-def _few_passes() -> Any:
-    passes = llvm().create_new_module_pass_manager()
-    for name in _CHEAP_PASSES:
-        getattr(passes, f"add_{name}_pass")()
-    return passes

@@ -17,9 +17,12 @@ from rekindle.building.runtime.objects import ErrorCode
 from rekindle.codegen.llvm.target import VARIABLE, Target
 
 
-def opening_module(name: str, methods: Sequence[str], targets: Mapping[str, Target], cpu: str) -> str:
+def opening_module(
+    name: str, methods: Sequence[str], targets: Mapping[str, Target], cpu: str, *, has_objects: bool
+) -> str:
     """Return the module of the functions that open a library and report errors; for several levels, also of those that
-    dispatch to the functions of a level. ``targets`` are by suffix, the lowest level first."""
+    dispatch to the functions of a level. ``targets`` are by suffix, the lowest level first. ``has_objects``: whether
+    the library has objects to unpack."""
     lowest = next(iter(targets))
     cpus = ", ".join(each.cpu for each in targets.values())
     if len(targets) == 1:
@@ -35,6 +38,8 @@ def opening_module(name: str, methods: Sequence[str], targets: Mapping[str, Targ
     if len(targets) > 1:
         level = field_index(Instance, "level")
         parts.append(_SHARED.format(name=name, lowest=lowest))
+        if has_objects:
+            parts.append(_UNPACK.format(name=name, lowest=lowest))
         parts += [_method(name, method, targets, level) for method in methods]
     parts.append(_open_of(targets, field_index(Instance, "level")))
     return "\n".join(parts)
@@ -91,6 +96,15 @@ define void @{name}_free(ptr %value) {{
 }}
 """
 """Functions that do the same at each level."""
+
+_UNPACK: Final = """
+declare i32 @"{name}_unpack{lowest}"(ptr, ptr, ptr)
+
+define i32 @{name}_unpack(ptr %instance, ptr %object, ptr %result) {{
+  %code = tail call i32 @"{name}_unpack{lowest}"(ptr %instance, ptr %object, ptr %result)
+  ret i32 %code
+}}
+"""
 
 
 def _select_one(suffix: str) -> str:

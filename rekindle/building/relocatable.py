@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.building.cpu_check import BASELINE
+from rekindle.building.object_cache import LEVEL
 from rekindle.codegen.llvm.library import LOCK, CodegenError, llvm
+from rekindle.codegen.llvm.optimization import parsed, run_passes
 from rekindle.codegen.llvm.target import Target
 
 AARCH64: Final = Target("generic", "+fp-armv8,+neon", has_libraries=False)
@@ -40,14 +42,11 @@ def relocatable_object(
             binding.initialize_all_targets()
             binding.initialize_all_asmprinters()
         machine = binding.Target.from_triple(TRIPLES[target == AARCH64]).create_target_machine(
-            cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="default"
+            cpu=target.cpu, features=target.features, opt=LEVEL, reloc="pic", codemodel="default"
         )
         context = binding.create_context()
+        first, *others = (parsed(each, machine, context) for each in [*modules, *portable])
         try:
-            first, *others = (binding.parse_assembly(each, context) for each in [*modules, *portable])
-            for each in (first, *others):
-                each.triple, each.data_layout = machine.triple, str(machine.target_data)
-                each.verify()
             for each in others:
                 first.link_in(each)
         except RuntimeError as error:
@@ -58,9 +57,8 @@ def relocatable_object(
         for variable in first.global_variables:
             if not variable.is_declaration:
                 variable.linkage = "internal"
-        with machine, binding.create_pipeline_tuning_options(speed_level=2) as options:
-            with binding.create_pass_builder(machine, options) as builder:
-                builder.getModulePassManager().run(first, builder)
+        with machine:
+            run_passes(first, machine, LEVEL)
             image: bytes = machine.emit_object(first)
         return image
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from rekindle.archive.inspect import inspect as summarize
 from rekindle.archive.limits import ArchiveLimits
-from rekindle.archive.summary import ArchiveSummary, TensorSummary
 from rekindle.cli.archive_options import limit_option, reading
 from rekindle.cli.console import json_option, write_heading, write_json, write_line, write_table
 from rekindle.cli.progress import working
+from rekindle.errors.deferred_imports import deferred_function
+
+if TYPE_CHECKING:
+    from rekindle.archive.summary import ArchiveSummary, TensorSummary
+
+summarize = deferred_function("rekindle.archive.inspect", "inspect")
+"""Imports PyTorch, which ``--help`` does not need."""
 
 _IN_ALL: Final = frozenset({"training", "_is_full_backward_hook"})
 """Attributes that every module has; they are not listed."""
@@ -32,7 +37,7 @@ def inspect(archive: str, attributes: bool, members: bool, limits: ArchiveLimits
     the file is built or run, and tensors are not read: this is safe and quick for any file.
     """
     with working(f"Reading {archive}"), reading(archive):
-        found = summarize(archive, limits=limits)
+        found: ArchiveSummary = summarize(archive, limits=limits)
     if as_json:
         write_json(found.as_dict())
         return

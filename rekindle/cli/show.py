@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
+from typing import TYPE_CHECKING
 
 import click
 
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archive_options import limit_option, method_option
-from rekindle.cli.archives import all_methods, find_method, methods_of, open_archive
 from rekindle.cli.console import json_option, write_heading, write_json, write_program
-from rekindle.program.function import Method
+from rekindle.errors.deferred_imports import deferred_function
+
+if TYPE_CHECKING:
+    from rekindle.program.function import Method
+
+# These import PyTorch, which --help does not need. Pages take time to import, and most calls make none.
+open_archive = deferred_function("rekindle.cli.archives", "open_archive")
+methods_of = deferred_function("rekindle.cli.archives", "methods_of")
+find_method = deferred_function("rekindle.cli.archives", "find_method")
+all_methods = deferred_function("rekindle.cli.archives", "all_methods")
+page_of = deferred_function("rekindle.api.show", "show")
 
 
 @click.command()
@@ -39,9 +48,7 @@ def show(
     """
     module = open_archive(archive, limits)
     if html is not None:
-        # Pages take time to import, and most calls make none.
-        page = importlib.import_module("rekindle.api.show").show
-        page(find_method(module, method or "forward")).save(html)
+        page_of(find_method(module, method or "forward")).save(html)
         return
     if method is not None:
         found = {method: find_method(module, method)}

@@ -15,18 +15,14 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from functools import partial
 from typing import Any, Final, Literal, cast
 
 import torch
 from torch import Tensor
 
-from rekindle.codegen.cuda import nest_launches
-from rekindle.codegen.cuda.compiled import compile_for
-from rekindle.codegen.cuda.devices import CudaDevice, cuda_device
-from rekindle.codegen.emission.kernels import kernel_module
-from rekindle.codegen.emission.matmul import product_module, product_name
+from rekindle.codegen import cuda, emission
+from rekindle.codegen.kernel_status import KernelStatus as KernelStatus
 from rekindle.codegen.layout import Ints, Layout
 from rekindle.codegen.llvm import call_sites
 from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
@@ -42,16 +38,6 @@ from rekindle.ir.profiling import recorded
 from rekindle.passes.simplification.subgraph_sharing import computation_key
 
 # ------------------------------------------------------------------------------------------------------------- kernels
-
-
-class KernelStatus(IntEnum):
-    """Return codes of a kernel. After any code but success, the operators run one by one."""
-
-    DONE = 0
-    FAILED = 1
-    """An index or a number was out of bounds, or a GPU has no memory left."""
-    DECLINED = nest_launches.DECLINED
-    """It is never launched on tensors of these sizes: it would use too little of a GPU."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -89,7 +75,7 @@ def compiled(kernel: Kernel, device: torch.device) -> tuple[CompiledKernel, Code
     if found is not None:
         return found, "memory"
 
-    code = _host_code(kernel, text, target) if device.type == "cpu" else compile_for(kernel, _gpu(device))
+    code = _host_code(kernel, text, target) if device.type == "cpu" else cuda.compile_for(kernel, _gpu(device))
     found = CompiledKernel(kernel, text, python_function(code, "kernel"), code, device)
     with _LOCK:
         found = _KERNELS.setdefault(key, found)
@@ -98,13 +84,15 @@ def compiled(kernel: Kernel, device: torch.device) -> tuple[CompiledKernel, Code
 
 def _host_code(kernel: Kernel, text: str, target: Target) -> NativeCode:
     def module() -> str:
-        return with_declarations(kernel_module(kernel, target) + wrapper_ir("kernel", ["ptr", "ptr", "ptr"], "i64"))
+        return with_declarations(
+            emission.kernel_module(kernel, target) + wrapper_ir("kernel", ["ptr", "ptr", "ptr"], "i64")
+        )
 
     return compile_module(LazyModule(f"kernel\n{text}", module), target=target, libraries=_products(kernel, target))
 
 
-def _gpu(device: torch.device) -> CudaDevice:
-    return cuda_device(device.index or 0)
+def _gpu(device: torch.device) -> cuda.CudaDevice:
+    return cuda.cuda_device(device.index or 0)
 
 
 _PRODUCTS: Final[dict[tuple[str, Target], NativeCode]] = {}
@@ -116,10 +104,12 @@ def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
     found = {}
     for nest in kernel.nests:
         if isinstance(nest, MatmulNest):
-            name = product_name(nest)
+            name = emission.product_name(nest)
             key = (name, target)
             if key not in _PRODUCTS:
-                _PRODUCTS[key] = compile_module(LazyModule(name, partial(product_module, nest, target)), target=target)
+                _PRODUCTS[key] = compile_module(
+                    LazyModule(name, partial(emission.product_module, nest, target)), target=target
+                )
             found[key] = _PRODUCTS[key]
     return list(found.values())
 

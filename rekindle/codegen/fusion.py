@@ -168,7 +168,7 @@ class _Fusion:
         if self._refusal(node) is not None:
             return False
         if may_alias_input(node):
-            self.reasons[node] = "its result may be a view of what is outside, or that itself"
+            self.reasons[node] = "its result may share memory with a value outside of the kernel"
             return False
         if not self._pays_alone(node) and not any(self._is_candidate(value) for value in node.inputs):
             self.reasons[node] = "no operator beside it fuses with it"
@@ -262,7 +262,7 @@ class _Fusion:
     def _may_join(self, node: Node, members: list[Node]) -> bool:
         """Move ``node`` to the front of the group, if that is legal. Return whether it was moved."""
         if may_alias_input(node) and not all(use.user in members for output in node.outputs for use in output.uses):
-            self.reasons[node] = "its result may be a view of what is outside, or that itself"
+            self.reasons[node] = "its result may share memory with a value outside of the kernel"
             return False
         moving = self.aliases.nodes_to_move_before(node, members[0])
         if moving is not None and len(moving) > 1 and not self._may_all_join(moving, members):

@@ -369,7 +369,7 @@ class _Lowering:
         sizes = layout.sizes
         is_flat = rule.is_folded and rule.is_ordered and given.get(rule.dims) is None  # argmax of all elements
         if (is_flat or not (rule.is_folded or rule.is_ordered)) and _is_scattered(layout):
-            raise Unsupported("rows whose results lie in another order in memory")
+            raise Unsupported("rows of a tensor whose dimensions have another order in memory")
         if rule.is_folded:
             numbered = ((dim, size) for dim, size in enumerate(layout.sizes))
             sizes = tuple(1 if dim in dims else size for dim, size in numbered if keeps or dim not in dims)
@@ -803,7 +803,11 @@ def _is_scattered(layout: Layout) -> bool:
 
 
 def _rows_of_shape(layout: Layout, shape: Any) -> Ints:
-    """Return the last dimensions, which must have the sizes ``shape``."""
+    """Return the last dimensions, which must have the sizes ``shape``.
+
+    Raises:
+        Unsupported: they have other sizes.
+    """
     if not isinstance(shape, list | tuple) or layout.sizes[layout.rank - len(shape) :] != tuple(shape):
         raise Unsupported("rows of another shape")
     return tuple(range(layout.rank - len(shape), layout.rank))

@@ -253,7 +253,11 @@ class NestBuilder:
         return self.b.cast(value.rule.build(self.b, *arguments), scalar_of(value.layout.dtype))
 
     def _part(self, value: Concat, places: AffineMap) -> Expression:
-        """Return the expression of an element of a concatenation. All loops must stay within one part."""
+        """Return the expression of an element of a concatenation. All loops must stay within one part.
+
+        Raises:
+            NeedsMaterialization: a loop covers several parts.
+        """
         first, steps = places[value.dim]
         last = first + sum(step * (size - 1) for step, size in zip(steps, self.sizes, strict=True) if step)
         for start, part in value.starts():
@@ -264,7 +268,11 @@ class NestBuilder:
 
     def _of_group(self, value: MergedGroups, places: AffineMap) -> Expression:
         """Return the expression of an element of merged groups of channels. Each loop must run over either groups or
-        the channels of a group."""
+        the channels of a group.
+
+        Raises:
+            NeedsMaterialization: a loop covers both.
+        """
         offset, steps = places[1]
         inner = value.channels
         groups = tuple(step // inner if step >= inner else 0 for step in steps)
@@ -325,7 +333,11 @@ class NestBuilder:
 
     def _fold(self, value: RowOpResult, places: AffineMap) -> Expression:
         """Return the expression of an element of the result of an operator on rows. The row must be the one along the
-        innermost loops."""
+        innermost loops.
+
+        Raises:
+            NeedsMaterialization: the row is another one.
+        """
         if self.rows is None or value.lengths != self.rows.lengths:
             raise NeedsMaterialization(value)
         first = self.loops - self.inner

@@ -29,8 +29,11 @@ _KERNEL: Final = "kernel"
 
 
 def max_multiplications(needed: int) -> int:
-    """Return a limit of the multiplications of a matrix product in a kernel, with the present number of threads. A
-    product of ``needed`` multiplications is faster in a kernel than in BLAS if the limit is not less than ``needed``.
+    """Return the number of multiplications up to which kernels compute matrix products, and BLAS larger ones.
+
+    A kernel computes a product of ``needed`` multiplications if the result is ``needed`` or more. ``needed`` selects
+    the size of the square product that is measured beside BLAS, with the present number of threads. If BLAS is faster,
+    or ``needed`` is larger than every measured size, the result is ``MAX_MULTIPLICATIONS``.
     """
     limit = next((limit for limit in _SIZES if limit >= needed), None)
     if limit is None or _faster(_SIZES[limit], torch.get_num_threads()) == _BLAS:

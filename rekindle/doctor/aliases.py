@@ -67,7 +67,8 @@ class Scope:
 
 
 def scopes_of(tree: ast.Module, module: str, is_package: bool) -> dict[ast.AST, Scope]:
-    """Return the scope of each module, class and function of a file. ``module`` is the name of the file's module."""
+    """Return the scope of each module, class and function of a file. ``module`` is the name of the file's module.
+    ``is_package`` is whether the file is the ``__init__.py`` of a package."""
     found: dict[ast.AST, Scope] = {}
     _enter(tree, None, module if is_package else module.rpartition(".")[0], found)
     return found

@@ -43,5 +43,6 @@ def _diff_line(line: str) -> str:
 
 
 def details(summary: str, content: str, *, is_open: bool = False) -> str:
-    """Return a section that folds. ``summary`` is plain text, ``content`` is HTML."""
+    """Return a section that folds. ``summary`` is plain text, ``content`` is HTML. It is unfolded at first if
+    ``is_open``."""
     return f"<details{' open' if is_open else ''}><summary>{escape(summary)}</summary>{content}</details>"

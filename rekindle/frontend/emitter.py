@@ -284,7 +284,11 @@ class Emitter:
     # ------------------------------------------------------------------------------------- conversions
 
     def to_bool(self, value: Value, range: SourceRange) -> Value:
-        """Emit ``bool(value)``, for a condition."""
+        """Emit ``bool(value)``, for a condition.
+
+        Raises:
+            TypeMismatchError: a value of this type has no truth value.
+        """
         if value.type == BOOL:
             return value
         if isinstance(value.type, NoneType):

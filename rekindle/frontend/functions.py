@@ -244,7 +244,11 @@ def _emit_parameters(
 
 
 def _close(emitter: Emitter, definition: Def) -> None:
-    """Emit ``return None`` at the end of the body, if that is reachable."""
+    """Emit ``return None`` at the end of the body, if that is reachable.
+
+    Raises:
+        TypeMismatchError: the function declares another result than None.
+    """
     if emitter.has_exited:
         if emitter.returns.merged is None:
             emitter.returns.merged = emitter.returns.declared or NONE

@@ -59,7 +59,11 @@ def _depth() -> int:
 
 @contextmanager
 def room_to_recurse(range: SourceRange) -> Iterator[None]:
-    """Ensure within the ``with`` block that Python's stack has room for the program at ``range``."""
+    """Ensure within the ``with`` block that Python's stack has room for the program at ``range``.
+
+    Raises:
+        UnsupportedError: the program nests too deeply.
+    """
     _LIMIT.enter()
     try:
         yield

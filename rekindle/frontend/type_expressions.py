@@ -150,7 +150,12 @@ _NEED_ELEMENTS: Final = frozenset(
 
 
 def parse_type_name(name: str, range: SourceRange, resolver: Resolver) -> Type:
-    """Return the type called ``name``, which may be dotted."""
+    """Return the type called ``name``, which may be dotted.
+
+    Raises:
+        UnsupportedError: it needs the types of its elements.
+        UndefinedNameError: there is no such type.
+    """
     found = resolver.resolve_type(name, range)
     if found is None:
         found = SIMPLE_TYPES.get(name)
@@ -212,7 +217,11 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
 
 
 def _type_of_literals(expr: Subscript) -> Type:
-    """Return the common type of the members of ``Literal["a", "b"]``."""
+    """Return the common type of the members of ``Literal["a", "b"]``.
+
+    Raises:
+        UnsupportedError: they have several types.
+    """
     indices = expr.indices
     if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
         indices = TupleLiteral(indices[0].tree).items

@@ -39,21 +39,20 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True, frozen=True)
 class BackendOptions:
-    """Options of ``torch.compile(…, options={…})``.
-
-    ``optimize``: whether functions are optimized. Without it, operators run one by one, which shows whether an
-    optimization causes a wrong result. ``ahead_of_time``: whether AOTAutograd generates the graphs.
-    """
+    """Options of ``torch.compile(…, options={…})``."""
 
     optimize: bool = True
+    """Whether functions are optimized. Without it, operators run one by one, which shows whether an optimization causes
+    a wrong result."""
     ahead_of_time: bool = False
+    """Whether AOTAutograd generates the graphs."""
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> BackendOptions:
         """Return the options in ``given``, with defaults for the others.
 
         Raises:
-            TypeError: one is unknown, or no bool.
+            TypeError: an option is unknown, or its value is not a bool.
         """
         known = [each.name for each in fields(cls)]
         for name, value in given.items():

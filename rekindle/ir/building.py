@@ -249,7 +249,12 @@ class Builder:
         return self._argument(item).materialize(self.graph)
 
     def _argument(self, item: object, name: str | None = None) -> NamedValue:
-        """Return ``item`` as an argument; lists and tuples that contain values are constructed in the graph."""
+        """Return ``item`` as an argument. A list that contains values is constructed in the graph. So is a tuple, as a
+        list if its elements have one type, else as a tuple. Anything else is a constant.
+
+        Raises:
+            GraphError: it is neither a value nor a constant of a program.
+        """
         if isinstance(item, NamedValue):
             return item
         if isinstance(item, (Value, Proxy)):

@@ -480,7 +480,11 @@ class Node:
             raise GraphError(f"{self.kind} has no {what} {index}")
 
     def _checked(self, item: AnyValue) -> Value:
-        """Return the value that ``item`` represents, after checking that it may become an input."""
+        """Return the value that ``item`` represents, after checking that it may become an input.
+
+        Raises:
+            GraphError: it belongs to another graph.
+        """
         value = item if isinstance(item, Value) else value_of(item)
         node, graph = value.node, self.graph
         if node.graph is not graph:
@@ -527,7 +531,11 @@ class Node:
 
     def _link(self, preceding: Node, following: Node) -> Node:
         """Insert this new node between two neighbors. Its position is a number between theirs; they are renumbered if
-        there is no room."""
+        there is no room.
+
+        Raises:
+            GraphError: the node is in a block already, or was destroyed.
+        """
         if self._next is not None:
             raise GraphError(f"{self.kind} is in a block already; move it instead")
         if self._prev is self:

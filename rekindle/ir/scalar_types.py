@@ -1,4 +1,4 @@
-"""The numbers by which programs know dtypes, layouts, memory formats and quantization schemes: ints in the IR."""
+"""Ints that represent dtypes, layouts, memory formats and quantization schemes in the IR: values of PyTorch's enums."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ PYTHON_OBJECTS: Final[dict[str, tuple[object, ...]]] = {
 
 
 def number_of(value: Numbered) -> int:
-    """Return the number of a dtype, a layout, a memory format or a quantization scheme."""
+    """Return the int that represents a dtype, layout, memory format or quantization scheme in a graph, the value of
+    PyTorch's C++ enum: 6 for ``torch.float32``, 0 for ``torch.strided``."""
     if isinstance(value, torch.dtype):
         return DTYPE_NUMBERS[value]
     if isinstance(value, torch.layout):

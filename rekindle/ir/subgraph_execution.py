@@ -35,7 +35,8 @@ def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable
 
 def consuming_callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable[[list[Any]], Any]:
     """Return a function as :func:`callable_of` does that takes a list of the inputs. The list is emptied at the start,
-    so that tensors that only it holds are freed at their last use, not after the call."""
+    so that tensors that only it holds are freed at their last use, not after the call. Without ``optimized``, the graph
+    runs as it is."""
     return runner.get()(graph, name, optimized, True)
 
 

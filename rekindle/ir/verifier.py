@@ -154,13 +154,16 @@ class _Verifier:
     def _end(self, node: Node) -> None:
         """Bring the outputs of ``node`` into scope, after its blocks."""
         self._define_outputs(node)
+        problem = None
         try:
             rule = RULES.get(node.kind)
             if rule is not None:
                 rule(node)
             check_call(node)
         except RuleBroken as broken:
-            self._fail(str(broken), node)
+            problem = str(broken)
+        if problem is not None:  # outside of the handler, so that the error has no second traceback
+            self._fail(problem, node)
         for attribute in node.attributes.values():
             items = attribute if isinstance(attribute, list) else (attribute,)
             self._inner.extend(item for item in items if isinstance(item, Graph))

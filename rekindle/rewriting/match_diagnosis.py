@@ -74,7 +74,7 @@ def _refused(name: str, match: Match, why: RewriteBlocker) -> str:
 
 def _differs(name: str, pattern: Pattern, mismatch: PatternMismatch) -> str:
     reached, total = mismatch.reached, len(pattern.nodes)
-    nodes = f"{reached} of {total} {'node fits' if reached == 1 else 'nodes fit'}"
+    nodes = f"{reached} of {total} {'node' if total == 1 else 'nodes'} {'fits' if reached == 1 else 'fit'}"
     lines = [f"the rule '{name}' does not fit. Where it comes closest, {nodes}; then the program has {mismatch.why}"]
     if mismatch.found is not None:
         lines += _place(place_of(mismatch.found), f"%{getattr(mismatch.found, 'name', '')}")

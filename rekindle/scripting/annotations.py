@@ -151,7 +151,11 @@ _state: Final = _State()
 
 @contextmanager
 def _reading(annotation: Any, range: SourceRange) -> Iterator[None]:
-    """Track that the parts of ``annotation`` are read within the ``with`` block."""
+    """Track that the parts of ``annotation`` are read within the ``with`` block.
+
+    Raises:
+        NotScriptableError: the annotation contains itself.
+    """
     if any(annotation is outer for outer in _state.reading):
         raise NotScriptableError(
             "the annotation refers to itself, and a type of a program has no parts without end",
@@ -313,7 +317,11 @@ _OF_TUPLES: Final = (
 
 
 def _check_methods_of_tuple(cls: type, range: SourceRange) -> None:
-    """Reject a NamedTuple with operators of its own, which compiled code would not call."""
+    """Reject a NamedTuple with operators of its own, which compiled code would not call.
+
+    Raises:
+        NotScriptableError: it has.
+    """
     own = next((name for name in _OF_TUPLES if any(name in vars(base) for base in _bases_before_tuple(cls))), None)
     if own is not None:
         raise NotScriptableError(

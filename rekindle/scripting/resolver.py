@@ -167,7 +167,11 @@ class PythonResolver:
         return class_in_namespace(owner, rest[-1] if rest else "") or find_type(found, range, self)
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue:
-        """Return the sugared value of an import within a function, which is executed when the function is compiled."""
+        """Return the sugared value of an import within a function, which is executed when the function is compiled.
+
+        Raises:
+            UndefinedNameError: the import fails.
+        """
         if self.observer is not None:
             self.observer.refuse("an import within it")
         package = self.find("__package__")
@@ -218,7 +222,11 @@ def _owner_of(function: types.FunctionType) -> dict[str, type]:
 
 
 def _part_of(package: Any, name: str) -> Any:
-    """Return the module that ``from package import name`` imports, if the package has no such attribute."""
+    """Return the module that ``from package import name`` imports, if the package has no such attribute.
+
+    Raises:
+        ImportError: there is no such module.
+    """
     whole = f"{package.__name__}.{name}"
     try:
         return importlib.import_module(whole)

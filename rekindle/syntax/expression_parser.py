@@ -125,7 +125,11 @@ class ExpressionParser:
         return SourceRange(self.source, start, self.lexer.end)
 
     def deeper(self, token: Token) -> None:
-        """Enter a nesting level opened by ``token``. The caller decrements ``_depth`` at its end."""
+        """Enter a nesting level opened by ``token``. The caller decrements ``_depth`` at its end.
+
+        Raises:
+            ParseError: the nesting is too deep.
+        """
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise too_deep(token.range)
@@ -136,7 +140,11 @@ class ExpressionParser:
     # ------------------------------------------------------------------------------------------------------ expressions
 
     def expression(self, power: int = 0) -> Expr:
-        """Parse one expression, up to the first operator whose binding power is at most ``power``."""
+        """Parse one expression, up to the first operator whose binding power is at most ``power``.
+
+        Raises:
+            ParseError: there is no expression.
+        """
         token = self.lexer.next()
         prefix = self._prefixes.get(token.kind)
         if prefix is None:
@@ -224,7 +232,12 @@ class ExpressionParser:
 
     def params(self, closing: str, *, annotated: bool = True) -> list[Param]:
         """Parse ``name [':' type] ['=' default]``, separated by commas, up to ``closing``; those after a lone ``*`` or
-        after ``*name`` are keyword-only, ``**name`` is last."""
+        after ``*name`` are keyword-only, ``**name`` is last. Without ``annotated``, as in a ``lambda``, there are no
+        types.
+
+        Raises:
+            ParseError: a ``*`` or ``/`` is misplaced.
+        """
         lexer = self.lexer
         params: list[Param] = []
         kwarg_only = slash = False
@@ -420,7 +433,11 @@ class ExpressionParser:
         return Apply.create(self.since(callee.range.start), callee, inputs, attributes)
 
     def _call_of_generator(self, opening: Token, callee: Expr, inputs: list[Expr], attributes: list[Attribute]) -> Expr:
-        """Parse ``f(a for a in b)``, from ``for`` on. The parentheses of the call are those of the generator."""
+        """Parse ``f(a for a in b)``, from ``for`` on. The parentheses of the call are those of the generator.
+
+        Raises:
+            ParseError: there are other arguments.
+        """
         generators = self._generators()
         if len(inputs) > 1 or attributes or self.lexer.cur.kind == ",":
             raise ParseError("A generator beside other arguments needs parentheses of its own.", inputs[-1].range)
@@ -503,7 +520,11 @@ class ExpressionParser:
     # ---------------------------------------------------------------------------------------------------------- strings
 
     def _strings(self, first: Token) -> Expr:
-        """Parse a string literal, or several adjacent ones, which are joined."""
+        """Parse a string literal, or several adjacent ones, which are joined.
+
+        Raises:
+            ParseError: a literal is of bytes, or a template string.
+        """
         tokens = [first]
         while self.lexer.cur.kind == STRING:
             tokens.append(self.lexer.next())

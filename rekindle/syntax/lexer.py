@@ -214,7 +214,8 @@ class Lexer:
 def _tokenize(
     source: Source, dialect: Dialect, injects: bool, start: int, end: int, comments: list[Token]
 ) -> list[Token]:
-    """Return all tokens of ``source.text[start:end]``, with EOF as the last."""
+    """Return all tokens of ``source.text[start:end]``, with EOF as the last. With ``injects``, tokens for newlines and
+    indentation are added."""
     text = source.text
     most = len(text) if source.limit is None else source.limit.tokens
     match = dialect.pattern.match

@@ -251,7 +251,8 @@ class StatementBuilder(ExpressionBuilder):
     # ------------------------------------------------------------------------------------------------------ definitions
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, *, signature_only: bool = False) -> Def:
-        """Convert the definition of a function or method. Decorators are omitted: Python has applied them."""
+        """Convert the definition of a function or method. Decorators are omitted: Python has applied them. With
+        ``signature_only``, the body is empty, and ``*args`` and ``**kwargs`` are omitted."""
         if getattr(node, "type_params", None):
             raise refuse("type_parameters", self.range_of(node))
         range = self.range_of(node)

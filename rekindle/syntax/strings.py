@@ -102,7 +102,8 @@ def _resolve(source: Source, start: int, end: int) -> str:
 
 
 def _text(source: Source, start: int, end: int, raw: bool) -> str:
-    """Return the string in ``[start, end)`` of a literal. Line ends of the file count as newlines."""
+    """Return the string in ``[start, end)`` of a literal. Line ends of the file count as newlines. Escapes are not
+    resolved in a ``raw`` string."""
     text = source.text[start:end] if raw else _resolve(source, start, end)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source.text[start:end] else text
 

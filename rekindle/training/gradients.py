@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, distributed, nn
 
 from rekindle.scripting.script import script
-from rekindle.training.kernel_tables import KernelTable, TableKernel
+from rekindle.training.kernel_tables import KernelTable, TableKernel, addresses
 
 _EPSILON = 1e-6
 """What PyTorch adds to a norm before it divides by it."""
@@ -31,8 +31,8 @@ class Clipping:
         """Return the number by which gradients of this total norm are multiplied. It is NaN if the norm is."""
         if self.max_norm is None:
             return 1.0
-        found = self.max_norm / (norm + _EPSILON)
-        return 1.0 if found > 1 else found
+        factor = self.max_norm / (norm + _EPSILON)
+        return 1.0 if factor > 1 else factor
 
     def clip(self, parameters: Sequence[Tensor]) -> float | None:
         """Clip the gradients of ``parameters`` in place by PyTorch's functions. Return their norm; None if it is not
@@ -86,11 +86,14 @@ class GradientNorm:
         Raises:
             Unsupported: there is no kernel for the dtype.
         """
+        by_dtype: dict[torch.dtype, list[Tensor]] = {}
+        for each in gradients:
+            by_dtype.setdefault(each.dtype, []).append(each)
         parts = torch.zeros(len(gradients) or 1, dtype=torch.float64, device="cpu")
-        tables: dict[torch.dtype, KernelTable] = {}
-        for index, each in enumerate(gradients):
-            table = tables.setdefault(each.dtype, KernelTable(self._kernel, each.dtype))
-            table.add(each.numel(), (each.data_ptr(), parts.data_ptr() + index * parts.itemsize))
-        for table in tables.values():
+        first = parts.data_ptr()
+        for dtype, tensors in by_dtype.items():
+            table, end = KernelTable(self._kernel, dtype), first + len(tensors) * parts.itemsize
+            table.extend(map(Tensor.numel, tensors), [addresses(tensors), range(first, end, parts.itemsize)])
             table.run()
+            first = end
         return float(parts.max() if self._is_largest else parts.sum().sqrt())

@@ -14,10 +14,13 @@ elements, in which each element is read before it is written. So its results may
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from rekindle.codegen.compiled_kernels import (
     GuardedKernel,
@@ -34,6 +37,14 @@ from rekindle.ir.profiling import recorded
 from rekindle.ir.types import TENSOR
 
 
+class SizedKernel(NamedTuple):
+    """The machine code of a kernel with its parameters for tensors of one size, kept alive by ``launch``."""
+
+    call: Callable[[int, int, int], int]
+    parameters: int
+    launch: KernelLaunch
+
+
 @dataclass(slots=True)
 class TableKernel:
     """A ``graph`` as a kernel for tensors of one dtype and size on the CPU; its other inputs are floats. It is
@@ -42,19 +53,21 @@ class TableKernel:
     graph: Graph
     name: str
     reduces: bool = False
-    _launches: dict[tuple[torch.dtype, int], KernelLaunch] = field(default_factory=dict)
+    _sized: dict[tuple[torch.dtype, int], SizedKernel] = field(default_factory=dict)
     _kernels: dict[torch.dtype, list[GuardedKernel]] = field(default_factory=dict)
 
-    def launch(self, dtype: torch.dtype, size: int) -> KernelLaunch:
-        """Return the launch for tensors of ``size`` elements.
+    def sized(self, dtype: torch.dtype, size: int) -> SizedKernel:
+        """Return the kernel for tensors of ``size`` elements.
 
         Raises:
             Unsupported: there is no such kernel for ``dtype``.
         """
-        found = self._launches.get((dtype, size))
-        if found is None:
-            found = self._launches[dtype, size] = self._made(dtype, size)
-        return found
+        made = self._sized.get((dtype, size))
+        if made is None:
+            launch = self._made(dtype, size)
+            made = SizedKernel(launch.kernel.call, launch.parameters.buffer_info()[0], launch)
+            self._sized[dtype, size] = made
+        return made
 
     def _made(self, dtype: torch.dtype, size: int) -> KernelLaunch:
         layout = Layout((size,), (1,), dtype)
@@ -76,21 +89,25 @@ class TableKernel:
 
 @dataclass(slots=True)
 class KernelTable:
-    """Rows of one kernel: the launch of each, and the addresses of its operands and results."""
+    """Rows of one kernel: the kernel for the size of each, and the addresses of its operands and results."""
 
     kernel: TableKernel
     dtype: torch.dtype
-    launches: list[KernelLaunch] = field(default_factory=list)
+    kernels: list[SizedKernel] = field(default_factory=list)
     pointers: array[int] = field(default_factory=lambda: array("Q"))
 
-    def add(self, size: int, pointers: Sequence[int]) -> None:
-        """Add a row: tensors of ``size`` elements at these addresses, first the operands, then the results.
+    def extend(self, sizes: Iterable[int], addresses: Sequence[Iterable[int]]) -> None:
+        """Add rows of tensors with these numbers of elements. ``addresses`` has a column for each operand, then one for
+        each result. Rows of no elements are left out.
 
         Raises:
-            Unsupported: see :meth:`TableKernel.launch`.
+            Unsupported: see :meth:`TableKernel.sized`.
         """
-        self.launches.append(self.kernel.launch(self.dtype, size))
-        self.pointers.extend(pointers)
+        rows = zip(sizes, zip(*addresses, strict=True), strict=True)
+        kept = [(size, row) for size, row in rows if size]
+        by_size = {size: self.kernel.sized(self.dtype, size) for size in {size for size, _ in kept}}
+        self.kernels += [by_size[size] for size, _ in kept]
+        self.pointers.extend(chain.from_iterable(row for _, row in kept))
 
     def accepts(self, numbers: Sequence[float]) -> bool:
         """Return whether the kernel can take these numbers: PyTorch may reject the conversion of others to a dtype."""
@@ -98,13 +115,18 @@ class KernelTable:
 
     def run(self, numbers: Sequence[float] = ()) -> None:
         """Run the kernel on each row. ``numbers`` are those that it :meth:`accepts`."""
-        if not self.launches:
+        if not self.kernels:
             return
         passed = array("d", numbers)
-        row = self.pointers.itemsize * (len(self.pointers) // len(self.launches))
+        row = self.pointers.itemsize * (len(self.pointers) // len(self.kernels))
         address, arguments = self.pointers.buffer_info()[0], passed.buffer_info()[0]
         with recorded(self.kernel.name):
-            for launch in self.launches:
-                status = launch.kernel.call(address, launch.parameters.buffer_info()[0], arguments)
+            for call, parameters, _ in self.kernels:
+                status = call(address, parameters, arguments)
                 assert status == KernelStatus.DONE, "kernels without gathers do not fail"
                 address += row
+
+
+def addresses(tensors: Iterable[Tensor]) -> list[int]:
+    """Return the addresses of the data of ``tensors``, a column of a table."""
+    return list(map(Tensor.data_ptr, tensors))

@@ -1,8 +1,9 @@
 """Update rules: how optimizers of ``torch.optim`` change a parameter, as pointwise programs.
 
 A program takes a parameter, its gradient, tensors of the optimizer's state, and numbers. It returns the new parameter
-and the new state. It is compiled to one kernel, which overwrites them (:mod:`~rekindle.training.kernel_tables`). What
-is the same for all elements, such as a bias correction, is a number that Python computes.
+and the new state. What is the same for all elements, such as a bias correction, is a number that Python computes.
+Weight decay comes before the program, in the same way for all rules (:class:`WeightDecay`). Together they are compiled
+to one kernel, which overwrites the tensors (:mod:`~rekindle.training.update_kernels`).
 
 The operations are in the order of PyTorch's optimizers, so that results differ from theirs by rounding only.
 """
@@ -39,24 +40,38 @@ class Update:
     numbers: tuple[float, ...]
 
 
+@dataclass(slots=True, frozen=True)
+class WeightDecay:
+    """Weight decay before an update: the parameter times ``number`` is added to the gradient, or, if it is
+    ``decoupled``, becomes the parameter."""
+
+    number: float
+    decoupled: bool
+
+    @staticmethod
+    def of_group(group: Group) -> WeightDecay | None:
+        """Return the weight decay of a group; None if there is none."""
+        decay = float(group.get("weight_decay", 0.0))
+        if decay == 0:
+            return None
+        decoupled = bool(group.get("decoupled_weight_decay", False))
+        return WeightDecay(1 - float(group["lr"]) * decay if decoupled else decay, decoupled)
+
+
 Rule = Callable[[Group, float], Update]
-"""Returns the update number ``step``, from 1, for the hyperparameters of a group."""
+"""Returns the update number ``step``, from 1, for the hyperparameters of a group, without its weight decay."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ SGD
 
 
-def _sgd_program(decays: bool, has_momentum: bool, nesterov: bool) -> Program:
-    def plain(p: Tensor, g: Tensor, decay: float, size: float) -> tuple[Tensor]:
-        if decays:
-            g = g.add(p, alpha=decay)
+def _sgd_program(has_momentum: bool, nesterov: bool) -> Program:
+    def plain(p: Tensor, g: Tensor, size: float) -> tuple[Tensor]:
         return (p.add(g, alpha=size),)
 
     def with_momentum(
-        p: Tensor, g: Tensor, buffer: Tensor, decay: float, size: float, momentum: float, undamped: float
+        p: Tensor, g: Tensor, buffer: Tensor, size: float, momentum: float, undamped: float
     ) -> tuple[Tensor, Tensor]:
-        if decays:
-            g = g.add(p, alpha=decay)
         buffer = (buffer * momentum).add(g, alpha=undamped)
         g = g.add(buffer, alpha=momentum) if nesterov else buffer
         return p.add(g, alpha=size), buffer
@@ -65,12 +80,11 @@ def _sgd_program(decays: bool, has_momentum: bool, nesterov: bool) -> Program:
 
 
 def _sgd(group: Group, step: float) -> Update:
-    decay, momentum = group["weight_decay"], group["momentum"]
-    choices = (decay != 0, momentum != 0, bool(group["nesterov"]))
-    numbers: tuple[float, ...] = (decay, -float(group["lr"]))
+    momentum, size = group["momentum"], -float(group["lr"])
+    program = ProgramKey(_sgd_program, (momentum != 0, bool(group["nesterov"])))
     if momentum == 0:
-        return Update(ProgramKey(_sgd_program, choices), (), numbers)
-    return Update(ProgramKey(_sgd_program, choices), ("momentum_buffer",), (*numbers, momentum, 1 - group["dampening"]))
+        return Update(program, (), (size,))
+    return Update(program, ("momentum_buffer",), (size, momentum, 1 - group["dampening"]))
 
 
 # ------------------------------------------------------------------------------------------- Adam, AdamW, RAdam, Adamax
@@ -83,13 +97,12 @@ def _moments(
     return mean.lerp(g, to_mean), (square * beta2).addcmul(g, g, value=to_square)
 
 
-def _adam_program(decays: bool, decoupled: bool, amsgrad: bool) -> Program:
+def _adam_program(amsgrad: bool) -> Program:
     def update(
         p: Tensor,
         g: Tensor,
         mean: Tensor,
         square: Tensor,
-        decay: float,
         to_mean: float,
         beta2: float,
         to_square: float,
@@ -97,11 +110,6 @@ def _adam_program(decays: bool, decoupled: bool, amsgrad: bool) -> Program:
         eps: float,
         size: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if decays:
-            if decoupled:
-                p = p * decay
-            else:
-                g = g.add(p, alpha=decay)
         mean, square = _moments(g, mean, square, to_mean, beta2, to_square)
         return p.addcdiv(mean, (square.sqrt() / root).add(eps), value=size), mean, square
 
@@ -111,7 +119,6 @@ def _adam_program(decays: bool, decoupled: bool, amsgrad: bool) -> Program:
         mean: Tensor,
         square: Tensor,
         largest: Tensor,
-        decay: float,
         to_mean: float,
         beta2: float,
         to_square: float,
@@ -119,11 +126,6 @@ def _adam_program(decays: bool, decoupled: bool, amsgrad: bool) -> Program:
         eps: float,
         size: float,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        if decays:
-            if decoupled:
-                p = p * decay
-            else:
-                g = g.add(p, alpha=decay)
         mean, square = _moments(g, mean, square, to_mean, beta2, to_square)
         largest = torch.maximum(largest, square)
         return p.addcdiv(mean, (largest.sqrt() / root).add(eps), value=size), mean, square, largest
@@ -131,36 +133,21 @@ def _adam_program(decays: bool, decoupled: bool, amsgrad: bool) -> Program:
     return with_maximum if amsgrad else update
 
 
-def _decay(group: Group, decoupled: bool) -> float:
-    """Return the number by which weight decay enters a program: a factor of the parameter if it is decoupled."""
-    decay = float(group["weight_decay"])
-    return 1 - float(group["lr"]) * decay if decoupled else decay
-
-
 def _adam(group: Group, step: float) -> Update:
     lr, (beta1, beta2) = float(group["lr"]), map(float, group["betas"])
-    decoupled, amsgrad = bool(group.get("decoupled_weight_decay", False)), bool(group["amsgrad"])
+    amsgrad = bool(group["amsgrad"])
     state = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if amsgrad else ("exp_avg", "exp_avg_sq")
     corrections = 1 - beta1**step, (1 - beta2**step) ** 0.5
-    numbers = (
-        _decay(group, decoupled),
-        1 - beta1,
-        beta2,
-        1 - beta2,
-        corrections[1],
-        group["eps"],
-        -lr / corrections[0],
-    )
-    return Update(ProgramKey(_adam_program, (group["weight_decay"] != 0, decoupled, amsgrad)), state, numbers)
+    numbers = (1 - beta1, beta2, 1 - beta2, corrections[1], group["eps"], -lr / corrections[0])
+    return Update(ProgramKey(_adam_program, (amsgrad,)), state, numbers)
 
 
-def _radam_program(decays: bool, decoupled: bool, rectified: bool) -> Program:
+def _radam_program(rectified: bool) -> Program:
     def update(
         p: Tensor,
         g: Tensor,
         mean: Tensor,
         square: Tensor,
-        decay: float,
         to_mean: float,
         beta2: float,
         to_square: float,
@@ -170,11 +157,6 @@ def _radam_program(decays: bool, decoupled: bool, rectified: bool) -> Program:
         root: float,
         rectification: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if decays:
-            if decoupled:
-                p = p * decay
-            else:
-                g = g.add(p, alpha=decay)
         mean, square = _moments(g, mean, square, to_mean, beta2, to_square)
         change = mean / correction * lr
         if rectified:
@@ -186,7 +168,6 @@ def _radam_program(decays: bool, decoupled: bool, rectified: bool) -> Program:
 
 def _radam(group: Group, step: float) -> Update:
     lr, (beta1, beta2) = float(group["lr"]), map(float, group["betas"])
-    decoupled = bool(group["decoupled_weight_decay"])
     correction = 1 - beta2**step
     longest = 2 / (1 - beta2) - 1
     length = longest - 2 * step * beta2**step / correction
@@ -195,29 +176,23 @@ def _radam(group: Group, step: float) -> Update:
         ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5 if rectified else 1.0
     )
     return Update(
-        ProgramKey(_radam_program, (group["weight_decay"] != 0, decoupled, rectified)),
+        ProgramKey(_radam_program, (rectified,)),
         ("exp_avg", "exp_avg_sq"),
-        (
-            *(_decay(group, decoupled), 1 - beta1, beta2, 1 - beta2),
-            *(1 - beta1**step, group["eps"], lr, correction**0.5, rectification),
-        ),
+        (1 - beta1, beta2, 1 - beta2, 1 - beta1**step, group["eps"], lr, correction**0.5, rectification),
     )
 
 
-def _adamax_program(decays: bool) -> Program:
+def _adamax_program() -> Program:
     def update(
         p: Tensor,
         g: Tensor,
         mean: Tensor,
         largest: Tensor,
-        decay: float,
         to_mean: float,
         beta2: float,
         eps: float,
         size: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if decays:
-            g = g.add(p, alpha=decay)
         mean = mean.lerp(g, to_mean)
         largest = torch.maximum(largest * beta2, g.abs().add(eps))
         return p.addcdiv(mean, largest, value=size), mean, largest
@@ -227,20 +202,18 @@ def _adamax_program(decays: bool) -> Program:
 
 def _adamax(group: Group, step: float) -> Update:
     beta1, beta2 = map(float, group["betas"])
-    numbers = (float(group["weight_decay"]), 1 - beta1, beta2, group["eps"], -float(group["lr"]) / (1 - beta1**step))
-    return Update(ProgramKey(_adamax_program, (group["weight_decay"] != 0,)), ("exp_avg", "exp_inf"), numbers)
+    numbers = (1 - beta1, beta2, group["eps"], -float(group["lr"]) / (1 - beta1**step))
+    return Update(ProgramKey(_adamax_program, ()), ("exp_avg", "exp_inf"), numbers)
 
 
 # ------------------------------------------------------------------------------------ RMSprop, Adagrad, Adadelta, Rprop
 
 
-def _rmsprop_program(decays: bool, centered: bool, has_momentum: bool) -> Program:
+def _rmsprop_program(centered: bool, has_momentum: bool) -> Program:
     # Four programs, because the tensors that a program takes are its parameters.
     def update(
-        p: Tensor, g: Tensor, square: Tensor, decay: float, alpha: float, rest: float, eps: float, size: float
+        p: Tensor, g: Tensor, square: Tensor, alpha: float, rest: float, eps: float, size: float
     ) -> tuple[Tensor, Tensor]:
-        if decays:
-            g = g.add(p, alpha=decay)
         square = (square * alpha).addcmul(g, g, value=rest)
         return p.addcdiv(g, square.sqrt().add(eps), value=size), square
 
@@ -249,14 +222,11 @@ def _rmsprop_program(decays: bool, centered: bool, has_momentum: bool) -> Progra
         g: Tensor,
         square: Tensor,
         mean: Tensor,
-        decay: float,
         alpha: float,
         rest: float,
         eps: float,
         size: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if decays:
-            g = g.add(p, alpha=decay)
         square = (square * alpha).addcmul(g, g, value=rest)
         mean = mean.lerp(g, rest)
         return p.addcdiv(g, square.addcmul(mean, mean, value=-1).sqrt().add(eps), value=size), square, mean
@@ -266,15 +236,12 @@ def _rmsprop_program(decays: bool, centered: bool, has_momentum: bool) -> Progra
         g: Tensor,
         square: Tensor,
         buffer: Tensor,
-        decay: float,
         alpha: float,
         rest: float,
         eps: float,
         size: float,
         momentum: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if decays:
-            g = g.add(p, alpha=decay)
         square = (square * alpha).addcmul(g, g, value=rest)
         buffer = (buffer * momentum).addcdiv(g, square.sqrt().add(eps))
         return p.add(buffer, alpha=size), square, buffer
@@ -285,15 +252,12 @@ def _rmsprop_program(decays: bool, centered: bool, has_momentum: bool) -> Progra
         square: Tensor,
         mean: Tensor,
         buffer: Tensor,
-        decay: float,
         alpha: float,
         rest: float,
         eps: float,
         size: float,
         momentum: float,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        if decays:
-            g = g.add(p, alpha=decay)
         square = (square * alpha).addcmul(g, g, value=rest)
         mean = mean.lerp(g, rest)
         buffer = (buffer * momentum).addcdiv(g, square.addcmul(mean, mean, value=-1).sqrt().add(eps))
@@ -311,20 +275,17 @@ def _rmsprop_program(decays: bool, centered: bool, has_momentum: bool) -> Progra
 def _rmsprop(group: Group, step: float) -> Update:
     alpha, momentum, centered = group["alpha"], group["momentum"], bool(group["centered"])
     state = ["square_avg"]
-    numbers = [float(group["weight_decay"]), alpha, 1 - alpha, group["eps"], -float(group["lr"])]
+    numbers = [alpha, 1 - alpha, group["eps"], -float(group["lr"])]
     if centered:
         state.append("grad_avg")
     if momentum > 0:
         state.append("momentum_buffer")
         numbers.append(momentum)
-    choices = (group["weight_decay"] != 0, centered, momentum > 0)
-    return Update(ProgramKey(_rmsprop_program, choices), tuple(state), tuple(numbers))
+    return Update(ProgramKey(_rmsprop_program, (centered, momentum > 0)), tuple(state), tuple(numbers))
 
 
-def _adagrad_program(decays: bool) -> Program:
-    def update(p: Tensor, g: Tensor, total: Tensor, decay: float, eps: float, size: float) -> tuple[Tensor, Tensor]:
-        if decays:
-            g = g.add(p, alpha=decay)
+def _adagrad_program() -> Program:
+    def update(p: Tensor, g: Tensor, total: Tensor, eps: float, size: float) -> tuple[Tensor, Tensor]:
         total = total.addcmul(g, g)
         return p.addcdiv(g, total.sqrt().add(eps), value=size), total
 
@@ -333,24 +294,20 @@ def _adagrad_program(decays: bool) -> Program:
 
 def _adagrad(group: Group, step: float) -> Update:
     size = -float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
-    numbers = (float(group["weight_decay"]), group["eps"], size)
-    return Update(ProgramKey(_adagrad_program, (group["weight_decay"] != 0,)), ("sum",), numbers)
+    return Update(ProgramKey(_adagrad_program, ()), ("sum",), (group["eps"], size))
 
 
-def _adadelta_program(decays: bool) -> Program:
+def _adadelta_program() -> Program:
     def update(
         p: Tensor,
         g: Tensor,
         square: Tensor,
         changes: Tensor,
-        decay: float,
         rho: float,
         rest: float,
         eps: float,
         size: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        if decays:
-            g = g.add(p, alpha=decay)
         square = (square * rho).addcmul(g, g, value=rest)
         change = changes.add(eps).sqrt() / square.add(eps).sqrt() * g
         changes = (changes * rho).addcmul(change, change, value=rest)
@@ -361,8 +318,8 @@ def _adadelta_program(decays: bool) -> Program:
 
 def _adadelta(group: Group, step: float) -> Update:
     rho = group["rho"]
-    numbers = (float(group["weight_decay"]), rho, 1 - rho, group["eps"], -float(group["lr"]))
-    return Update(ProgramKey(_adadelta_program, (group["weight_decay"] != 0,)), ("square_avg", "acc_delta"), numbers)
+    numbers = (rho, 1 - rho, group["eps"], -float(group["lr"]))
+    return Update(ProgramKey(_adadelta_program, ()), ("square_avg", "acc_delta"), numbers)
 
 
 def _rprop_program() -> Program:

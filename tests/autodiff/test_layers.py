@@ -40,6 +40,23 @@ def test_weights_with_gaps_in_a_group_norm() -> None:
     torch.testing.assert_close(outcome(DifferentiableOperation(graph_of(groups)), values), outcome(groups, values))
 
 
+@pytest.mark.parametrize("size", [(2, 4, 5, 3), (2, 4, 5, 3, 2), (2, 4, 1, 1), (2, 4, 3)])
+@pytest.mark.parametrize("order", ["contiguous", "channels last", "part of channels last", "transposed"])
+def test_group_norm_keeps_the_order_of_memory(size: tuple[int, ...], order: str) -> None:
+    """Its result and gradients have the strides of eager's."""
+    x = torch.randn(size)
+    if order in ("channels last", "part of channels last") and len(size) > 3:
+        formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+        x = x.contiguous(memory_format=formats[len(size)])
+    if order == "part of channels last":
+        x = torch.cat([x, x], 2)[:, :, : size[2]]
+    if order == "transposed":
+        x = x.transpose(0, -1).contiguous().transpose(0, -1)
+    values = [x, torch.randn(4), torch.randn(4)]
+    found, expected = (outcome(each, values) for each in (DifferentiableOperation(graph_of(groups)), groups))
+    torch.testing.assert_close(found, expected, check_stride=True)
+
+
 @pytest.mark.parametrize("program", [evaluated, trained])
 @pytest.mark.parametrize("size", [(0, 3), (0, 3, 4), (2, 3, 0), (2, 0)])
 def test_batch_norm_of_nothing(program: Callable[..., Any], size: tuple[int, ...]) -> None:

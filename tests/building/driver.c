@@ -5,7 +5,7 @@
    net.weights is - if the weights are embedded in the library.
 
    calls.bin holds the number of calls, and for each the number of arguments and the arguments; results.bin gets the
-   code, the message and the result of each call. Values are written as their kind, their count, and then a number, the
+   code, the message and the result of each call, objects as the tuples of their attributes. Values are written as their kind, their count, and then a number, the
    bytes of a string, the items, or dtype, rank, sizes and elements of a tensor. Numbers are int64. */
 
 #include <dlfcn.h>
@@ -16,9 +16,12 @@
 
 typedef struct { void *data; int32_t type, id, ndim; uint8_t code, bits; uint16_t lanes; int64_t *shape, *strides; uint64_t offset; } tensor;
 typedef struct value { int64_t kind; union { int64_t i; double f; char *s; tensor *t; struct value *items; }; int64_t count; } value;
-enum { NONE, INT, FLOAT, BOOL, STRING, TENSOR, LIST, TUPLE, DICT, COMPLEX };
+enum { NONE, INT, FLOAT, BOOL, STRING, TENSOR, LIST, TUPLE, DICT, COMPLEX, OBJECT };
 
 static FILE *in, *out;
+static void *net;
+static int32_t (*unpack)(void *, const value *, value *);
+static void (*release)(value *);
 
 static int64_t get(void) { int64_t n = 0; if (fread(&n, 8, 1, in) != 1) exit(3); return n; }
 static void put(int64_t n) { fwrite(&n, 8, 1, out); }
@@ -61,6 +64,13 @@ static void write_elements(const tensor *t, int dim, const char *at) {
 }
 
 static void write_value(const value *v) {
+  if (v->kind == OBJECT) {
+    value attributes;
+    if (!unpack || unpack(net, v, &attributes)) exit(7);
+    write_value(&attributes);
+    release(&attributes);
+    return;
+  }
   put(v->kind);
   put(v->count);
   if (v->kind == STRING) fwrite(v->s, v->count, 1, out);
@@ -84,12 +94,15 @@ static void *symbol(void *library, const char *name, const char *part) {
 
 int main(int argc, char **argv) {
   if (argc != 7) return 2;
-  void *library = dlopen(argv[1], RTLD_NOW), *net = 0;
+  void *library = dlopen(argv[1], RTLD_NOW);
   if (!library) { fprintf(stderr, "%s\n", dlerror()); return 4; }
   int32_t (*open)(const char *, void **) = symbol(library, argv[2], "open");
   int32_t (*call)(void *, value *, int64_t, value *) = symbol(library, argv[2], argv[4]);
   const char *(*error)(void *) = symbol(library, argv[2], "error");
-  void (*release)(value *) = symbol(library, argv[2], "free");
+  release = symbol(library, argv[2], "free");
+  char text[512];
+  snprintf(text, sizeof text, "%s_unpack", argv[2]);
+  unpack = dlsym(library, text); /* only libraries with objects have it */
   void (*close)(void *) = symbol(library, argv[2], "close");
   in = fopen(argv[5], "rb"), out = fopen(argv[6], "wb");
   if (!in || !out) return 2;

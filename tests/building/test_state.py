@@ -196,7 +196,7 @@ def test_results_belong_to_the_caller(tmp_path):
     forward = library._library.net_forward
     for result in results:
         assert forward(library._instance, ctypes.byref(argument), ctypes.c_int64(1), ctypes.byref(result)) == 0
-    first, second = (_to_python(each) for each in results)
+    first, second = (_to_python(each, library) for each in results)
     assert same(first, (torch.full((3,), 2.0),) * 2)
     assert same(second, (torch.full((3,), 4.0),) * 2)
     items = (Value * 2).from_address(results[0].payload.address)

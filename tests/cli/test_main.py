@@ -189,7 +189,9 @@ def test_the_list_of_commands_is_what_they_say_of_themselves() -> None:
     assert {name: command and command.name for name, command in found.items()} == {name: name for name in _COMMANDS}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["no-such-command"], []])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["no-such-command"], [], ["inspect", "--help"], ["show", "--help"]]
+)
 def test_what_runs_no_command_imports_no_pytorch(arguments: list[str]) -> None:
     script = f"import sys; from rekindle.cli.main import main; main({arguments!r}); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True)

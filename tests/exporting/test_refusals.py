@@ -134,8 +134,8 @@ come to None here and a Tensor there
   File "here"
         if x.sum() > 0:
         ^^^^^^^^^^^^^^^
-Hint: have both give the same kinds of values: \
-a Tensor in place of None, lists of the same length, one dtype"""
+Hint: return values of the same kind from both: \
+a Tensor in place of None, lists of the same length, one dtype, numbers in place of strings"""
     )
 
 
@@ -170,8 +170,8 @@ def test_containers_of_before_that_branches_fill_in_other_ways(program: Callable
   File "here"
         if x.sum() > 0:
         ^^^^^^^^^^^^^^^
-Hint: have both give the same kinds of values: \
-a Tensor in place of None, lists of the same length, one dtype"""
+Hint: return values of the same kind from both: \
+a Tensor in place of None, lists of the same length, one dtype, numbers in place of strings"""
     )
 
 

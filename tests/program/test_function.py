@@ -66,7 +66,8 @@ def test_wrong_arguments_name_the_argument():
     compiled = rekindle.script(scale)
     assert message_of(ArgumentError, lambda: compiled("x")) == (
         "scale() argument 'x' (position 1) takes Tensor, but got a str: 'x'\n"
-        "Signature: scale(x: Tensor, factor: float = 2.0, *, shift: Optional[Tensor] = None) -> Tensor"
+        "Signature: scale(x: Tensor, factor: float = 2.0, *, shift: Optional[Tensor] = None) -> Tensor\n"
+        "Hint: a parameter without an annotation takes a Tensor; annotate it to take another type"
     )
 
 

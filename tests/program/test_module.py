@@ -246,7 +246,8 @@ def test_wrong_arguments(pair):
     _, scripted = pair
     assert message_of(ArgumentError, lambda: scripted(1)) == (
         "forward() argument 'x' (position 1) takes Tensor, but got an int: 1\n"
-        "Signature: forward(self, x: Tensor) -> Tensor"
+        "Signature: forward(self, x: Tensor) -> Tensor\n"
+        "Hint: a parameter without an annotation takes a Tensor; annotate it to take another type"
     )
 
 
@@ -269,6 +270,11 @@ def test_call_of_a_module_without_forward():
     scripted = rekindle.script(Holder())
     assert scripted.size() == 3
     assert message_of(AttributeError, lambda: scripted(1)) == "the module 'Holder' has no attribute 'forward'"
+    assert message_of(AttributeError, lambda: scripted.code) == (
+        "the module 'Holder' has no attribute 'code'\n"
+        "Hint: the module has no method 'forward'; take 'code' from one of its methods: size"
+    )
+    assert "return 3" in scripted.size.code
 
 
 # ------------------------------------------------------------------------------------- tensors that stand in two places

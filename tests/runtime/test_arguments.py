@@ -134,7 +134,6 @@ def test_the_signature_as_python_writes_it() -> None:
         ([X], {"x": X}, "f() got its argument 'x' twice: by position and by name"),
         ([X, "three"], {}, "f() argument 'n' (position 2) takes int, but got a str: 'three'"),
         ([X], {"n": 2.5}, "f() argument 'n' (position 2) takes int, but got a float: 2.5"),
-        ([[1, 2]], {}, "f() argument 'x' (position 1) takes Tensor, but got a list: [1, 2]"),
         ([numpy.ones(2)], {}, "f() argument 'x' (position 1) takes Tensor, but got a ndarray: array([1., 1.])"),
         ([torch.nn.Linear(2, 2)], {}, "f() argument 'x' (position 1) takes Tensor, but got the module Linear"),
         (
@@ -159,6 +158,18 @@ def test_what_an_error_says(args: list[Any], kwargs: dict[str, Any], text: str) 
     assert str(caught.value) == f"{text}\nSignature: {F_SIGNATURE}"
     assert isinstance(caught.value, TypeError)
     assert caught.value.__context__ is None
+
+
+def test_a_list_where_a_tensor_is_expected() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        convert(TENSOR, [1, 2])
+    assert (
+        str(caught.value)
+        == """\
+f() argument 'x' (position 1) takes Tensor, but got a list: [1, 2]
+Signature: f(x: Tensor) -> Tensor
+Hint: a parameter without an annotation takes a Tensor; annotate it to take another type"""
+    )
 
 
 def test_none_where_none_is_not_expected() -> None:
@@ -196,7 +207,8 @@ def test_methods_do_not_count_their_object() -> None:
         str(caught.value)
         == """\
 forward() argument 'x' (position 1) takes Tensor, but got an int: 3
-Signature: forward(self, x: Tensor) -> Tensor"""
+Signature: forward(self, x: Tensor) -> Tensor
+Hint: a parameter without an annotation takes a Tensor; annotate it to take another type"""
     )
     with pytest.raises(ArgumentError) as caught:
         bind(schema, [module, X, X], {})

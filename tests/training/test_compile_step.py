@@ -292,7 +292,7 @@ def test_compiled_and_plain_steps_alternate() -> None:
 
 
 def test_checkpoints_round_trip(tmp_path: Any) -> None:
-    """A run that is saved after four steps, and goes on in PyTorch's loop, ends like one of PyTorch's alone."""
+    """A run that is saved after four steps, and continues in PyTorch's loop, ends like one of PyTorch's alone."""
     theirs, first = net(), net()
     loop = Loop(theirs, torch.optim.NAdam(theirs.parameters(), 0.01))
     loop.optimizer = torch.optim.Adam(theirs.parameters(), 0.01, amsgrad=True)

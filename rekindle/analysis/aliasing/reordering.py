@@ -104,7 +104,7 @@ def _stand_together(node: Node, place: Node) -> bool:
 
 
 def _from(node: Node, end: Node, *, forwards: bool) -> Iterator[Node]:
-    """Yield the nodes from ``node`` to before ``end``."""
+    """Yield the nodes from ``node`` to before ``end``. In reverse order, through predecessors, without ``forwards``."""
     while node is not end:
         yield node
         node = node.next if forwards else node.prev

@@ -152,7 +152,12 @@ class ValueBuilder:
         raise _Misfit(record, type)
 
     def _build_shared(self, record: Any, type: Type) -> Any:
-        """Return a value that may occur several times, or within itself."""
+        """Return a value that may occur several times, or within itself.
+
+        Raises:
+            CorruptArchiveError: the value contains itself where that is impossible.
+            ArchiveLimitError: values nest too deeply.
+        """
         key = (id(record), ANY if isinstance(record, PickledObject) else type)
         known = self._made.get(key)
         if known is None:
@@ -251,7 +256,11 @@ class ValueBuilder:
         return made
 
     def _check_content(self, state: object) -> None:
-        """Check that no tensor that C++ code reads is larger than its bytes."""
+        """Check that no tensor that C++ code reads is larger than its bytes.
+
+        Raises:
+            CorruptArchiveError: a tensor is larger.
+        """
         if isinstance(state, torch.Tensor):
             if state.numel() * state.element_size() > max(_SMALL, state.untyped_storage().nbytes()):
                 raise self._broken("a tensor of an object has more elements than its storage")
@@ -286,7 +295,11 @@ class ValueBuilder:
 
     def _adopt(self, made: Any, type: ClassType) -> None:
         """Check the object that ``__setstate__`` has initialized, and turn its parameters into ``Parameter``
-        objects."""
+        objects.
+
+        Raises:
+            CorruptArchiveError: ``__setstate__`` has not set an attribute.
+        """
         for name, slot in type.attributes.items():
             try:
                 value = getattr(made, name)

@@ -118,7 +118,11 @@ class ValuePickler:
             self._shared(value, type)
 
     def _shared(self, value: Any, type: Type) -> None:
-        """Write a value that is one object wherever it occurs."""
+        """Write a value that is one object wherever it occurs.
+
+        Raises:
+            SaveError: the value contains itself.
+        """
         known = self._memo.get(id(value))
         if known is not None:
             self._encoder.recall(known[0])
@@ -241,7 +245,11 @@ class ValuePickler:
         out.build()
 
     def _foreign_object(self, value: Any) -> bool:
-        """Write an object of a C++ class. Return False, and write nothing, for another value."""
+        """Write an object of a C++ class. Return False, and write nothing, for another value.
+
+        Raises:
+            SaveError: the class of the object has no serialized form.
+        """
         try:
             found = state_of(value)
         except RuntimeError as error:

@@ -196,7 +196,7 @@ _NO_PROGRAM: Final = "torch.save wrote it, or torch.export: read it with torch.l
 
 def _bytes_of(f: FileLike, use_mmap: bool, limits: ArchiveLimits) -> tuple[memoryview, memoryview | None]:
     """Return the bytes of a file. If the file is mapped, return also a second mapping, to which writes do not change
-    the file; else None.
+    the file; else None. With ``use_mmap``, a file on disk that is not empty is mapped.
 
     Reading through the first is twice as fast: pages of a mapping that may be written to are mapped one by one.
 
@@ -286,7 +286,11 @@ def _mode_of(file: IO[bytes]) -> int | None:
 
 
 def _inflate(name: str, stored: memoryview, size: int) -> bytes:
-    """Return ``stored`` decompressed, which must be exactly ``size`` bytes; never more than that is held in memory."""
+    """Return ``stored`` decompressed, which must be exactly ``size`` bytes; never more than that is held in memory.
+
+    Raises:
+        CorruptArchiveError: the data are damaged, or have another size when they are decompressed.
+    """
     machine = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         out = machine.decompress(stored, size + 1)

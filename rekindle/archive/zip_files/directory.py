@@ -202,7 +202,11 @@ def _long_values(name: str, extra: bytes, short: tuple[int, ...]) -> tuple[int, 
 
 def _locate(data: memoryview, header: _Header, previous: int, directory: int) -> Entry:
     """Return the entry of a member, after a check that its local header agrees with the directory. The member may not
-    begin before ``previous``, where the previous member ends, nor extend into the directory."""
+    begin before ``previous``, where the previous member ends, nor extend into the directory.
+
+    Raises:
+        CorruptArchiveError: they do not agree, or the member overlaps another or is cut off.
+    """
     name = printable(header.name)
     _check_kind(header, name)
     at = header.offset

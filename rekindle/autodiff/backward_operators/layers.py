@@ -1,4 +1,4 @@
-"""The gradients of convolution, of resampling and of normalization."""
+"""Backward of convolution, resampling and normalization."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common import suggest_memory_format
 
 from rekindle.autodiff.backward_operators.sizes import Sizes, negated, ratio
 from rekindle.ops.registration.declare import implements
@@ -136,6 +137,17 @@ def batch_norm_back(
     return backward(0, input, grad, weight, running_mean, running_var, mean, rstd, training, eps, list(needed), reserve)
 
 
+@implements("autodiff::in_suggested_order(Tensor(a) self) -> Tensor(a)")
+def in_suggested_order(self: Tensor) -> Tensor:
+    """Return ``self`` contiguous in the order in which PyTorch's ``group_norm`` returns its result: channels last if
+    its strides are in that order, and it is on the CPU."""
+    return self.contiguous(memory_format=_suggested_order(self))
+
+
+def _suggested_order(tensor: Tensor) -> torch.memory_format:
+    return suggest_memory_format(tensor) if tensor.is_cpu else torch.contiguous_format
+
+
 @implements(
     "autodiff::group_norm_back(Tensor grad, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int n, int c,"
     " int area, int groups, bool[] needed) -> (Tensor, Tensor, Tensor)"
@@ -154,9 +166,10 @@ def group_norm_back(
 ) -> Any:
     """Return the gradients of ``group_norm``; in steps that have gradients themselves where these may be wanted."""
     if not torch.is_grad_enabled():
+        order = _suggested_order(input)
         return torch.ops.aten.native_group_norm_backward(
-            grad.contiguous(),
-            input.contiguous(),
+            grad.contiguous(memory_format=order),
+            input.contiguous(memory_format=order),
             mean,
             rstd,
             None if weight is None else weight.contiguous(),

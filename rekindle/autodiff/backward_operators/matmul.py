@@ -1,4 +1,4 @@
-"""The gradients of products of matrices."""
+"""Backward of matrix products and embeddings, and accumulation of the gradients of a weight that is used often."""
 
 from __future__ import annotations
 

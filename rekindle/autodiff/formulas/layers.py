@@ -21,7 +21,7 @@ forward group_norm(input, num_groups, weight, bias, eps):
     scale = None if weight is None else weight.contiguous()
     shift = None if bias is None else bias.contiguous()
     result, mean, rstd = torch.native_group_norm(
-        input.contiguous(), scale, shift, n, c, own.ratio(input.numel(), n * c), num_groups, eps)
+        own.in_suggested_order(input), scale, shift, n, c, own.ratio(input.numel(), n * c), num_groups, eps)
     return result, mean, rstd
 
 backward group_norm(grad, input, num_groups, mean, rstd, weight, bias,

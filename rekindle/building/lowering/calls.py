@@ -164,7 +164,11 @@ _NO_ERROR: Final = ("0", "0", "0")
 
 
 def _method_of(node: Node, name: str) -> GraphFunction:
-    """Return the method ``name`` of the context manager that a node takes."""
+    """Return the method ``name`` of the context manager that is the input of ``node``.
+
+    Raises:
+        NotBuildable: the context manager is not an object of a compiled class, or has no such method.
+    """
     type = node.input.type
     method = type.methods.get(name) if isinstance(type, ClassType) and not type.is_module else None
     if method is None:

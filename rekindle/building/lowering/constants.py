@@ -68,7 +68,11 @@ class Constants:
                 return f"ptrtoint (ptr {self.object(value, type)} to i64)"
 
     def object(self, value: Any, type: Type) -> str:
-        """Return the address of a constant object; ``null`` for None."""
+        """Return the address of a constant object; ``null`` for None.
+
+        Raises:
+            NotBuildable: native libraries have no constants of this type.
+        """
         if value is None:
             return "null"
         if isinstance(value, bool | int | float) and not isinstance(value, Enum):

@@ -16,6 +16,7 @@ from rekindle.building.runtime import dicts, lists, sorting, texts, values
 from rekindle.building.runtime.objects import ErrorCode, List
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import FLOAT, INT, DictType, EnumType, ListType, TupleType, Type
+from rekindle.ops.python.scalars import EXTREMUM_OF_NOTHING
 
 
 def element_of(value: Value) -> Type:
@@ -276,7 +277,7 @@ def fold(w: ProgramWriter, node: Node) -> None:
     if node.kind in ("prim::min", "prim::max"):
         empty = w.emit(f"icmp eq i64 {length_of(w, items)}, 0")
         name = node.kind.partition("::")[2]
-        w.fail_if(empty, ErrorCode.VALUE_ERROR, f"{name}() arg is an empty sequence")
+        w.fail_if(empty, ErrorCode.VALUE_ERROR, EXTREMUM_OF_NOTHING[name])
     word = w.call(functions[node.kind], items)
     wanted = node.output.type
     if node.kind == "aten::sum" and wanted == INT:
@@ -352,7 +353,11 @@ def construct_dict(w: ProgramWriter, node: Node) -> None:
 
 
 def _entry(w: ProgramWriter, node: Node) -> str:
-    """Emit a lookup of a key in a dict; return the index of its entry, -1 if there is none."""
+    """Emit a lookup of a key in a dict; return the index of its entry, -1 if there is none.
+
+    Raises:
+        NotBuildable: the dict has keys of another type.
+    """
     given, key = node.inputs[:2]
     wanted = dict_type(given).key
     if descriptor_of(key.type) != descriptor_of(wanted):

@@ -99,7 +99,7 @@ def qualified_class(name: str) -> str:
 
 def set_name(w: ProgramWriter, name: str, *, is_exact: bool) -> None:
     """Emit code that stores the class of the current error in the context, and whether ``str`` of the exception is its
-    message."""
+    message. ``is_exact`` is the latter."""
     place = w.parts.constants.bytes(qualified_class(name).encode())
     w.line(f"store ptr {place}, ptr {w.emit(f'getelementptr i64, ptr %context, i64 {_NAME}')}")
     w.line(f"store i64 {int(is_exact)}, ptr {w.emit(f'getelementptr i64, ptr %context, i64 {_IS_EXACT}')}")
@@ -211,7 +211,11 @@ def is_instance(w: ProgramWriter, node: Node) -> None:
 
 
 def _tests(w: ProgramWriter, type: Type, value: Value, kind: str) -> list[str]:
-    """Emit tests whether an object is of ``type``: it is if one of them holds."""
+    """Emit tests whether an object is of ``type``: it is if one of them holds.
+
+    Raises:
+        NotBuildable: native libraries have no test for this type.
+    """
     if isinstance(type, NoneType):
         return []
     if isinstance(type, OptionalType):

@@ -75,7 +75,11 @@ Piece = str | tuple[Operand, FieldFormat]
 
 
 def _pieces_of_form(node: Node, form: str, given: Sequence[Operand]) -> Iterator[Piece]:
-    """Yield the pieces of a format string of ``str.format``: literal text, and fields with their values ``given``."""
+    """Yield the pieces of a format string of ``str.format``: literal text, and fields with their values ``given``.
+
+    Raises:
+        NotBuildable: a field is not supported.
+    """
     number = 0
     for literal, name, specification, conversion in string.Formatter().parse(form):
         if literal:
@@ -91,7 +95,11 @@ def _pieces_of_form(node: Node, form: str, given: Sequence[Operand]) -> Iterator
 
 
 def _pieces_of_percent(node: Node, form: str, given: Sequence[Operand]) -> Iterator[Piece]:
-    """Yield the pieces of a format string of ``%``: literal text, and fields with their values ``given``."""
+    """Yield the pieces of a format string of ``%``: literal text, and fields with their values ``given``.
+
+    Raises:
+        NotBuildable: a field is not supported, or fields and values do not fit together.
+    """
     at, number = 0, 0
     for found in _PERCENT.finditer(form):
         if found.start() > at:
@@ -127,7 +135,11 @@ def _pieces_of_percent(node: Node, form: str, given: Sequence[Operand]) -> Itera
 
 def _pieces_of_archived_form(node: Node, form: str, given: Sequence[Operand]) -> Iterator[Piece]:
     """Yield the pieces of a format string in an archive, where every ``{}`` is a field, and other braces are literal
-    text."""
+    text.
+
+    Raises:
+        NotBuildable: there are more fields than values.
+    """
     first, *others = form.split("{}")
     if len(others) > len(given):
         raise NotBuildable("'format' with more fields than values", node.range)
@@ -176,7 +188,11 @@ def _operands(w: ProgramWriter, node: Node) -> list[Operand]:
 
 
 def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -> str:
-    """Emit the formatting of one field; return a string object, which the caller owns."""
+    """Emit the formatting of one field; return a string object, which the caller owns.
+
+    Raises:
+        NotBuildable: the format specification is not supported for values of this type.
+    """
     letter = descriptor_of(value.type)[0]
     if how == FieldFormat(quoted=how.quoted, is_text=how.is_text):
         return text_of(w, value, node, quoted=how.quoted)
@@ -223,7 +239,11 @@ def _as_float(w: ProgramWriter, value: Operand) -> str:
 
 
 def _formatted_text(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -> str:
-    """Emit the formatting of a value as a string: cut to its precision, and padded."""
+    """Emit the formatting of a value as a string: cut to its precision, and padded.
+
+    Raises:
+        NotBuildable: the format specification is one for numbers.
+    """
     if how.kind not in ("", "s") or how.sign != "-" or how.comma or how.prefixed or how.align == "=":
         raise NotBuildable("a string with the format specification of a number", node.range)
     text = text_of(w, value, node, quoted=how.quoted)
@@ -233,7 +253,11 @@ def _formatted_text(w: ProgramWriter, node: Node, value: Operand, how: FieldForm
 
 
 def _character(w: ProgramWriter, node: Node, value: Operand) -> str:
-    """Emit the formatting of ``%c``: a character, from a string or a code point."""
+    """Emit the formatting of ``%c``: a character, from a string or a code point.
+
+    Raises:
+        NotBuildable: the value is neither a string nor an int.
+    """
     letter = descriptor_of(value.type)
     if letter == "i":
         return w.call_or_fail(texts.text_chr, "%context", value.register)

@@ -52,7 +52,11 @@ def _value(
     type: Type,
     path: str,
 ) -> str:
-    """Emit the creation of a Python value; return the register with it, which the caller owns."""
+    """Emit the creation of a Python value; return the register with it, which the caller owns.
+
+    Raises:
+        NotBuildable: the value contains itself.
+    """
 
     def inner(each: Any, part: Type) -> str:
         return w.word_of(_value(w, weights, storage, shared, each, part, path), part)
@@ -90,7 +94,11 @@ def _new_value(
     path: str,
     inner: Callable[[Any, Type], str],
 ) -> str:
-    """Emit the creation of a new value. ``inner`` emits an element, and returns its 64-bit word."""
+    """Emit the creation of a new value. ``inner`` emits an element, and returns its 64-bit word.
+
+    Raises:
+        NotBuildable: the value does not have the declared type.
+    """
     match type:
         case TensorType():
             return _tensor(w, weights, storage, shared, value, path)

@@ -48,7 +48,11 @@ def _launch(
     w: ProgramWriter, inputs: Sequence[Value], recipe: KernelRecipe, results: Sequence[str], other: str
 ) -> None:
     """Emit a test whether a kernel recipe applies to the inputs, and a launch of its kernel; branch to ``other`` if it
-    does not apply."""
+    does not apply.
+
+    Raises:
+        NotBuildable: the kernel depends on a default dtype that has changed.
+    """
     if recipe.default_dtype is not None and recipe.default_dtype is not torch.get_default_dtype():
         raise NotBuildable("a kernel depends on the default dtype, which is another now")
     require = partial(_require, w, other)
@@ -96,7 +100,8 @@ def _require(w: ProgramWriter, other: str, condition: str) -> None:
 
 
 def _number(w: ProgramWriter, value: Value, wanted: type, other: str) -> str:
-    """Emit an argument of a kernel as a 64-bit word; branch to ``other`` if its type at run time is not ``wanted``."""
+    """Emit an argument of a kernel as a 64-bit word. Branch to ``other`` if its type at run time is not ``wanted``, or
+    if it is a finite float beyond the range of float32."""
     kinds = {int: ("i", Kind.INT), float: ("f", Kind.FLOAT), bool: ("b", Kind.BOOL)}
     letter, kind = kinds[wanted]
     have = descriptor_of(value.type)
@@ -115,7 +120,7 @@ def _number(w: ProgramWriter, value: Value, wanted: type, other: str) -> str:
 
 
 def _is_float32(w: ProgramWriter, number: str) -> str:
-    """Return whether PyTorch converts a float to float32: one that is finite has to stay so."""
+    """Return whether a float is infinite, NaN, or within the range of float32. PyTorch raises for others."""
     size = w.emit(f"call double @llvm.fabs.f64(double {number})")
     w.parts.runtime.declarations["llvm.fabs.f64"] = "declare double @llvm.fabs.f64(double)"
     fits = w.emit(f"fcmp ole double {size}, 0x47EFFFFFE0000000")

@@ -100,6 +100,7 @@ def create_object(w: ProgramWriter, node: Node) -> None:
     type = node.output.type
     if not isinstance(type, ClassType) or type.is_module or type.library_methods is not None:
         raise NotBuildable(f"native libraries make no objects of class {type}", node.range)
+    w.parts.classes[type] = None
     w.define(node.output, w.call(new_record, fields_text(w, type), str(len(type.attributes))))
 
 

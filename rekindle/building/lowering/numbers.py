@@ -1,4 +1,4 @@
-"""Numbers: the arithmetic that native regions have, and what only whole programs need."""
+"""Lower operators on numbers: those that native regions have too, and those of whole programs only."""
 
 from __future__ import annotations
 
@@ -186,7 +186,11 @@ _OF_FLOATS: Final = ("div", "pow", "sqrt", "exp", "log")
 )
 def untyped(w: ProgramWriter, node: Node) -> None:
     """Lower an operator on Scalars, with one variant for each combination of types that boxed numbers may have at run
-    time."""
+    time.
+
+    Raises:
+        NotBuildable: a number may be complex.
+    """
     if not all(value.type == COMPLEX or is_number(value.type) for value in node.inputs):
         call_torch(w, node)
         return
@@ -264,7 +268,11 @@ def _is_float(w: ProgramWriter, node: Node, box: str) -> str:
 
 def _of_kinds(w: ProgramWriter, node: Node, kinds: Sequence[str], registers: Sequence[str]) -> tuple[str, Type]:
     """Emit an operator on ints and floats, whose types are given by ``kinds``; return the register and the type of its
-    result."""
+    result.
+
+    Raises:
+        NotBuildable: native libraries do not have the operator for these types.
+    """
     name = node.kind.partition("::")[2]
     if name in _OF_FLOATS and name != "div":
         given = [w.converted(each, _TYPES[kind], FLOAT) for each, kind in zip(registers, kinds, strict=True)]

@@ -7,6 +7,7 @@ from rekindle.building.lowering import (
     control as control,
     enums as enums,
     formatting as formatting,
+    indexed as indexed,
     kernels as kernels,
     modules as modules,
     numbers as numbers,

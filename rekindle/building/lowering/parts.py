@@ -18,7 +18,7 @@ from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loop_ir.nodes import Kernel, MatmulNest
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.types import Type
+from rekindle.ir.types import ClassType, Type
 
 MISSING: Final = object()
 """The value of an attribute that the program assigns before it reads it."""
@@ -95,17 +95,21 @@ class KernelLibrary:
 
 @dataclass(slots=True)
 class GradientModes:
-    """Whether a program enables gradients, and whether its results depend on the gradient mode, which a library does
-    not have."""
+    """Use of the gradient mode by a program. A library has no gradient mode, so a program that both enables gradients
+    and depends on the mode is rejected with ``NotBuildable``."""
 
     enabled: bool = False
+    """Whether the program enables gradients."""
     read: bool = False
+    """Whether its results depend on the gradient mode."""
 
     def changes_it(self, node: Node) -> None:
+        """Record that ``node`` may enable gradients."""
         self.enabled = True
         self._check(node)
 
     def depends_on_it(self, node: Node) -> None:
+        """Record that the result of ``node`` depends on the gradient mode."""
         self.read = True
         self._check(node)
 
@@ -132,6 +136,8 @@ class LibraryParts:
     """The functions that are written so far."""
     functions: dict[Hashable, str] = field(default_factory=dict)
     """The names of called functions, by the function and the modules that it is called with."""
+    classes: dict[ClassType, None] = field(default_factory=dict)
+    """The classes that the program makes instances of."""
     uses_torch: set[str] = field(default_factory=set)
     """The operators that are left to PyTorch."""
     gradient_modes: GradientModes = field(default_factory=GradientModes)

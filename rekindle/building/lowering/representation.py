@@ -111,7 +111,7 @@ def fields_of_class(type: ClassType) -> str:
 
 def c_descriptor_of(type: Type, within: tuple[Type, ...] = ()) -> str:
     """Return the descriptor by which arguments from C are converted. It also encodes the alternatives of unions, and
-    the attributes of classes.
+    the attributes of classes, which are ``within`` those that contain them.
 
     Raises:
         NotBuildable: C has no form of such values.
@@ -120,10 +120,10 @@ def c_descriptor_of(type: Type, within: tuple[Type, ...] = ()) -> str:
         case UnionType():
             return f"|{''.join(c_descriptor_of(each, within) for each in type.contained)})"
         case ClassType() if not type.is_module:
-            if type in within:
-                raise NotBuildable(f"an argument is a {type}, which may hold itself")
             if type.library_methods is not None:
                 raise NotBuildable(f"an argument is a {type}, which C has no form of")
+            if type in within:  # a tuple cannot hold itself
+                return f"@{type.name};"
             inner = (*within, type)
             return f"({''.join(c_descriptor_of(each.type, inner) for each in type.attributes.values())})C{type.name};"
         case ListType():

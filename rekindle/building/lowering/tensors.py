@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.analysis.constants import is_constant
-from rekindle.building.internal_operators import COPY_INTO
+from rekindle.building.internal_operators import COPY_INTO, COPY_OUT
 from rekindle.building.lowering.constants import int_word, scalar_type
 from rekindle.building.lowering.containers import bounds
 from rekindle.building.lowering.control import kind_of, word_in_box
@@ -86,7 +86,11 @@ def _keeps_the_mode(node: Node) -> bool:
 
 @emits("aten::set_grad_enabled")
 def set_grad_enabled(w: ProgramWriter, node: Node) -> None:
-    """Emit nothing: libraries record no gradients."""
+    """Emit nothing: libraries record no gradients.
+
+    Raises:
+        NotBuildable: the program also depends on the gradient mode.
+    """
     w.parts.gradient_modes.changes_it(node)
 
 
@@ -104,7 +108,11 @@ def never(w: ProgramWriter, node: Node) -> None:
 
 @emits("aten::get_autocast_dtype")
 def autocast_dtype(w: ProgramWriter, node: Node) -> None:
-    """Emit the dtype that autocast converts to when the library is built."""
+    """Emit the dtype that autocast converts to when the library is built.
+
+    Raises:
+        NotBuildable: the device is known only at run time.
+    """
     if not is_constant(node.input):
         raise NotBuildable("the dtype of 'torch.autocast' for a device that is known only at run time", node.range)
     w.define(node.output, str(scalar_type(torch.get_autocast_dtype(str(node.input.to_python())))))
@@ -337,7 +345,11 @@ def new_tensor(w: ProgramWriter, node: Node) -> None:
 
 
 def full_of_boxed(w: ProgramWriter, node: Node, wanted: Value, value: Value, options: list[Value]) -> None:
-    """Emit ``torch.full`` of a number whose type is known only at run time."""
+    """Emit ``torch.full`` of a number whose type is known only at run time.
+
+    Raises:
+        NotBuildable: the options are not supported.
+    """
     box = w.name(value)
     kind = kind_of(w, box)
     is_complex = w.emit(f"icmp sgt i64 {kind}, {int(Kind.BOOL)}")
@@ -417,6 +429,13 @@ def copy_into(w: ProgramWriter, node: Node) -> None:
         w.define_borrowed(node.output, w.name(target))
 
 
+@emits(COPY_OUT)
+def copy_out(w: ProgramWriter, node: Node) -> None:
+    target, source = (w.name(value) for value in node.inputs)
+    w.call_or_fail(tensors.copy_out, "%context", target, source)
+    w.define_borrowed(node.output, target)
+
+
 @emits("aten::tensor")
 def tensor_of_list(w: ProgramWriter, node: Node) -> None:
     given, dtype, device, requires_grad = node.inputs
@@ -479,4 +498,22 @@ def like(w: ProgramWriter, node: Node) -> None:
         call_torch(w, node)
         return
     made = w.call_or_fail(tensors.empty_like, "%context", dtype, register)
+    w.define(node.output, _filled(w, made, is_float, word))
+
+
+@emits("aten::new_zeros", "aten::new_ones", "aten::new_empty", "aten::new_full")
+def new_of_the_dtype(w: ProgramWriter, node: Node) -> None:
+    """Emit a new tensor of given sizes, by default of the dtype of another one."""
+    source, wanted, *options = node.inputs
+    is_float, word = False, "1" if node.kind == "aten::new_ones" else "0"
+    if node.kind == "aten::new_full":
+        value, *options = options
+        if descriptor_of(value.type) not in ("i", "f", "b"):
+            call_torch(w, node)
+            return
+        is_float, word = descriptor_of(value.type) == "f", w.word_of(w.name(value), value.type)
+    made = _new(w, node, wanted, options, field(w, w.name(source), _DTYPE))
+    if made is None:
+        call_torch(w, node)
+        return
     w.define(node.output, _filled(w, made, is_float, word))

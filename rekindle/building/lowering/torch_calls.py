@@ -109,7 +109,11 @@ _SUMS: Final = ("aten::add", "aten::sub", "aten::rsub")
 
 
 def _sum(w: ProgramWriter, node: Node) -> None:
-    """Emit a sum or a difference of tensors: PyTorch has a C function for them, which takes ``alpha`` as a float."""
+    """Emit a sum or a difference of tensors: PyTorch has a C function for them, which takes ``alpha`` as a float.
+
+    Raises:
+        NotBuildable: an operand, or the factor ``alpha``, has an unsupported type.
+    """
     first, second, alpha = node.inputs
     if alpha.type not in (INT, FLOAT):
         raise NotBuildable(f"'{node.kind}' with a factor that is not an int or a float", node.range)
@@ -186,7 +190,11 @@ _NUMBERS: Final = (INT, FLOAT, BOOL, DTYPE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBE
 
 
 def _argument(w: ProgramWriter, node: Node, wanted: Type, value: Value) -> str:
-    """Emit the conversion of an argument to a 64-bit word of PyTorch's stable C ABI."""
+    """Emit the conversion of an argument to a 64-bit word of PyTorch's stable C ABI.
+
+    Raises:
+        NotBuildable: the ABI has no form for this type.
+    """
     if isinstance(wanted, OptionalType):
         return _optional(w, node, wanted.element, value)
     register = w.name(value)
@@ -224,7 +232,11 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
 
 
 def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, given: str, count: int) -> None:
-    """Define a result of the node from its word of the ABI."""
+    """Define a result of the node from its word of the ABI.
+
+    Raises:
+        NotBuildable: the ABI has no form for this type.
+    """
     if isinstance(type, TensorType) and not value.has_uses:  # it may be undefined
         w.call(aten.drop_tensor, word)
     elif isinstance(type, TensorType):

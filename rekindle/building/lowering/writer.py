@@ -62,7 +62,11 @@ class ProgramWriter(RegionWriter):
     # ----------------------------------------------------------------------------------------------------------- values
 
     def name(self, value: Value) -> str:
-        """Return the register, or the constant, that holds a value."""
+        """Return the register, or the constant, that holds a value.
+
+        Raises:
+            NotBuildable: the value is neither.
+        """
         known = self.names.get(value)
         if known is not None:
             return known
@@ -232,7 +236,7 @@ class ProgramWriter(RegionWriter):
 
     def unwind_if(self, condition: str, *, negated: bool = False, has_place: bool = False) -> None:
         """Emit an exit from the function that is taken if ``condition`` holds. The error is in the context; its source
-        location too, if ``has_place``."""
+        location too, if ``has_place``. With ``negated``, the exit is taken if ``condition`` is false."""
         cold, label = self._cold_block(None, has_place=has_place), self.fresh("l")
         yes, no = (label, cold) if negated else (cold, label)
         weights = "!0" if negated else "!1"
@@ -268,7 +272,7 @@ class ProgramWriter(RegionWriter):
 
     def call_on_errors(self, function: str, words: Sequence[str]) -> None:
         """Begin a region, up to :meth:`end_of_call_on_errors` in the same block. An error in it calls ``function`` with
-        ``words`` before it propagates. If ``function`` fails, its error propagates instead."""
+        ``words``, LLVM values of 64 bits, before it propagates. If ``function`` fails, its error propagates instead."""
         for each in (exceptions.caught_exception, exceptions.raise_exception, release):
             self.parts.runtime.add(each)
         arguments, label = self.words(words), self.fresh("on_error")

@@ -227,7 +227,8 @@ def optional_number_argument(box: Box | None) -> int:
 
 @native
 def list_argument(context: Context, items: List, holds_optional: bool) -> int:
-    """Return a list of numbers or of tensors as a 64-bit word for the dispatcher."""
+    """Return a list of numbers or of tensors as a 64-bit word for the dispatcher. With ``holds_optional``, its elements
+    are tensors or None."""
     out = cast("Array[int]", stack(8))
     torch_new_list_reserve_size(items.length, out)
     handle = view(Address, out[0])

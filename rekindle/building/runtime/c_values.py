@@ -1,4 +1,4 @@
-"""The values that C programs hand in and get back.
+"""Values of the C API: arguments that C programs pass, and results that they receive.
 
 A value is three words: its kind, its payload, and how many there are. Tensors are those of DLPack: a ``DLTensor *``
 that is borrowed for the time of a call, a ``DLManagedTensor *`` in results::
@@ -33,8 +33,17 @@ from rekindle.building.lowlevel import (
 from rekindle.building.runtime import descriptors, tensors
 from rekindle.building.runtime.c_library import calloc, free, malloc, memcpy
 from rekindle.building.runtime.complexes import complex_of_words, new_complex, write_words
-from rekindle.building.runtime.descriptors import CLOSE, advance, after, as_element, descriptor_of_kind, is_plain
+from rekindle.building.runtime.descriptors import (
+    CLOSE,
+    advance,
+    after,
+    as_element,
+    descriptor_of_kind,
+    is_plain,
+    name_of_class,
+)
 from rekindle.building.runtime.dicts import dict_of, dict_set, new_record
+from rekindle.building.runtime.handles import Handles, free_handle, identity_of, new_handle, object_of_handle
 from rekindle.building.runtime.instances import Instance
 from rekindle.building.runtime.lists import append, list_of, release_word
 from rekindle.building.runtime.memory import Owner, fields_of_record, release
@@ -69,6 +78,7 @@ from rekindle.building.runtime.tensors import (
     write_contiguous,
 )
 from rekindle.building.runtime.texts import data_of, is_utf8, text_of
+from rekindle.building.runtime.values import same_name
 
 
 class CKind(IntEnum):
@@ -86,6 +96,8 @@ class CKind(IntEnum):
     """Its items are a key, its value, the next key and so on; ``count`` counts pairs."""
     COMPLEX = 9
     """The payload and ``count`` are the bits of its parts, which are floats."""
+    OBJECT = 10
+    """An instance of a class: the payload is a handle, and ``count`` identifies the table that has it."""
 
 
 MAX_ITEMS: Final = 1 << 40
@@ -271,7 +283,7 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
     if first == descriptors.UNION:
         alternative = advance(descriptor, 1)
         while alternative[0] != CLOSE:
-            if fits(alternative, value):
+            if fits(context, alternative, value):
                 return boxed(alternative, word_from_c(context, alternative, value))
             alternative = after(alternative)
         if kind == CKind.BOOL and has_alternative(descriptor, descriptors.INT):  # a bool is an int
@@ -286,7 +298,11 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
         known = descriptor_of_c(kind)
         if known is not None:
             return boxed(known, word_from_c(context, known, value))
+        if kind == CKind.OBJECT:
+            return object_from_c(context, NULL, value)
         return container_from_c(context, value)
+    if kind == CKind.OBJECT and (first == descriptors.OPEN or first == descriptors.HANDLE):
+        return object_from_c(context, name_of_class(descriptor), value)
     if first == descriptors.INT and kind == CKind.INT:
         return value.payload
     if first == descriptors.FLOAT and kind == CKind.FLOAT:
@@ -330,6 +346,36 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
 
 
 @native
+def object_from_c(context: Context, name: Array[Byte] | None, value: CValue) -> int:
+    """Return the object that an argument refers to, with a new reference. ``name`` is that of its class, if only one
+    will do."""
+    each = live_object(context, value)
+    if each is None:
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("an object was freed, or belongs to another instance"))
+    elif name is not None and not is_of_class(each, name):
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("an object is of another class than the method takes"))
+    else:
+        retain(each)
+        return word_of(each)
+    return 0
+
+
+@native
+def live_object(context: Context, value: CValue) -> Object | None:
+    """Return the object that an argument refers to; None if the instance has no such handle."""
+    handles = cast("Instance", context).handles
+    if value.kind != CKind.OBJECT or value.count != identity_of(handles):
+        return None
+    return object_of_handle(handles, value.payload)
+
+
+@native
+def is_of_class(each: Object, name: Array[Byte]) -> bool:
+    own = name_of_class(cast("Record", each).fields)
+    return own is not None and same_name(own, name)
+
+
+@native
 def has_alternative(descriptor: Array[Byte], wanted: int) -> bool:
     """Return whether a type is one of those of a union."""
     alternative = advance(descriptor, 1)
@@ -347,58 +393,64 @@ def has_items(value: CValue) -> bool:
 
 
 @native
-def fits(descriptor: Array[Byte], value: CValue) -> bool:
+def fits(context: Context, descriptor: Array[Byte], value: CValue) -> bool:
     """Return whether an argument has the type of ``descriptor`` without a conversion."""
     first = descriptor[0]
     kind = value.kind
     if first == descriptors.ANY:
         return True
     if first == descriptors.OPTIONAL:
-        return kind == CKind.NONE or fits(advance(descriptor, 1), value)
+        return kind == CKind.NONE or fits(context, advance(descriptor, 1), value)
     if first == descriptors.NONE:
         return kind == CKind.NONE
     if first == descriptors.UNION:
         alternative = advance(descriptor, 1)
         while alternative[0] != CLOSE:
-            if fits(alternative, value):
+            if fits(context, alternative, value):
                 return True
             alternative = after(alternative)
         return False
     known = descriptor_of_c(kind)
     if known is not None:
         return known[0] == first
+    if kind == CKind.OBJECT:
+        name = name_of_class(descriptor) if first == descriptors.OPEN or first == descriptors.HANDLE else NULL
+        each = live_object(context, value)
+        return name is not None and each is not None and is_of_class(each, name)
     if not has_items(value):
         return False
     if first == descriptors.LIST and kind == CKind.LIST:
-        return all_fit(advance(descriptor, 1), value, 0, 1, value.count)
+        return all_fit(context, advance(descriptor, 1), value, 0, 1, value.count)
     if first == descriptors.DICT and kind == CKind.DICT:
         keys = advance(descriptor, 1)
-        return all_fit(keys, value, 0, 2, value.count) and all_fit(after(keys), value, 1, 2, value.count)
+        return all_fit(context, keys, value, 0, 2, value.count) and all_fit(
+            context, after(keys), value, 1, 2, value.count
+        )
     if first != descriptors.OPEN or kind != CKind.TUPLE or field_count(descriptor) != value.count:
         return False
     part = advance(descriptor, 1)
     for i in range(value.count):
-        if not fits(part, item_of(value.payload, i)):
+        if not fits(context, part, item_of(value.payload, i)):
             return False
         part = after(part)
     return True
 
 
 @native
-def all_fit(descriptor: Array[Byte], value: CValue, first: int, step: int, count: int) -> bool:
+def all_fit(context: Context, descriptor: Array[Byte], value: CValue, first: int, step: int, count: int) -> bool:
     for i in range(count):
-        if not fits(descriptor, item_of(value.payload, first + step * i)):
+        if not fits(context, descriptor, item_of(value.payload, first + step * i)):
             return False
     return True
 
 
 @native
-def common_kind(value: CValue, first: int, step: int, count: int) -> Array[Byte]:
+def common_kind(context: Context, value: CValue, first: int, step: int, count: int) -> Array[Byte]:
     """Return the descriptor of the common type of the items of an argument; the descriptor of any value, if they differ
     or are containers."""
     if count > 0:
         known = descriptor_of_c(item_of(value.payload, first).kind)
-        if known is not None and all_fit(known, value, first, step, count):
+        if known is not None and all_fit(context, known, value, first, step, count):
             return known
     return c("a")
 
@@ -410,12 +462,12 @@ def container_from_c(context: Context, value: CValue) -> int:
     if not has_items(value) or kind < CKind.LIST or kind > CKind.DICT:
         return wrong_kind(context, value, 0)
     if kind == CKind.LIST:
-        return word_of(list_from_c(context, common_kind(value, 0, 1, value.count), value))
+        return word_of(list_from_c(context, common_kind(context, value, 0, 1, value.count), value))
     if kind == CKind.DICT:
-        key = c("s") if value.count == 0 else common_kind(value, 0, 2, value.count)
+        key = c("s") if value.count == 0 else common_kind(context, value, 0, 2, value.count)
         if key[0] != descriptors.TEXT and not is_plain(key):
             return wrong_kind(context, value, 0)
-        return word_of(pairs_from_c(context, key, common_kind(value, 1, 2, value.count), value))
+        return word_of(pairs_from_c(context, key, common_kind(context, value, 1, 2, value.count), value))
     if value.count > 3:
         fail(context, ErrorCode.ARGUMENT_ERROR, c("a tuple of more than three parts, for a parameter of any type"))
         return 0
@@ -584,6 +636,11 @@ def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValu
                 word_to_c(context, pairs.key, pairs.entries[3 * i + 1], item_of(value.payload, k))
                 word_to_c(context, pairs.value, pairs.entries[3 * i + 2], item_of(value.payload, k + 1))
                 k += 2
+    elif name_of_class(cast("Record", each).fields) is not None:
+        handles = cast("Instance", context).handles
+        value.kind = CKind.OBJECT
+        value.payload = new_handle(handles, each)
+        value.count = identity_of(handles)
     else:
         record_to_c(context, cast("Record", each), value)
 
@@ -606,7 +663,7 @@ def begin_items(value: CValue, kind: int, count: int, items: int) -> None:
 
 @native
 def free_c_value(value: CValue) -> None:
-    """Free the contents of a result."""
+    """Free the contents of a result. No call of the instance may run on this thread."""
     kind = value.kind
     if kind == CKind.STRING:
         free(view(Address, value.payload))
@@ -617,6 +674,8 @@ def free_c_value(value: CValue) -> None:
         for i in range(count):
             free_c_value(item_of(value.payload, i))
         free(view(Address, value.payload))
+    elif kind == CKind.OBJECT:
+        free_handle(view(Handles, value.count), value.payload)
     value.kind = CKind.NONE
     value.payload = 0
     value.count = 0

@@ -81,8 +81,8 @@ def write_with_case(text: Text, how: int, to: Array[Byte] | None, count: Array[i
 
 @native
 def map_character(text: Text, at: int, point: int, how: int, after_cased: bool, out: Array[int]) -> int:
-    """Write to ``out`` the characters that the character at byte ``at`` becomes in another case; return their
-    number."""
+    """Write to ``out`` the characters that the character at byte ``at`` becomes in another case; return their number.
+    ``after_cased`` is whether a cased character precedes it, which matters for title case."""
     if how == Case.UPPER:
         return map_point(table(characters.to_upper), point, out)
     if how == Case.CASEFOLD:

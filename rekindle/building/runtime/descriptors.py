@@ -11,6 +11,7 @@
 ``a``       anything; a number is boxed
 ``o``       an instance of a class
 ``(X…)CN;`` an instance of a class of the name ``N`` with these fields
+``@N;``     a handle of an instance of a class of the name ``N``, in the arguments of a method: an ``o`` elsewhere
 ``|X…)``    one of several types, in the arguments of a method: an ``a`` elsewhere
 ==========  ==============================================================
 """
@@ -33,6 +34,7 @@ LIST = ord("[")
 DICT = ord("{")
 OPEN = ord("(")
 UNION = ord("|")
+HANDLE = ord("@")
 INSTANCE = ord("C")
 END = ord(";")
 OBJECT = ord("o")
@@ -67,16 +69,25 @@ def after(descriptor: Array[Byte]) -> Array[Byte]:
             rest = after(rest)
         rest = advance(rest, 1)
         if first == OPEN and rest[0] == INSTANCE:
-            while rest[0] != END:
-                rest = advance(rest, 1)
-            rest = advance(rest, 1)
-    return rest
+            rest = after_name(rest)
+    return after_name(rest) if first == HANDLE else rest
+
+
+@native
+def after_name(descriptor: Array[Byte]) -> Array[Byte]:
+    """Return the rest of a string of descriptors after the name of a class, which ends with a semicolon."""
+    rest = descriptor
+    while rest[0] != END:
+        rest = advance(rest, 1)
+    return advance(rest, 1)
 
 
 @native
 def name_of_class(descriptor: Array[Byte]) -> Array[Byte] | None:
     """Return the name in the descriptor of an instance, up to the semicolon; None for that of a tuple."""
     rest = advance(descriptor, 1)
+    if descriptor[0] == HANDLE:
+        return rest
     while rest[0] != CLOSE:
         rest = after(rest)
     rest = advance(rest, 1)
@@ -90,7 +101,9 @@ def as_element(descriptor: Array[Byte]) -> Array[Byte]:
         return c("a")
     if descriptor[0] == OPTIONAL and descriptor[1] == OPEN and name_of_class(advance(descriptor, 1)) is not None:
         return c("?o")
-    if descriptor[0] == OPEN and name_of_class(descriptor) is not None:
+    if descriptor[0] == OPTIONAL and descriptor[1] == HANDLE:
+        return c("?o")
+    if descriptor[0] == HANDLE or (descriptor[0] == OPEN and name_of_class(descriptor) is not None):
         return c("o")
     return descriptor
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import cast
 
 from rekindle.building.lowlevel import Address, Array, Byte, bits_of, c, invoke, native, offset, stack
+from rekindle.building.runtime.borrowing import keep_borrowed
 from rekindle.building.runtime.c_library import free, memset
-from rekindle.building.runtime.c_values import CValue, field_count, free_c_value, word_from_c, word_to_c
+from rekindle.building.runtime.c_values import (
+    CValue,
+    field_count,
+    free_c_value,
+    live_object,
+    record_to_c,
+    word_from_c,
+    word_to_c,
+)
 from rekindle.building.runtime.descriptors import CLOSE, TENSOR, advance, after, is_plain
-from rekindle.building.runtime.instances import Instance, begin_call, end_call, keep_borrowed
+from rekindle.building.runtime.instances import Instance, begin_call, end_call
 from rekindle.building.runtime.memory import release
-from rekindle.building.runtime.objects import ErrorCode, Tensor, allocate_zeroed, fail_number, object_of
+from rekindle.building.runtime.objects import ErrorCode, Record, Tensor, allocate_zeroed, fail, fail_number, object_of
 from rekindle.building.runtime.tensors import contiguous
 
 
@@ -48,9 +57,33 @@ def call_method(
         drop_arguments(parameters, count, words)
         free(words)
         keep_borrowed(instance)
-        if instance.code != 0:
-            free_c_value(result)
-    return end_call(instance)
+    return end_with_result(instance, result)
+
+
+@native
+def unpack_object(instance: Instance, value: CValue | None, result: CValue | None) -> int:
+    """Return the attributes of an object to C, as a tuple; return an error code, 0 for success."""
+    if result is not None:
+        memset(result, 0, 24)
+    code = begin_call(instance, value, 1, result)
+    if code == ErrorCode.BUSY or instance is None:
+        return code
+    if code == 0 and value is not None and result is not None:
+        each = live_object(instance, value)
+        if each is None:
+            fail(instance, ErrorCode.ARGUMENT_ERROR, c("the value is not an object of this instance, or was freed"))
+        else:
+            record_to_c(instance, cast("Record", each), result)
+    return end_with_result(instance, result)
+
+
+@native
+def end_with_result(instance: Instance, result: CValue | None) -> int:
+    """End a call, and free what there is of its result if it failed."""
+    code = end_call(instance)
+    if code != 0 and result is not None:
+        free_c_value(result)
+    return code
 
 
 @native

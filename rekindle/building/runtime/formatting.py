@@ -13,7 +13,7 @@ from rekindle.building.runtime.texts import byte_offset, data_of, new_text, part
 
 @native
 def digits_of_int(number: int, base: int, upper: bool, comma: bool) -> Text:
-    """Return an int in the given base, with commas between thousands if ``comma``."""
+    """Return an int in the given base, with commas between thousands if ``comma``; digits are capitals if ``upper``."""
     buffer = cast("Array[Byte]", stack(96))
     at = 96
     rest = number
@@ -40,7 +40,8 @@ def digits_of_int(number: int, base: int, upper: bool, comma: bool) -> Text:
 
 @native
 def prefixed_digits(number: int, base: int, upper: bool) -> Text:
-    """Return an int in the given base, with the prefix of the base after the sign: ``-0xff``."""
+    """Return an int in the given base, with the prefix of the base after the sign: ``-0xff``. With ``upper``, the
+    letters of digits and prefix are capitals."""
     digits = digits_of_int(number, base, upper, False)
     letter = ord("x") if base == 16 else ord("o") if base == 8 else ord("b")
     if upper:

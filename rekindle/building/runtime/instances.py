@@ -20,21 +20,16 @@ from rekindle.building.lowlevel import (
     size_of,
 )
 from rekindle.building.lowlevel.types import not_python
-from rekindle.building.runtime.c_library import aligned_alloc, free, malloc, memcpy, snprintf, strlen
-from rekindle.building.runtime.descriptors import CLOSE, advance, after, is_plain
-from rekindle.building.runtime.memory import Owner, fields_of_record, release, release_handle
+from rekindle.building.runtime.c_library import free, malloc, memcpy, snprintf, strlen
+from rekindle.building.runtime.descriptors import is_plain
+from rekindle.building.runtime.handles import Handles, busy_word, close_handles, new_handles
+from rekindle.building.runtime.memory import Owner, release
 from rekindle.building.runtime.objects import (
     MESSAGE_BYTES,
     Context,
-    Dict,
     ErrorCode,
-    Kind,
-    List,
-    Object,
-    Record,
     Storage,
     Tensor,
-    abort_if_null,
     allocate_zeroed,
     fail,
     fail_number,
@@ -50,8 +45,8 @@ HEADER_BYTES: Final = 64
 
 
 class Instance(Context):
-    busy: Array[int]
-    """One word: 1 while a call runs."""
+    handles: Handles
+    """The objects that the caller refers to, and whether a call runs."""
     attributes: Array[int]
     descriptors: Array[Array[Byte]]
     count: int
@@ -115,16 +110,15 @@ ALL_CATEGORIES: Final = 0x1FBF
 @native
 def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None:
     """Return an instance with ``count`` attributes, all zero; None if there is not enough memory."""
-    memory = malloc(size_of(Instance) + 16 + MESSAGE_BYTES)
+    memory = malloc(size_of(Instance) + 8 + MESSAGE_BYTES)
     if memory is None:
         return None
     instance = cast("Instance", memory)
     instance.code = 0
-    instance.busy = cast("Array[int]", offset(memory, size_of(Instance)))
-    instance.busy[0] = 0
-    instance.borrowed = cast("Array[int]", offset(memory, size_of(Instance) + 8))
+    instance.handles = new_handles()
+    instance.borrowed = cast("Array[int]", offset(memory, size_of(Instance)))
     instance.borrowed[0] = 0
-    instance.message = cast("Array[Byte]", offset(memory, size_of(Instance) + 16))
+    instance.message = cast("Array[Byte]", offset(memory, size_of(Instance) + 8))
     instance.message[0] = 0
     instance.place = NULL
     instance.name = NULL
@@ -144,6 +138,7 @@ def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None
 def close_instance(instance: Instance | None) -> None:
     if instance is None:
         return
+    close_handles(instance.handles)
     for i in range(instance.count):
         if not is_plain(instance.descriptors[i]):
             release(object_of(instance.attributes[i]))
@@ -252,7 +247,7 @@ def begin_call(instance: Instance | None, arguments: Address | None, count: int,
     """Check whether a call may run now; return 0 or an error code."""
     if instance is None:
         return ErrorCode.ARGUMENT_ERROR
-    if exchange(instance.busy, 0, 1) != 0:
+    if exchange(busy_word(instance.handles), 0, 1) != 0:
         return ErrorCode.BUSY
     if instance.locale is not None:
         instance.outer_locale = uselocale(instance.locale)
@@ -269,69 +264,6 @@ def begin_call(instance: Instance | None, arguments: Address | None, count: int,
 
 
 @native
-def keep_borrowed(instance: Instance) -> None:
-    """Copy memory of the caller that attributes still refer to at the end of a call. It was lent for the call only."""
-    if instance.borrowed[0] == 0:
-        return
-    for i in range(instance.count):
-        if not is_plain(instance.descriptors[i]):
-            keep_tensors(object_of(instance.attributes[i]))
-
-
-@native
-def keep_tensors(each: Object | None) -> None:
-    """Copy memory of the caller that an object, or an element of it, refers to."""
-    if each is None:
-        return
-    if each.kind == Kind.TENSOR:
-        keep_memory(cast("Tensor", each))
-    elif each.kind == Kind.LIST:
-        items = cast("List", each)
-        if not is_plain(items.element):
-            for i in range(items.length):
-                keep_tensors(object_of(items.items[i]))
-    elif each.kind == Kind.DICT:
-        pairs = cast("Dict", each)
-        for i in range(pairs.used):
-            if pairs.entries[3 * i] != 0:
-                if not is_plain(pairs.key):
-                    keep_tensors(object_of(pairs.entries[3 * i + 1]))
-                if not is_plain(pairs.value):
-                    keep_tensors(object_of(pairs.entries[3 * i + 2]))
-    elif each.kind == Kind.RECORD:
-        descriptor = advance(cast("Record", each).fields, 1)
-        i = 0
-        while descriptor[0] != CLOSE:
-            if not is_plain(descriptor):
-                keep_tensors(object_of(fields_of_record(cast("Record", each))[i]))
-            descriptor = after(descriptor)
-            i += 1
-
-
-@native
-def keep_memory(tensor: Tensor) -> None:
-    """Copy the storage of a tensor to memory of its own, if it is the caller's, and point the tensor to it.
-
-    The storage remembers in ``handle`` where its memory was, for its other tensors."""
-    storage = tensor.storage
-    if storage.owner == Owner.CALLER:
-        count = cast("Array[int]", storage.handle)
-        count[0] = count[0] - 1
-        memory = abort_if_null(aligned_alloc(64, ((storage.bytes + 63) // 64) * 64 + 64))
-        memcpy(memory, storage.address, storage.bytes)
-        storage.handle = storage.address
-        storage.address = memory
-        storage.owner = Owner.LIBRARY
-    if storage.owner == Owner.LIBRARY and storage.handle is not None:
-        place = bits_of(tensor.data) - bits_of(storage.handle)
-        if 0 <= place and place < storage.bytes:
-            tensor.data = offset(storage.address, place)
-            if tensor.handle is not None:
-                release_handle(tensor.handle)
-                tensor.handle = NULL
-
-
-@native
 def end_call(instance: Instance) -> int:
     """Append the source location of an error to its message, restore the locale, and return the error code."""
     code = instance.code
@@ -341,5 +273,5 @@ def end_call(instance: Instance) -> int:
             snprintf(offset(instance.message, length), MESSAGE_BYTES - length, c("\n%s"), instance.place)
     if instance.locale is not None:
         uselocale(instance.outer_locale)
-    exchange(instance.busy, 0, 0)
+    exchange(busy_word(instance.handles), 0, 0)
     return code

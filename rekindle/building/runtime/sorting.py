@@ -42,7 +42,7 @@ def is_record_less(a: Record, b: Record) -> bool:
 
 @native
 def list_sort(items: List, reverse: bool) -> None:
-    """Sort a list in place by a stable bottom-up merge sort."""
+    """Sort a list in place by a stable bottom-up merge sort. With ``reverse``, in descending order."""
     count = items.length
     spare = cast("Array[int]", allocate(8 * count + 8))
     width = 1

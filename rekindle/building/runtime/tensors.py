@@ -481,7 +481,8 @@ def write_float(tensor: Tensor, at: int, value: float) -> None:
 
 @native
 def holds(dtype: int, is_float: bool, word: int, value: float) -> bool:
-    """Return whether PyTorch accepts a number as an element of a dtype. Unsigned dtypes accept negative ints."""
+    """Return whether PyTorch accepts a number as an element of a dtype. Unsigned dtypes accept negative ints.
+    ``is_float`` is whether the number is ``value``, a float; otherwise it is the int ``word``."""
     if dtype == BOOL or dtype == DOUBLE or dtype == COMPLEX128 or (dtype == INT64 and not is_float):
         return True
     if is_floating(dtype) or dtype == COMPLEX64:
@@ -760,6 +761,20 @@ def copy_into(context: Context, to: Tensor, source: Tensor) -> bool:
     if numel(to) > 0:
         copy_strided(to.data, strides_of(to), source.data, strides, sizes_of(to), to.rank, element_bytes(to.dtype))
     return True
+
+
+@native
+def copy_out(context: Context, to: Tensor, source: Tensor) -> bool:
+    """Copy a tensor into another one of the same dtype and sizes. Set an error if these differ."""
+    is_same = to.dtype == source.dtype and to.rank == source.rank
+    if is_same:
+        for i in range(to.rank):
+            if sizes_of(to)[i] != sizes_of(source)[i]:
+                is_same = False
+    if not is_same:
+        fail(context, ErrorCode.NOT_BUILT, c("an argument 'out' has another dtype or other sizes than the result"))
+        return False
+    return copy_into(context, to, source)
 
 
 @native

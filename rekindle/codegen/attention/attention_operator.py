@@ -16,13 +16,9 @@ from rekindle.codegen.launched_operation import LaunchedOperation, NativeCall
 from rekindle.codegen.selection import NativeCandidate, Selection
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
-from rekindle.ops.registration.declare import implements_for_node, int_attribute
+from rekindle.ops.registration.declare import int_attribute
 
 
-@implements_for_node(
-    "prim::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, "
-    "float? scale, bool enable_gqa) -> Tensor"
-)
 def attention(_: Node) -> Operation:
     """Return the operation of ``scaled_dot_product_attention``, which times the kernel and PyTorch's operator."""
     kernel = Attention()
@@ -140,7 +136,6 @@ def _applies(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_
     return is_plain(mask) if mask.dtype is not torch.bool else type(mask) is Tensor and mask.is_cpu
 
 
-@implements_for_node("prim::written_attention(Tensor query, Tensor key, Tensor value, Scalar scale) -> Tensor")
 def written_attention(node: Node) -> Operation:
     """Run ``softmax(query @ key.transpose(-2, -1) / scale, -1) @ value``, or the same with a multiplication where
     ``divides`` is 0."""

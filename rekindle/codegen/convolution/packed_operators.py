@@ -34,7 +34,7 @@ from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
 from rekindle.ir.scalar_types import number_of
-from rekindle.ops.registration.declare import implements_for_node, int_attribute
+from rekindle.ops.registration.declare import int_attribute
 
 HAS_ONEDNN: Final = bool(torch.backends.mkldnn.is_available()) and hasattr(torch._C._nn, "mkldnn_reorder_conv2d_weight")
 """Whether this build of PyTorch has oneDNN with the required operators."""
@@ -163,7 +163,6 @@ class _Convolution:
         return self.activation.apply(made)
 
 
-@implements_for_node("prim::packed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_convolution(node: Node) -> Operation:
     """Return the operation of ``conv2d`` with ``stride``, ``padding``, ``dilation`` and ``groups`` as attributes, then
     an ``activation``: a name of :data:`~rekindle.codegen.convolution.activations.ACTIVATIONS`. The result may be in
@@ -172,7 +171,6 @@ def packed_convolution(node: Node) -> Operation:
     return LaunchedOperation("packed_convolution", convolution.run, convolution.native_call, [0])
 
 
-@implements_for_node("prim::packed_convolution_add(Tensor input, Tensor weight, Tensor? bias, Tensor other) -> Tensor")
 def packed_convolution_add(node: Node) -> Operation:
     """Return the operation of :func:`packed_convolution` with ``other`` added before the activation. If
     ``is_in_place``, ``other`` must broadcast to the convolution's result, as in ``add_``. If ``may_overwrite``,
@@ -181,7 +179,6 @@ def packed_convolution_add(node: Node) -> Operation:
     return LaunchedOperation("packed_convolution_add", convolution.run, convolution.native_call, [0, 3])
 
 
-@implements_for_node("prim::packed_transposed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_transposed_convolution(node: Node) -> Operation:
     """Return the operation of ``conv_transpose2d`` without padding, whose stride is the kernel's size, then an
     ``activation``, as in :func:`packed_convolution`."""
@@ -210,7 +207,6 @@ def packed_transposed_convolution(node: Node) -> Operation:
     return LaunchedOperation("packed_transposed_convolution", run, native_call, [0])
 
 
-@implements_for_node("prim::image_order(Tensor image) -> int")
 def image_order(node: Node) -> Operation:
     """Return the operation that returns the number of the memory format in which PyTorch's convolutions return their
     results for ``image``."""
@@ -228,7 +224,6 @@ def image_order(node: Node) -> Operation:
 # ---------------------------------------------------------------------------------------------------------- linear maps
 
 
-@implements_for_node("prim::packed_linear(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_linear(node: Node) -> Operation:
     """Return the operation of ``linear``, then an ``activation``, as in :func:`packed_convolution`."""
     activation = ACTIVATIONS[node.get_string("activation")]

@@ -58,7 +58,9 @@ def padded(image: Tensor, rows: int, columns: int, target: Target, *, planar: bo
 
 
 def padding_of(image: Tensor, rows: int, columns: int, *, planar: bool) -> Padding | None:
-    """Return the parameters of the padded copy of images; None if there is no padding."""
+    """Return the parameters of the padded copy of images; None if there is no padding. ``rows`` and ``columns`` are
+    added on each side. A ``planar`` image has its channels one after the other in memory, any other image the channels
+    of each pixel."""
     if not rows and not columns:
         return None
     images, channels, height, width = image.shape

@@ -176,7 +176,11 @@ class _Driver:
         return _Current(self, context)
 
     def link(self, ptx: str) -> bytes:
-        """Compile PTX to machine code for the device of the current context."""
+        """Compile PTX to machine code for the device of the current context.
+
+        Raises:
+            Unsupported: the driver does not compile it; the message has its log.
+        """
         log = ctypes.create_string_buffer(_LOG_BYTES)
         options = (ctypes.c_int * 2)(_JIT_ERROR_LOG_BUFFER, _JIT_ERROR_LOG_SIZE)
         values = (ctypes.c_void_p * 2)(ctypes.addressof(log), _LOG_BYTES)

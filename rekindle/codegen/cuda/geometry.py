@@ -45,7 +45,11 @@ def is_splittable(nest: LoopNest) -> bool:
 
 
 def parameters_of(kernel: Kernel) -> str:
-    """Return the parameters of every function of a kernel: pointers, numbers and arguments, each an array by value."""
+    """Return the parameters of every function of a kernel: pointers, numbers and arguments, each an array by value.
+
+    Raises:
+        Unsupported: there are more than a GPU takes.
+    """
     counts = argument_words(kernel)
     if sum(counts.values()) * 8 > _PARAMETER_BYTES:
         raise Unsupported("more parameters than a GPU takes")

@@ -48,7 +48,8 @@ class LauncherBuilder:
         return f.emit_value(f"load ptr, ptr {pointer}"), pointer
 
     def allocate_temporaries(self) -> None:
-        """Emit the allocation of the kernel's temporaries. Their sizes follow the parameters of its nests."""
+        """Emit the allocation of the kernel's temporaries, if it has any. Their sizes are parameters of the launcher,
+        after the parameters of the loop nests."""
         kernel, f = self.kernel, self.f
         if not kernel.temporaries:
             return

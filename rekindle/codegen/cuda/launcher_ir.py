@@ -1,8 +1,7 @@
 """The function of the host that launches the kernels of a GPU, in LLVM IR.
 
 It has the signature of a kernel for CPUs: ``i64 kernel(ptr pointers, ptr parameters, ptr arguments)``. It returns 0;
-1 where something could not be launched; or :data:`~rekindle.codegen.cuda.nest_launches.DECLINED`. Then the operators
-have to run instead.
+or another :class:`~rekindle.codegen.kernel_status.KernelStatus`. Then the operators have to run instead.
 """
 
 from __future__ import annotations

@@ -20,10 +20,9 @@ from rekindle.codegen.cuda.thread_ir import WARP
 from rekindle.codegen.emission.full_reductions import slots_of
 from rekindle.codegen.emission.nests import expressions_of
 from rekindle.codegen.emission.reductions import SLOT
+from rekindle.codegen.kernel_status import KernelStatus
 from rekindle.codegen.loop_ir.nodes import AccessStride, LoopNest
 
-DECLINED: Final = 2
-"""Return code of launchers for sizes for which a kernel would use too little of the GPU."""
 MAX_BLOCKS: Final = 1024
 """Maximum number of blocks that share a full reduction."""
 LONG_ROW: Final = 1 << 16
@@ -230,7 +229,7 @@ class NestLaunch:
         f, tag = self.f, self.f.name()
         f.emit(f"br i1 {condition}, label %leave.{tag}, label %launch.{tag}")
         f.label(f"leave.{tag}")
-        f.emit(f"store i64 {DECLINED}, ptr %status")
+        f.emit(f"store i64 {KernelStatus.DECLINED.value}, ptr %status")
         f.emit("br label %free")
         f.label(f"launch.{tag}")
 

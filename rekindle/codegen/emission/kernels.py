@@ -15,7 +15,7 @@ from rekindle.codegen.emission.matmul import product_name
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
 from rekindle.codegen.emission.reductions import SLOT
 from rekindle.codegen.llvm import symbols, vector_math
-from rekindle.codegen.llvm.engine import PREOPTIMIZED
+from rekindle.codegen.llvm.optimization import PREOPTIMIZED
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest, MatmulNest

@@ -16,7 +16,7 @@ from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.emission.loop_control import Bases, LoopControl
 from rekindle.codegen.emission.memory import MemoryAccess, load_one, spread
 from rekindle.codegen.emission.vector_types import element_type, vector
-from rekindle.codegen.llvm.engine import PREOPTIMIZED
+from rekindle.codegen.llvm.optimization import PREOPTIMIZED
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loop_ir.nodes import MatmulNest
 from rekindle.codegen.loop_ir.scalar_types import ScalarType

@@ -1,4 +1,4 @@
-"""Sums and products of a row up to each element."""
+"""Scans: cumulative sums and products along a row."""
 
 from __future__ import annotations
 
@@ -74,5 +74,6 @@ class Scan:
 
 
 def held_type(expression: Expression, lanes: int, across: bool) -> str:
-    """Return the type of the previous result."""
+    """Return the type of the previous result. It is a vector of ``lanes`` if the scan runs ``across`` rows, else one
+    element."""
     return vector(element_type(expression.scalar), lanes if across else 1)

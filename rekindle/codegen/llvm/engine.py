@@ -7,7 +7,6 @@ this process. Code is freed when its :class:`NativeCode` dies.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import json
@@ -15,7 +14,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +24,7 @@ import torch
 
 from rekindle.codegen.llvm.disk_cache import DiskCache, cache_directory
 from rekindle.codegen.llvm.library import LOCK, CodegenError, MissingSymbolError, llvm, versions
+from rekindle.codegen.llvm.optimization import machine_for, optimized
 from rekindle.codegen.llvm.symbols import find
 from rekindle.codegen.llvm.target import Target, host_target
 from rekindle.ir.profiling import recorded
@@ -34,14 +34,6 @@ REVISION: Final = 3
 
 _SPEED: Final = 3
 """LLVM's optimization level: as ``-O3``."""
-_LITTLE: Final = 1
-"""Optimization level of instruction selection: vector loops run as fast, and compile in three quarters of the time."""
-
-PREOPTIMIZED: Final = "; needs few passes"
-"""A line in texts that are vectorized and unrolled already. They are only tidied: that takes a tenth of the time, and
-code is made in less than half of it."""
-
-_CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "loop_simplify", "loop_rotate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,21 +107,21 @@ class NativeCode:
     def optimized(self) -> str:
         """Return the LLVM IR after all passes of LLVM."""
         text = self.text
-        with LOCK, _machine_for(self.target, text) as machine:
-            return str(_optimized(text, machine))
+        with LOCK, machine_for(self.target, text, _SPEED, is_jit=True) as machine:
+            return str(optimized(text, machine, _SPEED))
 
     def assembly(self) -> str:
         """Return the assembly of the code."""
         text = self.text
-        with LOCK, _machine_for(self.target, text) as machine:
-            return str(machine.emit_assembly(_optimized(text, machine)))
+        with LOCK, machine_for(self.target, text, _SPEED, is_jit=True) as machine:
+            return str(machine.emit_assembly(optimized(text, machine, _SPEED)))
 
     def __del__(self) -> None:
         try:
             with LOCK:
                 self._tracker.close()
         except (AttributeError, TypeError):
-            pass  # the interpreter shuts down, and module globals may be None, contextlib among them
+            pass  # the interpreter shuts down, and module globals may be None
 
 
 def compile_module(
@@ -218,8 +210,8 @@ def _from_disk(
 
 
 def _build(text: str, target: Target) -> _Object:
-    with LOCK, _machine_for(target, text) as machine:
-        module = _optimized(text, machine)
+    with LOCK, machine_for(target, text, _SPEED, is_jit=True) as machine:
+        module = optimized(text, machine, _SPEED)
         defines, calls = [], []
         for function in module.functions:
             if not function.is_declaration:
@@ -229,47 +221,6 @@ def _build(text: str, target: Target) -> _Object:
                 calls.append(function.name)
         calls += [variable.name for variable in module.global_variables if variable.is_declaration]
         return _Object(tuple(defines), tuple(calls), machine.emit_object(module))
-
-
-@contextlib.contextmanager
-def _machine_for(target: Target, text: str) -> Iterator[Any]:
-    speed = _LITTLE if PREOPTIMIZED in text else _SPEED
-    base = llvm().Target.from_default_triple()
-    machine = base.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=speed, reloc="pic", codemodel="default", jit=True
-    )
-    with machine:
-        yield machine
-
-
-def _optimized(text: str, machine: Any) -> Any:
-    """Parse ``text``, run LLVM's passes on it, and return the module."""
-    binding = llvm()
-    try:
-        module = binding.parse_assembly(text, binding.create_context())
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        module.verify()
-    except RuntimeError as error:
-        raise CodegenError(f"{str(error).strip()}\n\n{_numbered(text)}") from None
-    with (
-        binding.create_pipeline_tuning_options(speed_level=_SPEED) as options,
-        binding.create_pass_builder(machine, options) as builder,
-        _few_passes() if PREOPTIMIZED in text else builder.getModulePassManager() as passes,
-    ):
-        passes.run(module, builder)
-    return module
-
-
-def _few_passes() -> Any:
-    passes = llvm().create_new_module_pass_manager()
-    for name in _CHEAP_PASSES:
-        getattr(passes, f"add_{name}_pass")()
-    return passes
-
-
-def _numbered(text: str) -> str:
-    return "\n".join(f"{number:4} {line}" for number, line in enumerate(text.splitlines(), 1))
 
 
 # -------------------------------------------------------------------------------------------------------------- linking

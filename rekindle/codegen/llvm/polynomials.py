@@ -87,7 +87,8 @@ def sigmoid(w: VectorWriter, x: str) -> str:
 
 
 def tanh(w: VectorWriter, x: str) -> str:
-    """Emit ``tanh(x)`` as ``e / (e + 2)`` for ``e = exp(2 |x|) - 1``, with the sign of ``x``; beyond 22 it is 1."""
+    """Emit ``tanh(x)`` as ``e / (e + 2)`` for ``e = expm1(2 |x|)``, with the sign of ``x``. Above 22, ``|tanh(x)|`` is
+    1."""
     size = _clamped(w, w.call("llvm.fabs", x), 0.0, 22.0)
     e = expm1(w, w.add(size, size))
     return w.call("llvm.copysign", w.div(e, w.add(e, w.splat(2.0))), x)

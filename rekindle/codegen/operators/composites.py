@@ -52,7 +52,8 @@ Rule = Callable[..., Any]
 
 
 def composite(*operators: str, indices: str = "", multiplies: bool = False) -> Callable[[Rule], Rule]:
-    """Register the decorated expansion of operators. They are of ``aten``, or named with their namespace."""
+    """Register the decorated expansion of operators. They are of ``aten``, or named with their namespace. See
+    :class:`Composite` for ``indices``, names of parameters in one string, and ``multiplies``."""
 
     def register(expand: Rule) -> Rule:
         for operator in operators:

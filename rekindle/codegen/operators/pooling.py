@@ -55,7 +55,7 @@ POOLS: Final[dict[str, Pool]] = {
 
 def beyond_the_edge(size: int, kernel: int, stride: int, padding: int, dilation: int, ceils: bool) -> int:
     """Return how many elements windows extend beyond the end of a dimension of ``size`` elements, which begins with
-    ``padding``.
+    ``padding``. ``ceils`` rounds the number of windows up, as ``ceil_mode`` does.
 
     Raises:
         ValueError: there are no such windows.

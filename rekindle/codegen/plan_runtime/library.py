@@ -9,9 +9,10 @@ from typing import Final
 
 from rekindle.codegen.llvm.call_sites import MAX_LAUNCHES
 from rekindle.codegen.llvm.cpython_wrappers import object_class_offset
-from rekindle.codegen.llvm.engine import PREOPTIMIZED, NativeCode, compile_module
+from rekindle.codegen.llvm.engine import NativeCode, compile_module
 from rekindle.codegen.llvm.launch_ir import kernel_launch_text
 from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.llvm.optimization import PREOPTIMIZED
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
 from rekindle.codegen.llvm.tensor_boxing_ir import tensor_reading_text
 from rekindle.codegen.plan_runtime import (

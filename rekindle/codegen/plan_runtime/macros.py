@@ -27,7 +27,8 @@ _LOADS: Final = re.compile(r"(?P<indent>\s*)(?P<name>%[\w.]+) = (?P<what>field|p
 
 
 def handler(name: str, body: str, *, personality: bool = False) -> str:
-    """Return the LLVM IR of handler ``@name``, whose body is the lines ``body``."""
+    """Return the LLVM IR of handler ``@name``, whose body is the lines ``body``. With ``personality``, C++ exceptions
+    can be caught in it."""
     attributes = " personality ptr @__gxx_personality_v0" if personality else ""
     lines = [f"define ptr @{name}(ptr %frame, ptr %insn){attributes} {{", "start:"]
     for line in body.strip("\n").splitlines():

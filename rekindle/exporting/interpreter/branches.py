@@ -198,7 +198,8 @@ def _split(
         frame,
         node,
         f"the branches of this data-dependent 'if' come to {mismatch}",
-        hint="have both give the same kinds of values: a Tensor in place of None, lists of the same length, one dtype",
+        hint="return values of the same kind from both: a Tensor in place of None, lists of the same length, one "
+        "dtype, numbers in place of strings",
     )
 
 

@@ -182,7 +182,8 @@ class Operands:
         return dealias([as_operand(leaf) for leaf in self.leaves.values()])
 
     def replacements(self, given: Sequence[Any], *, copies: bool = True) -> dict[LeafKey, Any]:
-        """Map each earlier leaf to the value ``given`` for it within the operator; to a copy, if it is written to."""
+        """Map each earlier leaf to the value ``given`` for it within the operator; to a copy, if it is written to.
+        Without ``copies``, there are no copies."""
         found: dict[LeafKey, Any] = {}
         for (key, leaf), value in zip(self.leaves.items(), given, strict=True):
             found[key] = from_operand(leaf, value)

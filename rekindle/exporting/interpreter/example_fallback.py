@@ -141,7 +141,7 @@ def _at_most(limit: Any, iteration: int) -> Any:
 def _check(machine: SymbolicInterpreter, node: Node, condition: Any, expected: bool) -> None:
     if not isinstance(condition, bool):
         wanted = condition if expected else scalar_ops.negated(condition)
-        message = f"a draft goes as its example went, and no other way ({node.range.place})"
+        message = f"a draft follows only the path of its example ({node.range.place})"
         branches.assert_true(machine, wanted, message, is_assumed=True)
 
 

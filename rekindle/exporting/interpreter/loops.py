@@ -324,7 +324,8 @@ def _dry_run_iteration(
 
 
 def _initial_value(info: PhiInfo, tensor: Tensor, is_counter: bool) -> Any:
-    """Return the initial value of a slot in an iteration."""
+    """Return the initial value of a slot in an iteration. The slot of the iteration number (``is_counter``) is an
+    unbacked int."""
     if info.kind == "rows":
         return UnbackedScalar("rows", tensor, GROWING)
     return UnbackedScalar("int", tensor, -1) if is_counter else value_of(info.kind, tensor)

@@ -59,7 +59,11 @@ def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
 
 def emit_sugared_args(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
     """Emit the arguments of a call; return the positional ones, and those by name. They need not be values of the
-    graph."""
+    graph.
+
+    Raises:
+        TypeMismatchError: an argument is passed twice by name.
+    """
     args: list[SugaredValue] = []
     named: dict[str, SugaredValue] = {}
     for item in call.inputs:
@@ -80,7 +84,11 @@ def emit_sugared_args(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue]
 
 
 def _expanded(emitter: Emitter, expr: Expr) -> Keywords:
-    """Return the keyword arguments that ``**expr`` of a call passes."""
+    """Return the keyword arguments that ``**expr`` of a call passes.
+
+    Raises:
+        UnsupportedError: its keys are not known at compile time.
+    """
     if expr.tree.kind == DictLiteral.KIND:
         literal = DictLiteral(expr.tree)
         if all(key.tree.kind == StringLiteral.KIND for key in literal.keys):

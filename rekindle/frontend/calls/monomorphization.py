@@ -83,7 +83,11 @@ def make_record(function: GenericFunction, given: FlattenedArguments) -> GraphFu
 
 
 def check_recursion(record: GraphFunction, result: Type) -> None:
-    """Check that the assumed result type of a recursive function is the actual one."""
+    """Check that the assumed result type of a recursive function is the actual one.
+
+    Raises:
+        TypeMismatchError: it is not.
+    """
     if record.is_recursive and record.schema.returns[0].type != result:
         raise TypeMismatchError(
             f"'{record.basename}' calls itself where it is known to return "

@@ -81,7 +81,11 @@ def emit_special_form(emitter: Emitter, form: SpecialForm, call: Apply, hint: Ty
 
 
 def expect_arguments(emitter: Emitter, call: Apply, low: int, high: int) -> list[Expr]:
-    """Return the arguments of ``call``, of which there must be ``low`` to ``high``."""
+    """Return the arguments of ``call``, of which there must be ``low`` to ``high``.
+
+    Raises:
+        TypeMismatchError: there are more or fewer.
+    """
     count = len(call.inputs)
     if not low <= count <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
@@ -265,7 +269,11 @@ def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> Sugar
 
 def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
     """Emit a call in a block of a node (``form`` is ``fork`` or ``awaitable``). The block later becomes a graph of its
-    own."""
+    own.
+
+    Raises:
+        TypeMismatchError: the call has no function.
+    """
     if not call.inputs:
         raise TypeMismatchError(f"{form} takes a function and its arguments", call.range)
     function, *arguments = call.inputs
@@ -417,7 +425,11 @@ def emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) ->
 
 
 def _emit_tolist(emitter: Emitter, call: Apply, tensor: Value, hint: Type | None) -> Value:
-    """Emit ``x.tolist()``: the expected type specifies the nesting depth of the lists and their element type."""
+    """Emit ``x.tolist()``: the expected type specifies the nesting depth of the lists and their element type.
+
+    Raises:
+        UnsupportedError: no type is expected.
+    """
     depth, element = 0, hint
     while isinstance(element, ListType):
         depth, element = depth + 1, element.element

@@ -121,7 +121,11 @@ class LocalFactory(StaticValue):
 
 
 def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit ``defaultdict(int)`` or ``defaultdict(list, {…})``."""
+    """Emit ``defaultdict(int)`` or ``defaultdict(list, {…})``.
+
+    Raises:
+        UnsupportedError: the call has no factory of default values.
+    """
     if not call.inputs:
         raise UnsupportedError("defaultdict needs what makes its values here", call.range, hint="use a dict")
     factory, *given = call.inputs
@@ -213,7 +217,11 @@ def _deque(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _limited(emitter: Emitter, expr: Expr | None) -> str:
-    """Return the name of the type of a deque with a maximal length: ``deque:3`` for ``maxlen=3``."""
+    """Return the name of the type of a deque with a maximal length: ``deque:3`` for ``maxlen=3``.
+
+    Raises:
+        UnsupportedError: the length is not a constant.
+    """
     if expr is None or expr.tree.kind == "none":
         return "deque"
     most = constant_int(emitter.emit_expression(expr))
@@ -244,7 +252,11 @@ def attribute_of_collection(emitter: Emitter, base: SugaredValue, expr: Select, 
 
 
 def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) -> SugaredValue | None:
-    """Return a method of a deque with ``maxlen``; None if the limit does not matter."""
+    """Return a method of a deque with ``maxlen``; None if the limit does not matter.
+
+    Raises:
+        UnsupportedError: the method is ``insert``.
+    """
     most = most_elements(deque.type)
     if name == "maxlen":
         return SimpleValue(emitter.graph.insert_constant(most, range=expr.range))

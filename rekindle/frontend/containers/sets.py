@@ -255,7 +255,11 @@ def operator_of_sets(emitter: Emitter, operator: str, lhs: Value, rhs: Value, ex
 def augment_set(
     emitter: Emitter, range: SourceRange, operator: str, found: Value, other: Value, origin: FirstAssignment | None
 ) -> Value:
-    """Emit ``s |= t`` and the other augmented assignments of sets, which change a set in place; return the set."""
+    """Emit ``s |= t`` and the other augmented assignments of sets, which change a set in place; return the set.
+
+    Raises:
+        TypeMismatchError: the operand is not a set.
+    """
     if operator not in _OPERATORS or not is_set(other):
         raise TypeMismatchError(f"'{operator}=' of a set takes a set, got {other.type.annotation}", range)
     if origin is not None and origin.kind == SET:

@@ -48,7 +48,11 @@ def _tuple_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _size_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit ``torch.Size(xs)``."""
+    """Emit ``torch.Size(xs)``.
+
+    Raises:
+        TypeMismatchError: the elements are not ints.
+    """
     inputs = expect_arguments(emitter, call, 0, 1)
     if not inputs:
         return SimpleValue(emitter.insert_node("prim::ListConstruct", call.range, [], [ListType(INT, "Size")]).output)

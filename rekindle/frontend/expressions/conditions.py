@@ -308,7 +308,11 @@ def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
 
 
 def _type_question(emitter: Emitter, call: Apply) -> CondValue | None:
-    """Emit ``isinstance(x, T)`` or ``hasattr(x, "name")``; return None for other calls."""
+    """Emit ``isinstance(x, T)`` or ``hasattr(x, "name")``; return None for other calls.
+
+    Raises:
+        UnsupportedError: the call does not have two arguments.
+    """
     if call.callee.tree.kind not in ("variable", "."):
         return None
     name = dotted_name(call.callee)
@@ -544,7 +548,7 @@ _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in
 
 
 def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
-    """Return the type refinements of ``lhs and rhs``, or ``lhs or rhs``."""
+    """Return the type refinements of ``lhs and rhs``, or ``lhs or rhs``. ``is_or`` selects the latter."""
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
 
 
@@ -578,8 +582,8 @@ def _is_open_tuple(type: Type) -> bool:
 
 
 def _is_tuple_of(part: Type, wanted: Type) -> bool:
-    """Return whether values of ``part``, which are tuples in Python, are instances of the class that ``wanted``
-    names."""
+    """Return whether values of the list type ``part`` are instances of the Python class that ``wanted`` names. A list
+    type also represents tuples of unknown length and ``torch.Size``, which are instances of ``tuple``, not ``list``."""
     if not isinstance(part, ListType):
         return False
     if isinstance(wanted, ListType):

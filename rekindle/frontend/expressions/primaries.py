@@ -128,7 +128,11 @@ def call_builtin(emitter: Emitter, kind: str, range: SourceRange, *values: Value
 
 
 def join_types(emitter: Emitter, range: SourceRange, true: Value, false: Value, hint: Type | None = None) -> Type:
-    """Return the join of the types of two branches."""
+    """Return the join of the types of two branches.
+
+    Raises:
+        TypeMismatchError: they have none.
+    """
     found = unify(unshaped(true.type), unshaped(false.type), hint=hint)
     if found is None:
         raise TypeMismatchError(

@@ -76,7 +76,8 @@ def takes_none(schema: FunctionSchema, formal: Argument) -> bool:
 
 
 def none_argument(name: str, schema: FunctionSchema, formal: Argument, *, is_method: bool) -> str:
-    """Return the message of the TypeError of a call of ``name`` with None for the parameter ``formal``."""
+    """Return the message of the TypeError of a call of ``name`` with None for the parameter ``formal``. ``is_method``
+    is whether ``name`` is a method, whose first argument is its object."""
     kind, basename = schema.name, name.rpartition("::")[2]
     wanted = without_none(formal.type)
     if kind in _OF_BUILTINS:

@@ -135,7 +135,11 @@ class TypeEvidence:
 
     def watch(self, name: str, tries: Iterable[int]) -> None:
         """Record the read of a variable that the bodies of the ``try`` statements ``tries`` may have assigned; restart
-        the emission if that is new."""
+        the emission if that is new.
+
+        Raises:
+            RestartEmission: it is.
+        """
         wanted = {(statement, name) for statement in tries}
         if not wanted <= self.observed:
             self.observed |= wanted
@@ -447,7 +451,11 @@ def _merged(known: Type, shown: Type) -> Type | None:
 def learn_from_branches(
     evidence: TypeEvidence, origins: Sequence[FirstAssignment | None], types: Sequence[Type]
 ) -> None:
-    """Infer the type of a variable that both branches assign first, by ``origins``, with different types."""
+    """Infer the type of a variable whose first assignments are in both branches of an ``if``, with different types.
+
+    ``origins`` are these assignments, and ``types`` the types, first of the true branch. An origin is None if its
+    assignment determines the type. Another, such as ``x = []``, gets its element type from the other branch.
+    """
     for side, origin in enumerate(origins):
         other = origins[1 - side]
         is_empty = other is not None and other.kind in _ASSUMED and evidence.type_of(other) is None

@@ -5,7 +5,7 @@ from typing import List, Optional
 from torch import Tensor
 
 from rekindle.frontend.prelude.iteration import sorted_by
-from rekindle.frontend.prelude.primitives import drop, members, put, put_at, removed
+from rekindle.frontend.prelude.primitives import MAX_OF_NOTHING, MIN_OF_NOTHING, drop, members, put, put_at, removed
 
 
 def list_contains(items, wanted) -> bool:
@@ -33,7 +33,7 @@ def tensors_in(values) -> List[Tensor]:
 
 def min_row(xs):
     if len(xs) == 0:
-        raise ValueError("min() arg is an empty sequence")
+        raise ValueError(MIN_OF_NOTHING)
     best = xs[0]
     for i in range(1, len(xs)):
         if bool(xs[i] < best):
@@ -43,7 +43,7 @@ def min_row(xs):
 
 def max_row(xs):
     if len(xs) == 0:
-        raise ValueError("max() arg is an empty sequence")
+        raise ValueError(MAX_OF_NOTHING)
     best = xs[0]
     for i in range(1, len(xs)):
         if bool(xs[i] > best):

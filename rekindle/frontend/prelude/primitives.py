@@ -1,6 +1,6 @@
-"""Operators that the functions of the prelude call by name, as a reader and a linter see them.
+"""Operators and constants that the functions of the prelude use by name, as a reader and a linter see them.
 
-Nothing here runs: :mod:`rekindle.frontend.python.library` says which operator each name is.
+Nothing here runs: :mod:`rekindle.frontend.python.library` says which operator or constant each name is.
 """
 
 from typing import Any
@@ -9,6 +9,10 @@ from torch import Tensor
 
 number = float
 """An int or a float, whichever it is at run time."""
+
+MIN_OF_NOTHING = "min() arg is an empty sequence"
+MAX_OF_NOTHING = "max() arg is an empty sequence"
+"""The messages of ``min([])`` and ``max([])``, which differ between releases of Python."""
 
 
 def put(items: Any, key: Any, value: Any) -> None:

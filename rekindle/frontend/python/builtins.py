@@ -75,7 +75,11 @@ def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _round(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``round(x)``, an int for a float, or ``round(x, 2)``, a float; return None for other calls."""
+    """Emit ``round(x)``, an int for a float, or ``round(x, 2)``, a float; return None for other calls.
+
+    Raises:
+        TypeMismatchError: the argument is a Tensor.
+    """
     given = call.inputs
     if call.attributes:
         if len(call.attributes) != 1 or call.attributes[0].name.name != "ndigits" or len(given) != 1:
@@ -344,7 +348,11 @@ def _power(emitter: Emitter, call: Apply, numbers: Sequence[Value], hint: Type |
 
 
 def _divmod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``divmod(a, b)`` of numbers that may be None; return None for other calls."""
+    """Emit ``divmod(a, b)`` of numbers that may be None; return None for other calls.
+
+    Raises:
+        TypeMismatchError: an operand is not a number.
+    """
     if call.attributes or len(call.inputs) != 2:
         return None
     one, other = map(emitter.emit_expression, call.inputs)
@@ -415,7 +423,11 @@ def _repr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | No
 
 def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
     """Emit ``print`` with keyword arguments, ``sep`` and ``end``: print one string. Return None for a call without
-    any."""
+    any.
+
+    Raises:
+        UnsupportedError: there is another keyword argument.
+    """
     if not call.attributes:
         return None
     options: dict[str, Expr] = {item.name.name: item.value for item in call.attributes}
@@ -437,7 +449,11 @@ def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredValue:
-    """Emit ``"{name}".format(name=…)``. The fields are numbered at compile time, so the template must be a constant."""
+    """Emit ``"{name}".format(name=…)``. The fields are numbered at compile time, so the template must be a constant.
+
+    Raises:
+        UnsupportedError: the template is not a string in the source.
+    """
     node = callee.template.node
     template = node.attributes.get("value") if node.kind == "prim::Constant" else None
     if not isinstance(template, str):
@@ -454,7 +470,12 @@ def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredVal
 
 
 def _numbered(template: str, positional: int, names: Sequence[str], range: SourceRange) -> str:
-    """Return the template of ``format`` with numbers in place of field names."""
+    """Return the template of ``format`` with numbers in place of field names.
+
+    Raises:
+        TypeMismatchError: a field has no argument.
+        UnsupportedError: a format specification contains a named field.
+    """
     parts: list[str] = []
     count = 0
     for text, field, spec, conversion in Formatter().parse(template):

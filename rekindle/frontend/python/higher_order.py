@@ -167,7 +167,11 @@ def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 def keys_and_options(
     emitter: Emitter, call: Apply, options: Sequence[str]
 ) -> tuple[SugaredValue | None, dict[str, Value]]:
-    """Return the function given as ``key``, if any, and the values of the other keyword arguments ``options``."""
+    """Return the function given as ``key``, if any, and the values of the other keyword arguments ``options``.
+
+    Raises:
+        UnsupportedError: there is another keyword argument.
+    """
     key: SugaredValue | None = None
     found: dict[str, Value] = {}
     for item in call.attributes:
@@ -301,7 +305,11 @@ def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit the attributes that a positional pattern reads from an object."""
+    """Emit the attributes that a positional pattern reads from an object.
+
+    Raises:
+        TypeMismatchError: the pattern has more parts than ``__match_args__``.
+    """
     subject, cls, index = call.inputs
     python = emitter.emit_sugared(cls).python_class(cls.range)
     names: Sequence[str] = getattr(python, "__match_args__", ())

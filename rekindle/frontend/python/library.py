@@ -19,6 +19,7 @@ from rekindle.frontend.sugared_values.base import EmptyResolver, Keywords, Stati
 from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
+from rekindle.ops.python.scalars import EXTREMUM_OF_NOTHING
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
 
@@ -46,6 +47,9 @@ _OPERATORS: Final = {
     "put_indexed": "aten::index_put_",
 }
 """Names of operators in the prelude: those of dicts that sets lack, of Python's library, and of subscripts."""
+
+_TEXTS: Final = {"MIN_OF_NOTHING": EXTREMUM_OF_NOTHING["min"], "MAX_OF_NOTHING": EXTREMUM_OF_NOTHING["max"]}
+"""Names of constants in the prelude."""
 
 
 @lru_cache(maxsize=1)
@@ -110,4 +114,6 @@ class _LibraryResolver(EmptyResolver):
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         if name in _OPERATORS:
             return BuiltinFunction(_OPERATORS[name])
+        if name in _TEXTS:
+            return SimpleValue(graph.insert_constant(_TEXTS[name], range=range))
         return library_function(name) if name in _sources() else None

@@ -59,7 +59,12 @@ def _as_list(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Simple
 
 
 def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue]:
-    """Return the arguments of a call, by name, for a Python function with the parameters ``names``."""
+    """Return the arguments of a call, by name, for a Python function with the parameters ``names``.
+
+    Raises:
+        TypeMismatchError: there are more arguments.
+        UnsupportedError: a keyword argument has another name.
+    """
     args, kwargs = emit_sugared_args(emitter, call)
     if len(args) > len(names):
         raise TypeMismatchError(
@@ -140,7 +145,12 @@ def _product(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _combinations(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit ``combinations(xs, 2)``, ``permutations(xs, 3)`` and similar functions of itertools."""
+    """Emit ``combinations(xs, 2)``, ``permutations(xs, 3)`` and similar functions of itertools.
+
+    Raises:
+        TypeMismatchError: the argument is not an iterable.
+        UnsupportedError: the length is less than 1.
+    """
     given = _bound(emitter, call, "iterable", "r")
     if "iterable" not in given:
         raise TypeMismatchError(f"{call.callee.range.text} takes an iterable", call.range)
@@ -277,7 +287,11 @@ def _cmp_to_key(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _getter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit ``itemgetter(0, 1)`` or ``attrgetter("name")``."""
+    """Emit ``itemgetter(0, 1)`` or ``attrgetter("name")``.
+
+    Raises:
+        TypeMismatchError: the call has no argument.
+    """
     name = _form_of(emitter, call)
     keys = [
         _constant(emitter, item.as_value(call.range, emitter.graph), call)

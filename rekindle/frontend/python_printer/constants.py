@@ -132,7 +132,11 @@ def _container(value: object, type: Type, spell: Spelling, table: ConstantTable)
 
 
 def _type_of(value: object, type: Type) -> Type:
-    """Return the actual type of a container whose declared type is less specific: Any, or a Union."""
+    """Return the actual type of a container whose declared type is less specific: Any, or a Union.
+
+    Raises:
+        UnsupportedError: the contents do not determine it.
+    """
     kind = ListType if isinstance(value, list) else TupleType if isinstance(value, tuple) else DictType
     if isinstance(type, kind):
         return type

@@ -333,7 +333,11 @@ class Environment:
         return self.find_variable(self.frame.variable(name), name)
 
     def find_variable(self, variable: str, name: str) -> SugaredValue | None:
-        """Return the value of the variable, which the program calls ``name``; None if it is unassigned."""
+        """Return the value of the variable, which the program calls ``name``; None if it is unassigned.
+
+        Raises:
+            CascadingError: the variable is unknown because of an earlier error.
+        """
         frame = self.frame.find(variable)
         if frame is None:
             return None
@@ -419,7 +423,12 @@ class Environment:
         outer: EnvironmentFrame,
     ) -> Value:
         """Check an assignment within a branch or a loop to a variable from outside: the types must be equal or have a
-        common supertype. Return the value to store."""
+        common supertype. Return the value to store.
+
+        Raises:
+            TypeMismatchError: the types have none.
+            UnsupportedError: the variable exists only while compiling, or is annotated again.
+        """
         expected = outer.types.get(name)
         spelled = name.rpartition(".")[2]  # of a hidden variable, what the program calls it
         if simple is None or expected is None:

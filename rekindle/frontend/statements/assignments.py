@@ -348,7 +348,11 @@ def assign_targets(
 
 
 def assign(emitter: Emitter, target: Expr, value: SugaredValue, range: SourceRange) -> None:
-    """Assign the sugared value ``value`` to one target; ``range`` is the location of the value."""
+    """Assign the sugared value ``value`` to one target; ``range`` is the location of the value.
+
+    Raises:
+        UnsupportedError: the target cannot be assigned to.
+    """
     kind = target.tree.kind
     if kind == Var.KIND:
         name = Var(target.tree).name.name
@@ -596,7 +600,11 @@ def _items(target: Expr) -> list[Expr]:
 
 
 def _check_targets(targets: Sequence[Expr], range: SourceRange) -> int:
-    """Return the number of starred targets, at most one."""
+    """Return the number of starred targets, at most one.
+
+    Raises:
+        UnsupportedError: there are several.
+    """
     starred = sum(target.tree.kind == Starred.KIND for target in targets)
     if starred > 1:
         raise UnsupportedError("only one target can be starred", range)

@@ -25,7 +25,11 @@ from rekindle.syntax.views import Return
 
 
 def as_declared(emitter: Emitter, value: Value, declared: Type, statement: Return) -> Value:
-    """Return the returned value, converted to the declared type."""
+    """Return the returned value, converted to the declared type.
+
+    Raises:
+        TypeMismatchError: it does not fit that type.
+    """
     if number_beside_tensor(value.type) is not None and without_none(declared) == TENSOR:
         value = emitter.present(value, statement.range, _other_result(value.type, declared))
     value = as_declared_bool(emitter.graph, value, declared, statement.range)

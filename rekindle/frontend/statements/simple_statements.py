@@ -320,7 +320,11 @@ def _emit_return_statement(emitter: Emitter, tree: Tree) -> None:
 
 def _forget_any(emitter: Emitter, type: Type, range: SourceRange) -> None:
     """Infer the result type of the function, although it declares ``Any``: in the IR, only the type distinguishes a
-    ``torch.Size`` from a list, and a dtype from an int."""
+    ``torch.Size`` from a list, and a dtype from an int.
+
+    Raises:
+        TypeMismatchError: the function returns values of several types.
+    """
     if emitter.returns.merged is not None:
         raise TypeMismatchError(
             f"the function is declared to return Any, and returns {type.annotation} here and something else before",

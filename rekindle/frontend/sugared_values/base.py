@@ -56,11 +56,19 @@ class SugaredValue:
         return type(self).__name__
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        """Return this as a value of the graph."""
+        """Return this as a value of the graph.
+
+        Raises:
+            UnsupportedError: it exists only while compiling, such as a module of Python.
+        """
         raise UnsupportedError(f"{self.description} cannot be used as a value", range)
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        """Emit a read of the attribute: ``self.name``."""
+        """Emit a read of the attribute: ``self.name``.
+
+        Raises:
+            UndefinedNameError: there is no such attribute.
+        """
         raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range)
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
@@ -72,7 +80,11 @@ class SugaredValue:
         return None
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
-        """Emit an assignment to the attribute: ``self.name = value``."""
+        """Emit an assignment to the attribute: ``self.name = value``.
+
+        Raises:
+            UnsupportedError: its attributes cannot be assigned.
+        """
         raise UnsupportedError(f"an attribute of {self.description} cannot be assigned", range)
 
     def attribute_type(self, name: str) -> Type | None:
@@ -116,7 +128,11 @@ class SugaredValue:
         return None
 
     def call(self, call: CallSite) -> SugaredValue:
-        """Emit a call of this value: ``self(args, kwargs)``."""
+        """Emit a call of this value: ``self(args, kwargs)``.
+
+        Raises:
+            UnsupportedError: it cannot be called.
+        """
         raise UnsupportedError(f"{self.description} cannot be called", call.range)
 
     @property
@@ -139,11 +155,19 @@ class SugaredValue:
         return self.call(CallSite(range, graph, values, named, targets))
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
-        """Return the flattened value, to pass to another function."""
+        """Return the flattened value, to pass to another function.
+
+        Raises:
+            UnsupportedError: it cannot be passed to a function.
+        """
         raise UnsupportedError(f"{self.description} cannot be passed to a function", range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
-        """Return the elements, for unpacking to ``size_hint`` targets or for a loop that is unrolled."""
+        """Return the elements, for unpacking to ``size_hint`` targets or for a loop that is unrolled.
+
+        Raises:
+            UnsupportedError: it cannot be unpacked.
+        """
         raise UnsupportedError(f"{self.description} cannot be unpacked", range)
 
     @property
@@ -152,7 +176,11 @@ class SugaredValue:
         return []
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        """Return the iterable for a loop over this. It has a length and items, or a length known at compile time."""
+        """Return the iterable for a loop over this. It has a length and items, or a length known at compile time.
+
+        Raises:
+            UnsupportedError: it cannot be iterated over.
+        """
         raise UnsupportedError(f"{self.description} cannot be iterated over", range)
 
     @property
@@ -179,7 +207,11 @@ class SugaredValue:
         raise UnsupportedError(f"{self.description} has no length", range)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
-        """Emit a subscript: ``self[index]``."""
+        """Emit a subscript: ``self[index]``.
+
+        Raises:
+            UnsupportedError: it cannot be indexed.
+        """
         raise UnsupportedError(f"{self.description} cannot be indexed", range)
 
 

@@ -20,7 +20,12 @@ def construct(
     type: ClassType, range: SourceRange, graph: Graph, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> SugaredValue:
     """Emit ``type(args, kwargs)``: an object with the attributes of the class body, then the call of its
-    ``__init__``."""
+    ``__init__``.
+
+    Raises:
+        CascadingError: the class could not be compiled.
+        TypeMismatchError: there are arguments, and the class has no ``__init__``.
+    """
     init = type.methods.get("__init__")
     if init is None and type.is_incomplete:
         raise CascadingError(f"the class '{type.basename}' could not be compiled")
@@ -169,7 +174,11 @@ class ObjectInMaking(SugaredValue):
     # ------------------------------------------------------------------------------------------------------ assignments
 
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
-        """Declare an attribute with its type, for ``self.name: type = …`` in ``__init__``."""
+        """Declare an attribute with its type, for ``self.name: type = …`` in ``__init__``.
+
+        Raises:
+            TypeMismatchError: it is declared with another type.
+        """
         known = self.attribute_type(name)
         if known is not None and known != type:
             raise TypeMismatchError(

@@ -57,7 +57,11 @@ class RuntimeDispatch(SugaredFunction):
         return SimpleValue(self._branch(range, graph, call))
 
     def _branch(self, range: SourceRange, graph: Graph, emit: Callable[[SugaredValue], Value]) -> Value:
-        """Emit branches that return the result of ``emit`` for the selected object."""
+        """Emit branches that return the result of ``emit`` for the selected object.
+
+        Raises:
+            TypeMismatchError: the results have several types.
+        """
         result: Type | None = None
         for make in self.makes:
             # What the branches have in common, found out in a place that is thrown away.

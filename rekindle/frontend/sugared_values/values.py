@@ -518,7 +518,11 @@ def unknown_library_class(type: ClassType, range: SourceRange) -> UnknownLibrary
 
 def library_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue:
     """Return attribute ``name`` of an object of a C++ class: a method, or a property, which a method ``name_getter``
-    reads."""
+    reads.
+
+    Raises:
+        UndefinedNameError: there is neither.
+    """
     known = methods_of(type)
     if known is None and graph.follows_python:
         raise unknown_library_class(type, range)
@@ -537,7 +541,11 @@ def library_attribute(range: SourceRange, graph: Graph, value: Value, type: Clas
 def set_library_attribute(
     range: SourceRange, graph: Graph, object: Value, type: ClassType, name: str, value: Value
 ) -> None:
-    """Emit an assignment to a property of an object of a C++ class, by the method ``name_setter``."""
+    """Emit an assignment to a property of an object of a C++ class, by the method ``name_setter``.
+
+    Raises:
+        UnsupportedError: there is no such property, or it is read-only.
+    """
     known, setter = methods_of(type), f"{name}_setter"
     if known is None and graph.follows_python:
         raise unknown_library_class(type, range)

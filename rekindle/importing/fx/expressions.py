@@ -159,7 +159,11 @@ def _applied(
 def _comparison(
     reader: FxImporter, parts: list[ast.expr], operators: list[type], names: Mapping[str, Value]
 ) -> ImportedValue:
-    """Import ``a <= b < c``: every comparison holds."""
+    """Import ``a <= b < c``: every comparison holds.
+
+    Raises:
+        Unreadable: an operator is unknown.
+    """
     values = [guard_value(reader, part, names) for part in parts]
     held = []
     for left, operator, right in zip(values, operators, values[1:], strict=False):

@@ -26,7 +26,11 @@ def insert_operator_node(graph: Graph, operator: Operator, plan: MatchedSchema, 
 
 
 def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> None:
-    """Check that the kind determines the overload. ``aten::max(%x, %out)`` would be read as the larger of the two."""
+    """Check that the kind determines the overload. ``aten::max(%x, %out)`` would be read as the larger of the two.
+
+    Raises:
+        SchemaError: it does not.
+    """
     found = REGISTRY.resolve(node)
     if found is not None and found is not operator:
         raise SchemaError(
@@ -58,7 +62,11 @@ def _named_results(schema: FunctionSchema, types: tuple[Type, ...], names: tuple
 def insert_call(
     graph: Graph, kind: str, args: Sequence[object], kwargs: Mapping[str, object], range: SourceRange
 ) -> Value:
-    """Insert a call of the operator ``kind``, with the overload that fits the arguments; return its result."""
+    """Insert a call of the operator ``kind``, with the overload that fits the arguments; return its result.
+
+    Raises:
+        SchemaError: there is no such operator, or none of its overloads fits.
+    """
     operators = REGISTRY.overloads(kind)
     if not operators:
         raise SchemaError(f"there is no operator '{kind}'", range)

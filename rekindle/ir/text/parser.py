@@ -223,7 +223,11 @@ class _GraphReader:
         self._frames.pop()
 
     def _check_node(self, frame: _Frame) -> None:
-        """Check that the last node of ``frame``, which ends here, has all its blocks."""
+        """Check that the last node of ``frame``, which ends here, has all its blocks.
+
+        Raises:
+            ParseError: it has not, or a block has another number of inputs.
+        """
         node = frame.node
         if node is None or not self._structured or node.kind not in _BLOCKS:
             return

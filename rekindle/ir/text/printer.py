@@ -74,7 +74,8 @@ def print_graph(graph: Graph, *, ranges: bool = True, verbosity: int = 3, record
 
 
 def print_node(node: Node, *, ranges: bool = True) -> str:
-    """Return the text of ``node`` and its blocks, without indentation. Its sub-graph, if any, follows it."""
+    """Return the text of ``node`` and its blocks, without indentation. Its sub-graph, if any, follows it. With
+    ``ranges``, a comment at the end of a line has the source location."""
     printer = _Printer(ranges)
     printer.nodes([node], 0)
     printer.subgraphs()

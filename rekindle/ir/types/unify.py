@@ -247,7 +247,8 @@ def as_python_has(declared: Type, given: Type) -> Type:
 
 
 def unify_all(types: Iterable[Type], *, default_to_union: bool = False, hint: Type | None = None) -> Type | None:
-    """Unify several types with :func:`unify`. Return None if they have no common type, or if there are no types."""
+    """Unify several types with :func:`unify`. Return None if they have no common type, or if there are no types. See
+    there for ``default_to_union`` and ``hint``."""
     result: Type | None = None
     for type in types:
         result = type if result is None else unify(result, type, default_to_union=default_to_union, hint=hint)

@@ -88,7 +88,11 @@ def set_attribute(node: Node) -> Operation:
 @implements_for_node("prim::CreateObject(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def create_object(node: Node) -> Operation:
     """Return the operation that creates an uninitialized object of the class given by the type of the output. Another
-    node calls its ``__init__``."""
+    node calls its ``__init__``.
+
+    Raises:
+        GraphError: the type is not a class.
+    """
     type = node.output.type
     if not isinstance(type, ClassType):
         raise GraphError(f"prim::CreateObject makes objects of classes, not of {type}")
@@ -188,7 +192,11 @@ def unwrap_optional(optional: Any) -> Any:
 
 @implements_for_node("prim::isinstance(...) -> ...", effects=AliasAnalysisKind.PURE)
 def test_type(node: Node) -> Operation:
-    """Return the operation that tests whether a value has one of the types in attribute ``types``."""
+    """Return the operation that tests whether a value has one of the types in attribute ``types``.
+
+    Raises:
+        GraphError: the node has no such attribute.
+    """
     types = node["types"]
     if not isinstance(types, list) or not all(isinstance(type, Type) for type in types):
         raise GraphError("prim::isinstance needs a list of types as its attribute 'types'")

@@ -9,8 +9,10 @@ from __future__ import annotations
 import cmath
 import math
 import operator
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+from rekindle.errors import InternalError
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
 from rekindle.ops.registration.declare import declare, implements, implements_for_node
@@ -234,6 +236,18 @@ def _declare_extremum(name: str, choose: Any, choose_float: Any) -> None:
 
 _declare_extremum("min", min, _float_min)
 _declare_extremum("max", max, _float_max)
+
+
+def _message(function: Callable[[Sequence[int]], int]) -> str:
+    try:
+        function(())
+    except ValueError as error:
+        return str(error)
+    raise InternalError(f"{function.__name__}(()) raises no error")
+
+
+EXTREMUM_OF_NOTHING: Final = {"min": _message(min), "max": _message(max)}
+"""The messages of ``min([])`` and ``max([])``, which differ between releases of Python."""
 
 # ------------------------------------------------------------------------------------------------------------ rounding
 

@@ -89,7 +89,8 @@ def declare(
     """Declare the operators with these schemas, all run by ``operation``; see
     :class:`~rekindle.ir.operators.registry.Operator` for the properties that schemas do not declare.
 
-    Overloads that are declared after their kind was first looked up are ignored.
+    A text is parsed at the first lookup of its kind, such as ``aten::add``; a wrong text raises a ``ParseError`` there.
+    Overloads may be declared after that lookup. Of two with the same schema, the first runs.
 
     Example:
         >>> from rekindle.ops.registration.declare import declare

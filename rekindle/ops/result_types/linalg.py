@@ -81,8 +81,8 @@ def _qr(call: Call) -> Sequence[Fact]:
 
 
 def _if_set(flag: str) -> SizesRule:
-    """Return the rule for the rank of the first argument, if ``flag`` requests the result; otherwise it is an empty
-    vector."""
+    """Return a rule: the rank of the first argument, with unknown sizes, if the bool argument ``flag`` is known to be
+    True. Otherwise nothing is known, because the operator may return an empty vector."""
     return lambda call: unknown_of(call.first.rank) if call.flag(flag) else None
 
 

@@ -69,7 +69,7 @@ def is_autocast_cpu_enabled() -> bool:
 
 @implements("aten::get_autocast_dtype(str device_type) -> ScalarType", nondeterministic=True)
 def autocast_dtype(device_type: str) -> int:
-    """Return the number of the dtype that autocast converts to."""
+    """Return the int that represents the dtype that autocast converts to."""
     return number_of(torch.get_autocast_dtype(device_type))
 
 

@@ -146,13 +146,13 @@ declare(len, "aten::len.Tensor(Tensor t) -> int")
 
 @implements("prim::dtype(Tensor a) -> int")
 def dtype_number(a: Tensor) -> int:
-    """Return the number of the dtype."""
+    """Return the int that represents the dtype: 6 for ``torch.float32``."""
     return DTYPE_NUMBERS[a.dtype]
 
 
 @implements("prim::layout(Tensor a) -> Layout")
 def layout_number(a: Tensor) -> int:
-    """Return the number of the layout."""
+    """Return the int that represents the layout: 0 for ``torch.strided``."""
     return LAYOUT_NUMBERS[a.layout]
 
 
@@ -232,7 +232,7 @@ def to_device(
     "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)"
 )
 def to_dtype(self: Tensor, dtype: int | None = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    """Return ``self.to(dtype)``. ``dtype`` is the number of a dtype."""
+    """Return ``self.to(dtype)``. ``dtype`` is the int that represents a dtype."""
     return self.to(dtype=self.dtype if dtype is None else _dtype(dtype), non_blocking=non_blocking, copy=copy)
 
 

@@ -8,7 +8,7 @@ import functools
 import inspect
 import itertools
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, NoReturn
 
@@ -70,6 +70,16 @@ _OF_FORWARD = frozenset(
     }
 )
 """Names that a module forwards to its ``forward``, unless it has attributes with these names."""
+
+
+def _hint_for_attribute(name: str, methods: Sequence[str]) -> str:
+    """Return the end of the error for a missing attribute ``name`` of a module with these compiled ``methods``."""
+    if name in _OF_OBJECTS_IN_CPP:
+        return f"\nHint: {_IN_CPP}"
+    if name in _OF_FORWARD and methods:
+        known = ", ".join(methods)
+        return f"\nHint: the module has no method 'forward'; take '{name}' from one of its methods: {known}"
+    return ""
 
 
 _FORWARD, _FORWARD_PRE, _BACKWARD, _BACKWARD_PRE = (
@@ -327,7 +337,11 @@ class ScriptModule(torch.nn.Module, Savable):
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute that is not in the module's own dict: a parameter, buffer, submodule, method, property or
-        constant."""
+        constant.
+
+        Raises:
+            AttributeError: there is none of these.
+        """
         own = self.__dict__
         for table in ("_parameters", "_buffers", "_modules"):
             held = own.get(table)
@@ -356,7 +370,7 @@ class ScriptModule(torch.nn.Module, Savable):
                 return own[name]
             if slot is not None and slot.is_dynamic:
                 raise AttributeError(f"'{self.original_name}' object has no attribute '{name}'")
-            hint = f"\nHint: {_IN_CPP}" if name in _OF_OBJECTS_IN_CPP else ""
+            hint = _hint_for_attribute(name, list(type.methods))
             raise AttributeError(f"the module '{self.original_name}' has no attribute '{name}'{hint}")
         raise AttributeError(f"'{builtins.type(self).__name__}' object has no attribute '{name}'")
 

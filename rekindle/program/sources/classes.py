@@ -77,7 +77,7 @@ def define_interface(owner: InterfaceType, definition: ClassDef, resolver: Resol
 
 
 def python_class(owner: DefinedType) -> type:
-    """Create and return the Python class for a defined class or interface."""
+    """Return the Python class of a class that source text defines. For an interface, create one with its name."""
     if isinstance(owner, ClassType):
         assert owner.python_class is not None
         return owner.python_class
@@ -129,7 +129,11 @@ def _check_bases(definition: ClassDef) -> None:
 
 
 def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type], resolver: Resolver) -> None:
-    """Add a statement of a class body: ``name: type`` declares an attribute, ``name = value`` is a constant."""
+    """Add a statement of a class body: ``name: type`` declares an attribute, ``name = value`` is a constant.
+
+    Raises:
+        UnsupportedError: it is another statement.
+    """
     kind = statement.tree.kind
     if kind in (Def.KIND, Decorated.KIND) or _is_empty(statement):
         return
@@ -172,7 +176,11 @@ def _add_method(owner: ClassType, definition: Def, declared: dict[str, Type], re
 
 def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -> None:
     """Add a method with ``@staticmethod``, ``@property`` or ``@name.setter``; ``@torch.jit.export`` has no effect
-    here."""
+    here.
+
+    Raises:
+        UnsupportedError: it has another decorator.
+    """
     definition, name = decorated.definition, decorated.definition.name.name
     spelled = [dotted_name(item) or item.range.text for item in decorated.decorators]
     (decorator,) = spelled if len(spelled) == 1 else [""]

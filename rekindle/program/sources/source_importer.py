@@ -161,7 +161,11 @@ class SourceImporter:
             return self._evaluate(param.default)
 
     def _evaluate(self, expr: Expr) -> object:
-        """Evaluate a constant expression. One that would have to run code is rejected."""
+        """Evaluate a constant expression. One that would have to run code is rejected.
+
+        Raises:
+            UnsupportedError: it is not a constant expression.
+        """
         body = [Return.create(expr.range, expr)]
         definition = Def.create(expr.range, Ident.create(expr.range, "default"), [], None, body)
         record = GraphFunction("default")
@@ -194,7 +198,11 @@ class SourceImporter:
         self._fill(type, definition)
 
     def _fill(self, owner: ClassType, definition: ClassDef) -> None:
-        """Fill ``owner`` from the body of its definition."""
+        """Fill ``owner`` from the body of its definition.
+
+        Raises:
+            CompileError: the class lacks a hook that it names.
+        """
         body = read_class(definition)
         for name, annotation in body.slots:
             type = self._slot_type(owner, name, parse_type_expression(annotation, self.names))

@@ -24,6 +24,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     NONE,
+    TENSOR,
     ClassType,
     DictType,
     InterfaceType,
@@ -52,6 +53,9 @@ from rekindle.runtime.calls.number_conversion import (
 )
 from rekindle.runtime.calls.type_checks import exact_class
 from rekindle.runtime.interpreter.instructions import copy_constant
+
+_ANNOTATED = (bool, int, float, complex, str, list, tuple, dict)
+"""Classes of values for which the author of a function may have forgotten an annotation."""
 
 
 def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
@@ -177,7 +181,11 @@ class Binder:
         return f"{text}\nHint: pass a {name} that holds the declared types"
 
     def _arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Return the arguments in the order of the schema, with defaults for those that are not passed."""
+        """Return the arguments in the order of the schema, with defaults for those that are not passed.
+
+        Raises:
+            ArgumentError: arguments are missing, unknown, passed twice, or too many.
+        """
         arguments = self.schema.arguments
         positional = [argument for argument in arguments if not argument.kwarg_only]
         if len(args) > len(positional):
@@ -233,6 +241,8 @@ class Binder:
             text += f"\nHint: a parameter that may be None is annotated as Optional[{argument.type.annotation}]"
         elif why.hint is not None:
             text += f"\nHint: {why.hint}"
+        elif argument.type == TENSOR and isinstance(value, _ANNOTATED):
+            text += "\nHint: a parameter without an annotation takes a Tensor; annotate it to take another type"
         return text
 
     def _error(self, problem: str) -> ArgumentError:

@@ -50,7 +50,8 @@ def captured_function(version: Version) -> CapturedFunction:
 
 
 def replayed_function(function: Callable[..., Any], from_list: bool) -> Callable[..., Any]:
-    """See :func:`rekindle.ir.subgraph_execution.replayed`."""
+    """Implement :func:`rekindle.ir.subgraph_execution.replayed`. With ``from_list``, ``function`` takes one list
+    of the inputs."""
     code = underlying_code(function)
     if code is None or not torch.backends.cuda.is_built():
         return function

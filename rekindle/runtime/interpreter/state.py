@@ -84,7 +84,11 @@ class InterpreterState:
             del error  # its traceback holds this frame, which must not hold it in turn
 
     def start(self, arguments: Sequence[object]) -> None:
-        """Load the arguments and set the program counter to the first instruction."""
+        """Load the arguments and set the program counter to the first instruction.
+
+        Raises:
+            ArgumentError: there are more or fewer arguments.
+        """
         count = self.code.argument_count
         if len(arguments) != count:
             raise ArgumentError(f"{self.code.basename}() takes {count} arguments, but {len(arguments)} were given")

@@ -59,7 +59,11 @@ def _output(writer: PlanWriter, register: int) -> int:
 
 def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
     """Return the class and the words of an input that must be a constant of the node: an operation belongs to its node,
-    so it can be called with that object only."""
+    so it can be called with that object only.
+
+    Raises:
+        NotNative: it is not a constant.
+    """
     if writer.constant_of(register) is not UNKNOWN:
         return CONSTANT_INPUT, *immediate(0)
     found = writer.register(register)
@@ -69,7 +73,8 @@ def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
 
 
 def _input(writer: PlanWriter, register: int, *, is_tensor: bool) -> tuple[int, ...]:
-    """Return the class and the words of an input.
+    """Return the class and the words of an input. ``is_tensor`` is whether the kernel takes a Tensor there, or else a
+    number.
 
     Raises:
         NotNative: it is of a kind that kernels do not take.

@@ -41,7 +41,7 @@ class AttributeRows:
     """Objects whose addresses are in rows."""
 
     def argument_is(self, number: int, value: object, *, negated: bool = False) -> None:
-        """Add the check that an argument is, or is not, one object."""
+        """Add the check that an argument is, or is not, one object. ``negated`` selects the latter."""
         self.argument_count = max(self.argument_count, number + 1)
         self._add(RowKind.IS_NOT if negated else RowKind.IS, number, self._address(value))
 

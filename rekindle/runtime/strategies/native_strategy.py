@@ -16,9 +16,10 @@ from typing import Final
 import torch
 
 from rekindle.autodiff.formula import compiled_formulas
-from rekindle.codegen import fusion_executor as fusion_executor  # registers what runs fused groups
-from rekindle.codegen.attention import attention_operator as attention_operator  # registers what runs attention
-from rekindle.codegen.convolution import packed_operators as packed_operators  # registers what runs packed weights
+from rekindle.codegen import (
+    frozen_operators as frozen_operators,  # registers what runs packed weights and attention
+    fusion_executor as fusion_executor,  # registers what runs fused groups
+)
 from rekindle.codegen.differentiation_profit import DifferentiationProfit
 from rekindle.codegen.fusible import is_computed
 from rekindle.codegen.product_estimates import ProductEstimates, has_gpu_tensors, has_one_row

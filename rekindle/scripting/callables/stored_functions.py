@@ -92,14 +92,16 @@ Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
 
 @dataclass(slots=True)
 class StoredFunction:
-    """A Python function whose compiled form may be stored on disk. ``records`` returns the records of another function;
-    ``owner`` is the class of which this is a method."""
+    """A Python function whose compiled form may be stored on disk."""
 
     disk: Storage
     key: bytes
+    """The key in ``disk``: a description of the function's code, of its name and of this process."""
     function: types.FunctionType
     records: Records
+    """Returns the compiled forms (``GraphFunction``) of another function, which this one calls."""
     owner: Owner | None = None
+    """The class or module of which this is a method; None for other functions."""
 
     @classmethod
     def of(

@@ -504,7 +504,8 @@ class _MethodInMaking(MethodValue):
 
 
 def forget_attributes(type: ClassType, names: Iterable[str]) -> None:
-    """Remove attributes that ``__init__`` creates, and the code compiled with them."""
+    """Remove those of the attributes ``names`` that the class has, and the compiled code of every function that uses
+    one of them, so that it is compiled again."""
     found = [name for name in names if name in type.attributes]
     forget_users(type, found)
     for name in found:

@@ -47,7 +47,12 @@ class HookedCall:
         self.compile = compile
 
     def __call__(self, args: Sequence[NamedValue], forward: Forward) -> SugaredValue:
-        """Return the result of ``forward`` for ``args``, with all hooks around it."""
+        """Return the result of ``forward`` for ``args``, with all hooks around it.
+
+        Raises:
+            NotScriptableError: a hook takes keyword arguments.
+            SchemaError: the arguments do not fit.
+        """
         facts = self.concrete.facts
         if facts.hooks_take_keywords:
             raise NotScriptableError(
@@ -102,7 +107,11 @@ class HookedCall:
         return FunctionValue(record).call(CallSite(self.range, self.graph, args)).as_value(self.range, self.graph)
 
     def _record(self, hook: Any) -> GraphFunction:
-        """Return the compiled hook. Hooks are compiled separately for each type of module."""
+        """Return the compiled hook. Hooks are compiled separately for each type of module.
+
+        Raises:
+            NotScriptableError: the hook is not a function.
+        """
         if not inspect.isfunction(hook):
             raise NotScriptableError(
                 f"a hook of {self._owner} is not a function and cannot be compiled",
@@ -121,7 +130,11 @@ class HookedCall:
         return records[hook]
 
     def _check(self, record: GraphFunction, what: str, given: dict[str, Value]) -> None:
-        """Check that the parameter types of a hook equal the types of its arguments, which are not converted."""
+        """Check that the parameter types of a hook equal the types of its arguments, which are not converted.
+
+        Raises:
+            TypeMismatchError: they are not, or their number is another.
+        """
         types = [f"{name}: {unshaped(value.type).annotation}" for name, value in given.items()]
         hint = f"declare it as def {record.basename}(self, {', '.join(types)}), or remove it before compiling"
         parameters = record.schema.arguments[1:]
@@ -145,7 +158,11 @@ class HookedCall:
             )
 
     def _or(self, found: Value, before: Value) -> Value:
-        """Return ``found``, or ``before`` if it is None."""
+        """Return ``found``, or ``before`` if it is None.
+
+        Raises:
+            TypeMismatchError: the two have different types.
+        """
         if not found.type.is_optional:
             return found
         type = without_none(found.type)

@@ -43,8 +43,12 @@ def shown_parameters(cls: type, init: FunctionType) -> dict[str, Type]:
 def learn_parameters(
     cls: type, init: FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], *, may_replace: bool
 ) -> bool:
-    """Record the types of the arguments of a call of ``init``; return whether a type has changed. With ``may_replace``,
-    types determined by other programs may be replaced."""
+    """Join the recorded types of the parameters of ``init`` that have no annotation with the types of the arguments of
+    a call. Return whether a recorded type has changed.
+
+    Where two types have no join, as an int and a Tensor, the recorded one stays. With ``may_replace`` the argument's
+    type replaces it, because the recorded one comes from another program.
+    """
     known = shown_parameters(cls, init)
     parameters = list(inspect.signature(init).parameters.values())[1:]
     positional = [item for item in parameters if item.kind is not item.KEYWORD_ONLY]

@@ -290,7 +290,11 @@ def type_of_part(part: torch.nn.Module, type_of_module: PartType = module_type_o
 
 
 def check_initialized(module: torch.nn.Module) -> None:
-    """Reject a module whose ``__init__`` was not completed, and one made by ``torch.jit``."""
+    """Reject a module whose ``__init__`` was not completed, and one made by ``torch.jit``.
+
+    Raises:
+        NotScriptableError: it is such a module, or one with parameters that have no shape yet.
+    """
     name = type(module).__name__
     if isinstance(module, torch_jit.SCRIPT_MODULE) and not isinstance(module, ScriptModule):
         raise NotScriptableError(

@@ -117,7 +117,11 @@ def _overload_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFun
 
 def method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
     """Return the method that implements an interface method. It must have no overloads, and the module no hooks, since
-    a call through an interface would not run them; None otherwise."""
+    a call through an interface would not run them; None otherwise.
+
+    Raises:
+        NotScriptableError: the module has hooks.
+    """
     if name == "forward" and concrete.facts.has_hooks:
         raise NotScriptableError(
             f"the module '{concrete.name}' has hooks, which calls through an interface do not run",
@@ -513,8 +517,12 @@ class ModuleValue(SugaredValue):
         return self.attribute(range, graph, name)
 
     def _item_at_run_time(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None) -> SugaredValue:
-        """Return the item at an index that is known only when the program runs: all items must be of one type, or a
-        type must be declared."""
+        """Return the item at an index that is known only at run time. Items of one type, or of a declared interface,
+        are read by one node. Otherwise each use of the item branches on the index.
+
+        Raises:
+            UnsupportedError: there are no items, or an item is not a submodule.
+        """
         parts = [self.facts.submodules.get(name) for name in self.facts.items]
         if not parts or None in parts:
             raise UnsupportedError(
@@ -538,7 +546,11 @@ class ModuleValue(SugaredValue):
         return SimpleValue(node.output)
 
     def _check_items(self, range: SourceRange, interface: InterfaceType) -> None:
-        """Check that all items implement ``interface``."""
+        """Check that all items implement ``interface``.
+
+        Raises:
+            TypeMismatchError: an item does not.
+        """
         for name in self.facts.items:
             part = self.facts.submodules[name]
             type = part.type if isinstance(part, ConcreteModuleType) else part

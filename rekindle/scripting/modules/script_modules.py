@@ -218,7 +218,11 @@ def _part(
 
 
 def _check_part(part: ScriptModule, interface: InterfaceType, where: str) -> None:
-    """Compile the methods of ``interface`` that ``part`` has, which must be all."""
+    """Compile the methods of ``interface`` that ``part`` has, which must be all.
+
+    Raises:
+        TypeMismatchError: one is missing.
+    """
     binding = part._rekindle_binding
     if isinstance(binding, ModuleBinding):
         _define_container_methods(binding.concrete)

@@ -54,8 +54,8 @@ def check_iterates_over_items(cls: type, range: SourceRange) -> None:
 
 
 def _only_forwards(function: FunctionType) -> bool:
-    """Return whether a ``__call__`` is ``return super().__call__(…)`` of its own parameters, as classes declare it to
-    give calls a type."""
+    """Return whether the only statement of a ``__call__`` passes its parameters unchanged to ``super().__call__`` or
+    ``self.forward``, without defaults. Classes define it so that type checkers know the type of a call."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     except (OSError, TypeError, SyntaxError):

@@ -45,7 +45,8 @@ class GradMode:
         self._report = report
 
     def enter(self, manager: object, enabled: bool, place: SourceRange) -> None:
-        """Record that the code entered ``manager``, which set the mode."""
+        """Record that the code entered ``manager``, which set the mode. ``enabled`` is whether gradients are recorded
+        since."""
         if not enabled and not getattr(manager, "prev", True) and _custom_function() is not None:
             return  # it was off there already
         self._wanted.append(_Region(enabled, place, manager))
@@ -159,7 +160,7 @@ def _arguments(frame: FrameType) -> list[object]:
 
 def enter_mode(graph: Graph, enabled: bool, place: SourceRange) -> Value:
     """Insert the start of a region with or without gradients; return the context manager, an object of the class that
-    scripted programs use."""
+    scripted programs use. Gradients are recorded in the region if ``enabled``."""
     type = class_type_of(torch.enable_grad if enabled else torch.no_grad)
     made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=place)).output
     if "__init__" in type.methods:

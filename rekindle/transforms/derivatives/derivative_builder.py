@@ -77,7 +77,8 @@ class DerivativeBuilder:
         check_differentiable(self.value, f"the result of '{self.program.basename}'", self.range)
 
     def return_results(self) -> None:
-        """Make the leaves of the value, and of the auxiliary value if there is one, outputs of the graph."""
+        """Make the leaves of the value outputs of the graph. The auxiliary value, if there is one, is one more output,
+        after them."""
         for value in (*leaves(self.value), *(() if self.aux is None else (self.aux,))):
             self.graph.add_output(value)
 
@@ -87,7 +88,7 @@ class DerivativeBuilder:
 
     def build_vjp(self) -> Vjp:
         """Return the vector-Jacobian product from the value to the wanted arguments. Its results are the leaves of the
-        value and of the auxiliary value."""
+        value, and the auxiliary value as one result."""
         self.return_results()
         return build_vjp(self.graph, list(leaves(self.wanted)), range(len(list(leaves(self.value)))), self.limit)
 

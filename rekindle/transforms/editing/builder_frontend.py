@@ -90,7 +90,8 @@ def callable_value(function: Any, graph: Graph, range: SourceRange, args: Argume
         if parameter_types:
             return FunctionValue(_record_for(python, parameter_types))
     if not callable(function):
-        raise GraphError(f"a {type(function).__qualname__} cannot be called")
+        hint = f"; build.op('{function}', …) inserts an operator by its kind" if isinstance(function, str) else ""
+        raise GraphError(f"a {type(function).__qualname__} cannot be called{hint}")
     return sugared_value(function, range, graph, PythonResolver(), getattr(function, "__name__", None))
 
 

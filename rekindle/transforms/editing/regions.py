@@ -1,4 +1,4 @@
-"""Parts of graphs: moved, taken out as functions, replaced; and graphs cut in two."""
+"""Regions of graphs: move, extract, outline and replace them, and split a graph in two."""
 
 from __future__ import annotations
 
@@ -177,7 +177,8 @@ def outline(nodes: Sequence[Node], name: str = "outlined") -> Function:
 
 
 def replace(nodes: Sequence[Node], function: Any, *, inline: bool = True) -> list[Value]:
-    """Replace ``nodes`` with the code of ``function``, or with a call of it. Return the new values.
+    """Replace ``nodes`` with the code of ``function``, or with a call of it. Return the new values. ``inline`` selects
+    the former.
 
     ``function`` takes the inputs of the :class:`Region`, in this order, and returns its outputs.
 

@@ -55,7 +55,8 @@ class RewriteRule:
 
     def explain(self, target: Rewritable, *, prepare: bool = True) -> Explanation:
         """Return where the rule matches ``target``, which is not changed, or if nowhere why not: the first mismatch of
-        the best partial match, or the reason why the rewrite would be incorrect."""
+        the best partial match, or the reason why the rewrite would be incorrect. With ``prepare``, a copy of the graph
+        is matched in which calls are inlined and constants folded, as for :meth:`apply`."""
         graph = underlying_graph(target).copy()
         if prepare:
             normalize(graph)

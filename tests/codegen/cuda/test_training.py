@@ -140,3 +140,43 @@ def test_peak_memory_is_near_eagers() -> None:
             peak = torch.cuda.max_memory_allocated() - before
         peaks.append(peak)
     assert peaks[1] <= 1.06 * peaks[0], peaks
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["float64", "float16 scaled"])
+@pytest.mark.parametrize("make_optimizer", [torch.optim.AdamW, torch.optim.SGD])
+def test_whole_steps_are_those_of_a_loop(make_optimizer: Any, mixed: bool, with_cuda_graphs: bool) -> None:
+    """Kernels of updates are for CPUs: here PyTorch's own update runs, which the step reports."""
+    torch.manual_seed(0)
+    # In float64: the keys' bias has no gradient but rounding, which AdamW amplifies.
+    dtype = torch.float32 if mixed else torch.float64
+    theirs = _encoder().cuda().to(dtype)
+    model = copy.deepcopy(theirs)
+    optimizer = make_optimizer(theirs.parameters(), lr=0.01)
+    scalers = [torch.amp.GradScaler("cuda", enabled=mixed) for _ in range(2)]
+    step = rekindle.compile_step(
+        model,
+        nn.functional.mse_loss,
+        make_optimizer(model.parameters(), lr=0.01),
+        max_norm=1.0,
+        autocast=torch.float16 if mixed else None,
+        scaler=scalers[0],
+    )
+    tolerance = 2e-2 if mixed else 1e-8
+    for index in range(STEPS):
+        x, y = torch.randn(2, 4, 10, 64, device="cuda", dtype=dtype).unbind()
+        torch.manual_seed(index)
+        found = step(x, y)
+        torch.manual_seed(index)
+        optimizer.zero_grad()
+        with torch.autocast("cuda", torch.float16, enabled=mixed):
+            loss = nn.functional.mse_loss(theirs(x), y)
+        scalers[1].scale(loss).backward()
+        scalers[1].unscale_(optimizer)
+        nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
+        scalers[1].step(optimizer)
+        scalers[1].update()
+        torch.testing.assert_close(found, loss.detach(), rtol=tolerance, atol=tolerance)
+    assert scalers[0].get_scale() == scalers[1].get_scale()
+    assert sum(step.fallbacks.values()) == STEPS
+    for mine, other in zip(model.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, rtol=tolerance, atol=tolerance)

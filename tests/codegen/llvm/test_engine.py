@@ -11,7 +11,8 @@ import weakref
 import pytest
 
 from rekindle.codegen.llvm import engine, library, target
-from rekindle.codegen.llvm.engine import PREOPTIMIZED, LazyModule, compile_module
+from rekindle.codegen.llvm.engine import LazyModule, compile_module
+from rekindle.codegen.llvm.optimization import PREOPTIMIZED
 from rekindle.errors import RekindleError
 
 ADD = "define i64 @add(i64 %a, i64 %b) {\n  %c = add i64 %a, %b\n  ret i64 %c\n}\n"

@@ -197,6 +197,11 @@ It is declared as
   halves_of_ints(Tensor t, int k) -> Tensor""",
     ),
     (lambda b, x, w, n: b.inline(3, x), GraphError, "a int cannot be called"),
+    (
+        lambda b, x, w, n: b.call("aten::gelu", x),
+        GraphError,
+        "a str cannot be called; build.op('aten::gelu', …) inserts an operator by its kind",
+    ),
     (lambda b, x, w, n: b.code("x +", x=x.exp()), ParseError, "Expected an expression but found ')'."),
     (
         lambda b, x, w, n: 1 if x > 0 else 2,

@@ -60,13 +60,21 @@ class TypeView:
     # ----------------------------------------------------------------------------------------------- types with parts
 
     def getElementType(self) -> TypeView:
-        """Return the type of the elements of a list, of a value that may be None, of a future."""
+        """Return the type of the elements of a list, of a value that may be None, of a future.
+
+        Raises:
+            GraphError: the type has no element type.
+        """
         if not isinstance(self.ir, _WITH_ELEMENT):
             raise GraphError(f"{self.ir.kind} has no element type")
         return TypeView(self.ir.element)
 
     def elements(self) -> list[TypeView]:
-        """Return the types of the elements of a tuple."""
+        """Return the types of the elements of a tuple.
+
+        Raises:
+            GraphError: the type is not a tuple.
+        """
         if not isinstance(self.ir, TupleType):
             raise GraphError(f"{self.ir.kind} is not a TupleType")
         return [TypeView(part) for part in self.ir.elements]

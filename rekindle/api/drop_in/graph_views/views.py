@@ -519,7 +519,8 @@ class GraphView(_View[Graph]):
 
     @contextmanager
     def insert_point_guard(self, place: NodeView | BlockView) -> Iterator[None]:
-        """Set the insertion point within the ``with`` block: before a node, or at the end of a block."""
+        """Set the insertion point within the ``with`` block, before a node or at the end of a block, and restore it
+        afterwards."""
         saved = self.ir.insert_point
         self.setInsertPoint(place)
         try:
@@ -534,7 +535,11 @@ class FunctionTypeView(TypeView):
     __slots__ = ()
 
     def optimized_graph(self) -> GraphView:
-        """Return the graph of the function."""
+        """Return the graph of the function.
+
+        Raises:
+            GraphError: the type is not that of a function.
+        """
         if not isinstance(self.ir, FunctionType):
             raise GraphError(f"{self.ir.kind} is not the type of a function")
         return GraphView(self.ir.function.graph)
