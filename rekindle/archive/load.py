@@ -1,4 +1,4 @@
-"""Archives into programs."""
+"""Load archives as programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs into archives that PyTorch, LibTorch and this package read."""
+"""Save programs as archives that PyTorch, LibTorch and this package read."""
 
 from __future__ import annotations
 

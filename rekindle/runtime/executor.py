@@ -1,4 +1,4 @@
-"""From a function and its arguments to the result.
+"""Executor: run a function on its arguments, through the version that its strategy selects.
 
 The strategy of a function picks the version that runs a call: a graph, optimized, and its plan. What no plan can run,
 the interpreter runs.

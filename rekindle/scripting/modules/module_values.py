@@ -511,7 +511,7 @@ class ModuleValue(SugaredValue):
 
     def _item_at_run_time(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None) -> SugaredValue:
         """Return the item at an index that is known only at run time. Items of one type, or of a declared interface,
-        are read by one node; otherwise each use of the item branches on the index.
+        are read by one node. Otherwise each use of the item branches on the index.
 
         Raises:
             UnsupportedError: there are no items, or an item is not a submodule.
