@@ -13,6 +13,9 @@ from rekindle.runtime.interpreter.futures import Future
 COPY_INTO: Final = "rekindle::copy_into"
 """Copy the second tensor, of the same dtype, into the first, and return that."""
 
+COPY_OUT: Final = "rekindle::copy_out"
+"""Copy the second tensor, of the same dtype and sizes, into the first, and return that."""
+
 SETTLED: Final = "rekindle::settled_future"
 """Return a Future whose value is the input."""
 
@@ -30,6 +33,12 @@ IMAGINARY_PART: Final = "rekindle::imaginary_part"
 
 
 def _copy_into(self: Tensor, src: Tensor) -> Tensor:
+    return self.copy_(src)
+
+
+def _copy_out(self: Tensor, src: Tensor) -> Tensor:
+    if self.shape != src.shape or self.dtype != src.dtype:
+        raise RuntimeError("an argument 'out' has another dtype or other sizes than the result")
     return self.copy_(src)
 
 
@@ -58,6 +67,7 @@ def _imaginary_part(value: complex) -> float:
 REGISTRY.register(Operator(parse_schema(f"{REAL_PART}(complex value) -> float"), _real_part))
 REGISTRY.register(Operator(parse_schema(f"{IMAGINARY_PART}(complex value) -> float"), _imaginary_part))
 REGISTRY.register(Operator(parse_schema(f"{COPY_INTO}(Tensor(a!) self, Tensor src) -> Tensor(a!)"), _copy_into))
+REGISTRY.register(Operator(parse_schema(f"{COPY_OUT}(Tensor(a!) self, Tensor src) -> Tensor(a!)"), _copy_out))
 REGISTRY.register(Operator(parse_schema(f"{SETTLED}(t value) -> Future(t)"), _settled, may_alias_inputs=True))
 REGISTRY.register(Operator(parse_schema(f"{UNDEFINED}() -> Tensor"), _undefined))
 REGISTRY.register(Operator(parse_schema(f"{LETTER_AT}(str text, int index) -> int"), _letter_at))

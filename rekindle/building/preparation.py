@@ -24,6 +24,7 @@ from rekindle.building.group_recipes import recipes_for_calls, recipes_for_types
 from rekindle.building.internal_operators import COPY_INTO, IMAGINARY_PART, REAL_PART, SETTLED
 from rekindle.building.letters import compare_letters
 from rekindle.building.lowering.representation import NotBuildable
+from rekindle.building.out_arguments import write_to_arguments
 from rekindle.building.scalar_operators import replace_scalar_operators
 from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.fusible import is_product
@@ -131,6 +132,7 @@ def _specialized(
     compare_letters(graph)
     _split_products(graph)
     _write_in_place_operators_out(graph)
+    write_to_arguments(graph)
     optimize(graph, _FUSION)
     replace_scalar_operators(graph)
     return graph

@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final
 
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir import subgraph_execution
-from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ops.python import exceptions

@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.analysis.constants import is_constant
-from rekindle.building.internal_operators import COPY_INTO
+from rekindle.building.internal_operators import COPY_INTO, COPY_OUT
 from rekindle.building.lowering.constants import int_word, scalar_type
 from rekindle.building.lowering.containers import bounds
 from rekindle.building.lowering.control import kind_of, word_in_box
@@ -427,6 +427,13 @@ def copy_into(w: ProgramWriter, node: Node) -> None:
     w.call_or_fail(tensors.copy_into, "%context", w.name(target), w.name(source))
     if node.outputs:
         w.define_borrowed(node.output, w.name(target))
+
+
+@emits(COPY_OUT)
+def copy_out(w: ProgramWriter, node: Node) -> None:
+    target, source = (w.name(value) for value in node.inputs)
+    w.call_or_fail(tensors.copy_out, "%context", target, source)
+    w.define_borrowed(node.output, target)
 
 
 @emits("aten::tensor")

@@ -764,6 +764,20 @@ def copy_into(context: Context, to: Tensor, source: Tensor) -> bool:
 
 
 @native
+def copy_out(context: Context, to: Tensor, source: Tensor) -> bool:
+    """Copy a tensor into another one of the same dtype and sizes. Set an error if these differ."""
+    is_same = to.dtype == source.dtype and to.rank == source.rank
+    if is_same:
+        for i in range(to.rank):
+            if sizes_of(to)[i] != sizes_of(source)[i]:
+                is_same = False
+    if not is_same:
+        fail(context, ErrorCode.NOT_BUILT, c("an argument 'out' has another dtype or other sizes than the result"))
+        return False
+    return copy_into(context, to, source)
+
+
+@native
 def tensor_of_items(context: Context, items: List, depth: int, dtype: int) -> Tensor | None:
     """Return a tensor of a nested list of numbers, which are ``depth`` lists deep. The result is None after an error,
     which ``context`` holds.

@@ -344,9 +344,7 @@ def _to_device(recorder: Recorder, function: Callable[..., Any], args: Arguments
     """Record ``x.cpu()`` or ``x.cuda()`` as ``aten::to``."""
     result = function(*args, **kwargs)
     dtype = NamedValue(recorder.insert("prim::dtype", [args[0]]))
-    value = recorder.insert(
-        "aten::to", [args[0], result.device, dtype, False, False, kwargs.get("memory_format")]
-    )
+    value = recorder.insert("aten::to", [args[0], result.device, dtype, False, False, kwargs.get("memory_format")])
     return recorder.bind_result(_unaliased(recorder, args[0], result), value)
 
 
