@@ -219,7 +219,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         hint = f"\nHint: {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
         raise AttributeError(f"module 'rekindle' has no attribute '{name}'{hint}")
-    with importlib.import_module("rekindle.ir.gc_pause").gc_paused(everything_stays=True):
+    with importlib.import_module("rekindle.errors.gc_pause").gc_paused(everything_stays=True):
         # They implement hooks of lower layers: source text refers to names in Python's scope, and graphs are edited
         # with PyTorch's functions.
         importlib.import_module("rekindle.scripting")

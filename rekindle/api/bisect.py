@@ -51,7 +51,7 @@ class Culprit:
         which = f"change {self.number} of the pass" if self.number else "the pass"
         what = f"{which} '{self.pass_name}'" if self.pass_name != PLAN else "the plan"
         return (
-            f"{what} changes the answer: {self.change}\n\n"
+            f"{what} changes the result: {self.change}\n\n"
             f"# before: {self.right}\n{self.before}\n# after: {self.wrong}\n{self.after}"
         )
 
@@ -208,7 +208,7 @@ class _Search:
             high.answer,
             ":".join(f"{each}={count}" for each, count in counts.items()),
             script_of(
-                f"{which} changes the answer: {change}",
+                f"{which} changes the result: {change}",
                 low.graph,
                 high.graph,
                 self.arguments,

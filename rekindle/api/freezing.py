@@ -1,4 +1,4 @@
-"""``rekindle.freeze`` and what goes with it: modules that will not change any more, made faster by that."""
+"""``rekindle.freeze``, ``run_frozen_optimizations`` and ``optimize_for_inference``: modules for inference."""
 
 from __future__ import annotations
 

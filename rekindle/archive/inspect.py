@@ -28,8 +28,8 @@ from rekindle.archive.upgraders import upgraders_of
 from rekindle.archive.zip_files.container import ArchiveReader, FileLike
 from rekindle.archive.zip_files.names import printable
 from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveError
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.types import LIBRARY_CLASSES
 from rekindle.ops.registration.libraries import package_of
 from rekindle.ops.tensor.torchbind_objects import is_installed

@@ -1,4 +1,4 @@
-"""The archives of PyTorch 1.0 to 1.2, which have another layout, as what later ones have.
+"""Convert archives of PyTorch 1.0 to 1.2, which have another layout, to the layout of later ones.
 
 There, ``model.json`` holds the tree of modules and the table of tensors, and every module has a file of methods:
 

@@ -1,4 +1,4 @@
-"""Archives into programs."""
+"""Load archives as programs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rekindle.archive.producer_version import older_than
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.archive.zip_files.container import ArchiveReader, FileLike
 from rekindle.errors import UNKNOWN_RANGE, CorruptArchiveError
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.text.type_parser import custom_class
 from rekindle.program.modules.module import ScriptModule
 from rekindle.program.sources.source_importer import SourceImporter

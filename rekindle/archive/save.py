@@ -1,4 +1,4 @@
-"""Programs into archives that PyTorch, LibTorch and this package read."""
+"""Save programs as archives that PyTorch, LibTorch and this package read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rekindle.archive.pickles.storages import StorageTable
 from rekindle.archive.pickles.writer import ValuePickler
 from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.named_types import compiled_methods
 from rekindle.frontend.python_printer.names import spell
-from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema

@@ -36,7 +36,7 @@ from rekindle.autodiff.residuals.size_specialization import (
 )
 from rekindle.autodiff.reverse_mode.gradient_accumulation import batch_gradient_accumulation
 from rekindle.errors import DifferentiationError
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of, consuming_callable_of, is_settled_at_once, replayed

@@ -1,4 +1,4 @@
-"""Examples with other sizes: what calls with them reveal about dimensions of any size."""
+"""Run the program on examples whose dynamic dimensions vary, to find how sizes depend on these dimensions."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class NativeLibrary:
         return self._result(function(self._instance, ctypes.byref(value), ctypes.byref(result)), result)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the only method, or ``forward``."""
+        """Call ``forward``; in a library without it, the first method. See :meth:`call`."""
         return self.call("forward" if "forward" in self.methods else self.methods[0], *arguments)
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ few here, and click says the same in decorators.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ import click
 import rekindle
 from rekindle.cli.exit_codes import INTERRUPTED, NO, OK, TROUBLE, first_line
 from rekindle.errors import RekindleError
+from rekindle.errors.deferred_imports import imported
 
 _COMMANDS: Final = {
     "build": "Build a shared library and a C header from ARCHIVE.",
@@ -42,7 +42,7 @@ class _Commands(click.Group):
         if name not in self.commands:
             return None
         function = "import_" if name == "import" else name.replace("-", "_")
-        found: click.Command = getattr(importlib.import_module(f"rekindle.cli.{function}"), function)
+        found: click.Command = getattr(imported(f"rekindle.cli.{function}"), function)
         return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

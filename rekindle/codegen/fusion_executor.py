@@ -32,7 +32,7 @@ from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
 from rekindle.codegen.operators.matmul import LEFT_ON_GPU, MAX_MULTIPLICATIONS, TooManyMultiplications
 from rekindle.codegen.product_selection import max_multiplications
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once

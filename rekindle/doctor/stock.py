@@ -1,4 +1,4 @@
-"""Answers of stock PyTorch: a script that the user runs records them, and they are compared with ours.
+"""Results of stock PyTorch: a script that the user runs records them, and they are compared with rekindle's.
 
 The package never calls ``torch.jit``; the script does, in a process that the user starts.
 """
@@ -67,8 +67,10 @@ def kept_answers(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def beside_stock(folder: Path, kept: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Compare the saved results with the outputs of stock PyTorch in ``folder``; return the comparison by program. If
-    there are no outputs, write the script that records them.
+    """Compare the saved results with the outputs of stock PyTorch in ``folder``; return the comparison by program.
+
+    ``kept`` has the inputs and results of each program, by the kind of program and its name. If there are no outputs in
+    ``folder``, write the inputs and the script that records the outputs, and return a note under the script's name.
 
     Raises:
         OSError: a file cannot be read or written.

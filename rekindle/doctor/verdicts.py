@@ -47,7 +47,7 @@ class Finding:
 
 _COMPILING_FORMS: Final = ("call", "decorator")
 
-REFERENCE: Final = "means rekindle's while the drop-in is installed"
+REFERENCE: Final = "refers to rekindle while the drop-in is installed"
 
 
 def judged(use: Use, evidence: Sequence[Evidence], why_not: str) -> Finding:
@@ -91,7 +91,7 @@ def _of_programs(use: Use, evidence: Sequence[Evidence], why_not: str) -> Findin
     differing = [each for each in found if each.calls is not None and each.calls["difference"]]
     if differing:
         text = "; ".join(f"{each.subject}: {each.calls['difference']}" for each in differing if each.calls is not None)
-        return Finding(use, Verdict.FAILS, f"answers differ from eager's: {text}", found)
+        return Finding(use, Verdict.FAILS, f"results differ from eager's: {text}", found)
     if not found:
         return Finding(use, Verdict.NOT_TRIED, why_not)
     return Finding(use, Verdict.WORKS, _success(found), found)
@@ -116,7 +116,7 @@ def _success(found: Sequence[Evidence]) -> str:
     reasons = {each.calls["not_compared"] for each in found if each.calls is not None and each.calls["not_compared"]}
     of_classes = all(each.kind == "class" for each in found)
     why = min(reasons) if reasons else "objects of a class are not compared" if of_classes else "nothing called it"
-    return f"{compiles}; answers were not compared: {why}"
+    return f"{compiles}; results were not compared: {why}"
 
 
 def why_not_tried(use: Use, module_failure: str | None, was_imported: bool, command: Mapping[str, Any] | None) -> str:

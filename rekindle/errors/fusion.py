@@ -1,4 +1,4 @@
-"""A program that was to be fused as a whole, and is not."""
+"""The error for a program that ``rekindle.require_fused`` finds to be not fused as a whole."""
 
 from __future__ import annotations
 

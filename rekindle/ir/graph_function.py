@@ -17,7 +17,7 @@ from rekindle.errors import (
     known_failure,
     remember_failure,
 )
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.profiling import recorded

@@ -1,4 +1,4 @@
-"""The numbers by which programs know dtypes, layouts, memory formats and quantization schemes: ints in the IR."""
+"""Ints that represent dtypes, layouts, memory formats and quantization schemes in the IR: values of PyTorch's enums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a function and its arguments to the result.
+"""Executor: run a function on its arguments, through the version that its strategy selects.
 
 The strategy of a function picks the version that runs a call: a graph, optimized, and its plan. What no plan can run,
 the interpreter runs.
@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final
 
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir import subgraph_execution
-from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ops.python import exceptions

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from rekindle.errors.debug_settings import settings
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.passes import Pass, PassManager
 from rekindle.passes.pass_manager import Observer

@@ -89,6 +89,9 @@ def _compile(
     else:
         declared = function_def(declaration, signature_only=True)
         resolver_there = PythonResolver.of_function(declaration)
+        resolver_there.observer = observer
+        if observer is not None and declaration.__globals__ is not function.__globals__:
+            observer.refuse("an overload that is declared in another module")
         parameters, result = declared_types(declaration, declared, resolver_there)
         defaults = {**defaults, **default_arguments(declaration)}
         unfit = {name for name, value in defaults.items() if not fits(value, parameters.get(name))}

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import torch
 
 from rekindle.errors import UNKNOWN_RANGE, CompileError, Diagnostics, NotScriptableError, compiling
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.calls.tracebacks import KEEP_INTERNAL_FRAMES

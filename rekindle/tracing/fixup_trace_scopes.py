@@ -1,4 +1,4 @@
-"""One recording with marked calls of sub-modules -> one method for each call.
+"""Outline the marked calls of submodules in a recording: each call becomes a call of a new method.
 
 Before, with ``x`` the input::
 
@@ -21,11 +21,12 @@ and in that of ``fc``::
     %y = aten::linear(%x, %w, %none)
     return (%y)
 
-A method takes whatever its call used from outside, and returns whatever was used of it later, which need not be what
-the Python method took and returned.
+The parameters of a method are the values from outside that its call used, and its results are the values that are used
+after the call. They may differ from the parameters and results of the Python method.
 
-An attribute that is replaced (``prim::TracedSetAttr``) is set where that was seen, in the method of the module that has
-it. Where what it was before is used later still, it is set at the very end.
+The assignment of an attribute (``prim::TracedSetAttr``) stays where it was recorded, in the method of the module that
+has the attribute. If the previous value is used later, the assignment moves to the end of the root's method (a *late*
+write).
 """
 
 from __future__ import annotations
@@ -272,7 +273,7 @@ def _late_writes(recording: Graph, outputs: Sequence[Value]) -> dict[Node, None]
 
 
 def _interfaces(recording: Graph, outputs: Sequence[Value], late: Mapping[Node, None]) -> dict[Node, _Interface]:
-    """Return the inputs and outputs of every marked call."""
+    """Return the inputs and outputs of every marked call. Uses by ``late`` writes are uses in the root's method."""
     found: dict[Node, _Interface] = {}
     homes: dict[Value, tuple[Node, ...]] = {}
 

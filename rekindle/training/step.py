@@ -135,6 +135,9 @@ class TrainingStep:
         self._accumulate = accumulate
         self._autocast = autocast
         self._scaler = scaler
+        self._last_gradients: list[Tensor] = []
+        """The gradients of the last update. The next call frees them before it needs as much memory again: if they were
+        freed at once, the allocator would return their pages to the system, and each call would fault them in."""
 
     @property
     def optimizer(self) -> Optimizer:
@@ -164,6 +167,7 @@ class TrainingStep:
         updates = self.accumulated + 1 >= self._accumulate
         if self.accumulated == 0:
             self._clear()
+            self._last_gradients.clear()
         with self._without_reduction() if not updates else nullcontext():
             with self._autocasting():
                 loss = self._program(inputs if type(inputs) is tuple else (inputs,), targets)
@@ -206,7 +210,9 @@ class TrainingStep:
     def _clear(self) -> None:
         for group in self.optimizer.param_groups:
             for parameter in group["params"]:
-                parameter.grad = None
+                if parameter.grad is not None:
+                    self._last_gradients.append(parameter.grad)
+                    parameter.grad = None
 
     def _autocasting(self) -> AbstractContextManager[Any]:
         if self._autocast is None:

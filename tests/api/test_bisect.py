@@ -98,7 +98,7 @@ def test_the_wrong_change_among_right_ones_is_found() -> None:
     culprit = rekindle.bisect(unit.f, (X, Y), passes=BROKEN)
     assert culprit is not None
     assert str(culprit) == (
-        "change 4 of the pass 'swap_operands' changes the answer: "
+        "change 4 of the pass 'swap_operands' changes the result: "
         "swap the operands of %4 : Tensor = aten::sub(%3, %y.1, %2)\n"
         "\n"
         "# before: tensor([  0., 125.])\n"
@@ -190,7 +190,7 @@ def test_a_plan_that_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert culprit is not None
     assert (culprit.pass_name, culprit.number) == ("plan", 0)
     assert culprit.before == culprit.after
-    assert str(culprit).startswith("the plan changes the answer: the graph as Python\n\n# before: tensor([-2., -3.])\n")
+    assert str(culprit).startswith("the plan changes the result: the graph as Python\n\n# before: tensor([-2., -3.])\n")
     assert "# after: tensor([2., 3.])\n" in str(culprit)
     assert 'print("after: ", repr(answer(AFTER, planned)))' in (tmp_path / "wrong.py").read_text(encoding="utf-8")
     monkeypatch.undo()

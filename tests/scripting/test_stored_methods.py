@@ -213,6 +213,114 @@ def test_the_next_process_has_the_same_graphs(tmp_path: Path) -> None:
     )
     counts = [int(text.partition(" ")[0]) for text in (first, second)]
     assert counts[0] > 70
-    assert counts[1] < counts[0] / 4
+    assert counts[1] < counts[0] / 8
     numbers = stored_functions.MANGLE
     assert numbers.sub("", second.partition("\n")[2]) == numbers.sub("", first.partition("\n")[2])
+
+
+OVERLOADS = """
+from __future__ import annotations
+
+import os
+
+import torch
+import rekindle
+from rekindle.scripting.callables import functions
+from rekindle.scripting.modules import module_values
+from torch import Tensor, nn
+
+VARIANT = os.environ["VARIANT"]
+Width = float if VARIANT == "another type" else int
+compiled = []
+for module in (functions, module_values):
+    def counting(record, function, *arguments, compile_function=module.compile_function, **keywords):
+        compiled.append(record.basename)
+        compile_function(record, function, *arguments, **keywords)
+    module.compile_function = counting
+
+
+class Scale(nn.Module):
+    @torch.jit._overload_method
+    def forward(self, x: Tensor, width: Width) -> Tensor:
+        pass
+
+    @torch.jit._overload_method
+    def forward(self, x: list[Tensor], width: Width) -> Tensor:
+        pass
+
+    if VARIANT == "another overload":
+        @torch.jit._overload_method
+        def forward(self, x: Tensor, width: bool) -> Tensor:
+            pass
+
+    def forward(self, x, width):
+        if isinstance(x, Tensor):
+            return x * width
+        return torch.stack(x) * width
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = Scale()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scale(x, 3) + self.scale([x], 2)
+
+
+@torch.jit._overload
+def scaled(x: Tensor, width: Width) -> Tensor:
+    pass
+
+
+@torch.jit._overload
+def scaled(x: list[Tensor], width: Width) -> Tensor:
+    pass
+
+
+if VARIANT == "another overload":
+    @torch.jit._overload
+    def scaled(x: Tensor, width: bool) -> Tensor:
+        pass
+
+
+def scaled(x, width):
+    if isinstance(x, Tensor):
+        return x * width
+    return torch.stack(x) * width
+
+
+def call(x: Tensor) -> Tensor:
+    return scaled(x, 3) + scaled([x], 2)
+
+
+if __name__ == "__main__":
+    x = torch.ones(1)
+    for make in (lambda: rekindle.script(Net()), lambda: rekindle.script(call)):
+        print(make()(x).tolist(), end=" ")
+    print(*sorted(compiled))
+"""
+
+EVERYTHING = "call forward forward__0 forward__1 scaled scaled"
+
+
+@pytest.mark.parametrize(
+    ("variant", "output"),
+    [
+        ("the same", "[[5.0]] [[5.0]] \n"),
+        ("another type", f"[[5.0]] [[5.0]] {EVERYTHING}\n"),
+        ("another overload", "[[5.0]] [[5.0]] call forward forward__0 forward__1 forward__2 scaled scaled\n"),
+    ],
+)
+def test_overloads_are_read_where_their_declarations_are_the_same(variant: str, output: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(OVERLOADS)
+
+    def run(variant: str) -> str:
+        environment = {**os.environ, "REKINDLE_CACHE_DIR": str(tmp_path / "cache"), "REKINDLE_VERIFY": "0"}
+        environment |= {"VARIANT": variant, "PYTHONPATH": os.getcwd()}
+        run = [sys.executable, str(program)]
+        return subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout
+
+    assert run("the same") == f"[[5.0]] [[5.0]] {EVERYTHING}\n"
+    assert run(variant) == output

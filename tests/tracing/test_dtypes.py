@@ -110,6 +110,17 @@ def test_writes_through_what_an_operator_leaves_as_it_is():
     assert_follows(function, torch.ones(2, 3))
 
 
+def test_conversions_with_a_memory_format():
+    def function(x):
+        order = torch.channels_last
+        kept = x.float(), x.cpu(), x.double()
+        return *kept, x.float(memory_format=order), x.half(memory_format=order), x.cpu(memory_format=order)
+
+    for x in (torch.ones(1, 2, 3, 4), torch.ones(1, 2, 4, 3).transpose(2, 3)):
+        traced = assert_follows(function, x)
+        assert [each.stride() for each in traced(x)] == [each.stride() for each in function(x)]
+
+
 def test_devices_that_are_named_are_told():
     traced = rekindle.trace(lambda x: torch.zeros(2, device=torch.device("cpu")) + x, (torch.ones(2),))
     assert [(fact.kind.value, fact.what, fact.value) for fact in traced.report] == [

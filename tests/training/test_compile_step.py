@@ -6,6 +6,7 @@ import copy
 import functools
 import math
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -289,6 +290,19 @@ def test_compiled_and_plain_steps_alternate() -> None:
     for index, (x, y) in enumerate(batches(9)):
         assert_same(plain(x, y) if index % 3 == 1 else step(x, y), loop(x, y))
     assert_same(state_of(model, step.optimizer), state_of(theirs, loop.optimizer))
+
+
+def test_gradients_are_freed_in_the_next_call() -> None:
+    """Not at once: the allocator would return their memory to the system."""
+    model = net()
+    step = rekindle.compile_step(model, F.cross_entropy, torch.optim.SGD(model.parameters(), 0.1))
+    gradients: list[weakref.ref[Tensor]] = []
+    first = next(model.parameters())
+    first.register_post_accumulate_grad_hook(lambda parameter: gradients.append(weakref.ref(parameter.grad)))
+    for x, y in batches(3):
+        step(x, y)
+        assert first.grad is None and gradients[-1]() is not None
+    assert [each() is not None for each in gradients] == [False, False, True]
 
 
 def test_checkpoints_round_trip(tmp_path: Any) -> None:

@@ -1,7 +1,6 @@
-"""The devices that programs name, changed: ``torch.zeros(3, device="cuda:0")`` in a program that is to run without.
+"""Rewrite the devices in program texts: ``torch.zeros(3, device="cuda:0")`` in a program that has to run without a GPU.
 
-Traced programs are full of them. Where the tensors of an archive go (``map_location``) does not change what its
-programs say.
+Traced programs contain many. ``map_location`` alone changes the devices of tensors, and not those in program texts.
 """
 
 from __future__ import annotations

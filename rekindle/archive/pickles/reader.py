@@ -1,4 +1,4 @@
-"""Pickles of archives, read by a machine of our own that can do nothing but make plain values and inert records.
+"""Pickle reader: a virtual machine that can create plain values and inert records, and nothing else.
 
 Python's ``pickle`` would import and call whatever a file names. This machine knows the names of
 :mod:`rekindle.archive.pickles.globals` alone, and the instructions that PyTorch has written since 1.4: those of

@@ -1,4 +1,4 @@
-"""Activations that draw random numbers, with the numbers, and the gradients of those that learn."""
+"""Dropout and other random activations, which also return what they drew, and the backward of ``prelu``."""
 
 from __future__ import annotations
 

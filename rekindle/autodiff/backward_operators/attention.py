@@ -1,4 +1,5 @@
-"""Attention: PyTorch's kernel where it has one, which keeps one number for each row of weights; else in steps."""
+"""Scaled dot-product attention and its backward. Where PyTorch's flash kernel applies, the log-sum-exp of each row of
+scores is saved; otherwise attention is computed by several operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradients of ``einsum``: sums of products again, with the result in the place of the tensor."""
+"""Backward of ``einsum``: for each operand, an ``einsum`` of the gradient and the other operands."""
 
 from __future__ import annotations
 

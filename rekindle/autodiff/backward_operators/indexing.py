@@ -1,4 +1,4 @@
-"""The gradients of operators that gather and scatter elements."""
+"""Backward of operators that gather and scatter elements."""
 
 from __future__ import annotations
 

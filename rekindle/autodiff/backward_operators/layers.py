@@ -1,4 +1,4 @@
-"""The gradients of convolution, of resampling and of normalization."""
+"""Backward of convolution, resampling and normalization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses, and the gradients of losses."""
+"""Losses and their backward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradients of reductions."""
+"""Backward of reductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of tensors: what formulas compute with them, and sums to them."""
+"""Arithmetic on sizes for formulas, and ``sum_to``, which reverses a broadcast."""
 
 from __future__ import annotations
 

@@ -282,8 +282,8 @@ def _save_cost(value: Value, is_read: bool) -> int | None:
 
     A value that exists in any case costs 4, an operand of a matrix product or a normalization 5, other results of
     operators that are not pointwise 6, and one that a kernel writes only for the backward graph 10; each loop around it
-    multiplies the cost by 20. Views and lists are recomputed. Inputs and outputs of the forward graph are saved only if
-    they are read: the caller may write to them, as in eager PyTorch.
+    multiplies the cost by 20, up to three loops. Views and lists are recomputed. Inputs and outputs of the forward
+    graph are saved only if they are read: the caller may write to them, as in eager PyTorch.
     """
     node = value.node
     if _is_free(value):

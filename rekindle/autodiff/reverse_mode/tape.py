@@ -1,4 +1,5 @@
-"""A graph as the list of steps that a derivative goes back through: what is computed, and by which formula.
+"""Tape: the steps of a graph, each with the formula of its gradient. Reverse mode traverses them from the last to the
+first.
 
 Composite operators are written out first, and operators whose formula has a forward of its own are replaced by it.
 Branches and loops are steps that hold the steps of their blocks.

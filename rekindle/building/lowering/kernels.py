@@ -100,7 +100,8 @@ def _require(w: ProgramWriter, other: str, condition: str) -> None:
 
 
 def _number(w: ProgramWriter, value: Value, wanted: type, other: str) -> str:
-    """Emit an argument of a kernel as a 64-bit word; branch to ``other`` if its type at run time is not ``wanted``."""
+    """Emit an argument of a kernel as a 64-bit word. Branch to ``other`` if its type at run time is not ``wanted``, or
+    if it is a finite float beyond the range of float32."""
     kinds = {int: ("i", Kind.INT), float: ("f", Kind.FLOAT), bool: ("b", Kind.BOOL)}
     letter, kind = kinds[wanted]
     have = descriptor_of(value.type)
@@ -119,7 +120,7 @@ def _number(w: ProgramWriter, value: Value, wanted: type, other: str) -> str:
 
 
 def _is_float32(w: ProgramWriter, number: str) -> str:
-    """Return whether PyTorch converts a float to float32: one that is finite has to stay so."""
+    """Return whether a float is infinite, NaN, or within the range of float32. PyTorch raises for others."""
     size = w.emit(f"call double @llvm.fabs.f64(double {number})")
     w.parts.runtime.declarations["llvm.fabs.f64"] = "declare double @llvm.fabs.f64(double)"
     fits = w.emit(f"fcmp ole double {size}, 0x47EFFFFFE0000000")

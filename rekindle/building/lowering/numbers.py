@@ -1,4 +1,4 @@
-"""Numbers: the arithmetic that native regions have, and what only whole programs need."""
+"""Lower operators on numbers: those that native regions have too, and those of whole programs only."""
 
 from __future__ import annotations
 

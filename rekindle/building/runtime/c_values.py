@@ -1,4 +1,4 @@
-"""The values that C programs hand in and get back.
+"""Values of the C API: arguments that C programs pass, and results that they receive.
 
 A value is three words: its kind, its payload, and how many there are. Tensors are those of DLPack: a ``DLTensor *``
 that is borrowed for the time of a call, a ``DLManagedTensor *`` in results::

@@ -1,1 +1,1 @@
-"""Convolutions and products with constant weights, by kernels of our own."""
+"""Convolutions and matrix products with constant weights, by generated kernels."""

@@ -28,7 +28,8 @@ def lanes_of(target: Target) -> int:
 
 
 def rows_of(target: Target) -> tuple[int, ...]:
-    """Return how many rows tiles of results have, the most first: as many as there are registers for."""
+    """Return the numbers of rows that a tile of results may have, in descending order. Vector registers limit the
+    first."""
     most = {512: 8, 256: 6, 128: 6}[target.vector_bits]
     return (most, 4, 2, 1)
 

@@ -1,4 +1,4 @@
-"""Nests that fold nothing: a thread computes one vector.
+"""Elementwise kernels on GPUs: nests without reductions, in which a thread computes one vector.
 
 Where a nest has rows, a block computes a tile: ``threads.x`` adjacent vectors of each of ``threads.y`` rows. Only the
 index of the block, a number of 32 bits, is divided to find the row. A division of 64 bits by each thread takes more

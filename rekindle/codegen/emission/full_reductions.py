@@ -1,7 +1,7 @@
-"""Nests that fold everything: threads share the one row that there is.
+"""Full reductions: emit nests that reduce all elements of a tensor, as one row that the threads share.
 
-Each phase becomes a function of a range of the row, which leaves what it folded in memory. Threads have a part of the
-row and such a memory each; when all are done, one folds their results into one.
+Each phase becomes a function of a range of the row, which stores its partial results. Each thread has a part of the
+row and memory of its own for them. When all are done, one thread reduces their partial results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Elements between memory and vector registers."""
+"""Loads and stores of elements, between memory and vector registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums and products of a row up to each element."""
+"""Scans: cumulative sums and products along a row."""
 
 from __future__ import annotations
 

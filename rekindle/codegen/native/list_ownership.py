@@ -1,5 +1,5 @@
-"""Lists that may be the same, and lists that a region makes itself: their elements are always in its memory, and
-nothing has to be written back.
+"""Alias analysis of the lists in a native region: which may be the same list, and which the region creates itself. The
+elements of the latter are always in its memory, and are not written back.
 
 Code for the other lists, which represent objects of Python, must be ready to take elements out of those. The analysis
 unifies the lists that one value may be, as Steensgaard's does for pointers. It ignores the order of nodes.

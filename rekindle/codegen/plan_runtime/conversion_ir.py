@@ -1,4 +1,4 @@
-"""Between registers and objects of Python, and between registers and the C++ types of parameters."""
+"""Conversions between registers and Python objects, and between registers and the C++ types of parameters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Whether a value is of a type through and through, in machine code: Python needs longer for checking a long list than
-a loop over it takes.
+"""Deep type checks in machine code: a value, and all elements of its containers. In Python, the check of a long list
+takes longer than a loop over it.
 
 A type is described by words: what it is, an operand, and the addresses of the descriptions of its parts.
 """

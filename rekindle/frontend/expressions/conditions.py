@@ -582,8 +582,8 @@ def _is_open_tuple(type: Type) -> bool:
 
 
 def _is_tuple_of(part: Type, wanted: Type) -> bool:
-    """Return whether values of ``part``, which are tuples in Python, are instances of the class that ``wanted``
-    names."""
+    """Return whether values of the list type ``part`` are instances of the Python class that ``wanted`` names. A list
+    type also represents tuples of unknown length and ``torch.Size``, which are instances of ``tuple``, not ``list``."""
     if not isinstance(part, ListType):
         return False
     if isinstance(wanted, ListType):

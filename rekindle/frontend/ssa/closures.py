@@ -1,4 +1,4 @@
-"""Closures become graphs of their own.
+"""Outline closures: each becomes a graph of its own.
 
 The emitter writes what is forked as a block, which uses what is around it as any block does:
 

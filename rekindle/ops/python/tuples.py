@@ -1,7 +1,6 @@
-"""Building lists, tuples, dicts and objects, and taking tuples and lists apart: the primitives that the compiler
-itself emits.
+"""Pack lists, tuples, dicts and objects, and unpack tuples and lists: primitives that only the compiler emits.
 
-They take any number of inputs of any types, so that their schemas say nothing; what they do follows from the node.
+They take any number of inputs of any types, so their schemas declare nothing. The node determines what they do.
 """
 
 from __future__ import annotations

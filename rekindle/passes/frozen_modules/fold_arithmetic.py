@@ -8,8 +8,8 @@
 
 The other operand is a constant: a number, or a tensor with one entry for each channel, or a single one. It must not
 make the result larger, nor of another dtype. A negation is a product with -1. Convolutions, transposed ones and linear
-maps are treated alike. The answer is the same up to rounding; where the new weights would not be finite, nothing is
-done.
+maps are treated alike. The result is the same up to rounding. Where the new weights would not be finite, nothing is
+folded.
 """
 
 from __future__ import annotations

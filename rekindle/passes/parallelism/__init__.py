@@ -1,1 +1,1 @@
-"""Passes that compute side by side: batched matrix products, and independent subgraphs on several threads."""
+"""Passes that expose parallelism: batched matrix products, and independent subgraphs on several threads."""

@@ -1,4 +1,4 @@
-"""Which part of a module each value of its methods is."""
+"""Submodule analysis: which submodule each value in the methods of a module is."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from types import FrameType
 from typing import Any, ClassVar, Final
 
 from rekindle.errors import CascadingError, CompileError, Diagnostics, Source, SourceRange
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.sugared_values.base import ChainResolver, EmptyResolver, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.values import FunctionValue
-from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema

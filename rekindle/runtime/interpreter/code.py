@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Value
 from rekindle.runtime.interpreter.basic_blocks import BasicBlock, BoundInstruction, basic_blocks_of
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode, describe_constant

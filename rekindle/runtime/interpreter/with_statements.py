@@ -1,4 +1,4 @@
-"""With statements that an error leaves."""
+"""With statements: call ``__exit__`` when an error leaves one."""
 
 from __future__ import annotations
 

@@ -314,7 +314,11 @@ def _bools(context: CallContext, register: int) -> Passed:
 
 
 def _enumeration(members: Sequence[object]) -> Callable[[CallContext, int], Passed]:
-    """Return the function that converts an argument of an 8-bit C++ enumeration, whose members are ints in programs."""
+    """Return the function that converts a constant argument of an 8-bit C++ enumeration to its value.
+
+    Programs represent a member by an int, the value in C++, which is an index into ``members``. The function raises
+    NotNative for an int without a member, and if the argument is not constant.
+    """
 
     def convert(context: CallContext, register: int) -> Passed:
         return Integers((immediate(_member(members, context.constant_of(register))),))

@@ -1,4 +1,4 @@
-"""Whether native plans compute what plans in Python do, in this build of PyTorch.
+"""Self-test: whether native plans return the results of Python plans in this build of PyTorch.
 
 No interface promises what C++ types are like in memory (``c10::Scalar``, ``std::optional``, ``c10::IListRef``, a
 tuple). So before the first native plan of a program runs, one does that passes every type at least once, and its

@@ -24,7 +24,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.subgraph_execution import PatchableOperation
 from rekindle.ops.tensor.profiling import conditions
 from rekindle.runtime.interpreter.code import Code

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from rekindle.errors import UNKNOWN_RANGE
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.errors.progress import compilation_of
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.ir.profiling import recorded

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -41,7 +41,7 @@ def records_of(function: types.FunctionType) -> tuple[GraphFunction, ...]:
         return cached.records
     declarations: list[Declaration] = list(overloads_of(function)) or [None]
     declarations += _FURTHER.get(function, ())
-    records = tuple(_record(function, declaration) for declaration in declarations)
+    records = tuple(_record(function, declaration, declarations) for declaration in declarations)
     setattr(function, _CACHE, _CachedRecords(function, records))
     return records
 
@@ -60,9 +60,9 @@ def records_called(function: types.FunctionType) -> tuple[GraphFunction, ...]:
     return (*records_of(dispatch.if_true), *records_of(dispatch.if_false))
 
 
-def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunction:
+def _record(function: types.FunctionType, declaration: Declaration, overloads: Sequence[Declaration]) -> GraphFunction:
     def define(record: GraphFunction) -> None:
-        stored = StoredFunction.of(function, record.basename, records_called, declaration)
+        stored = StoredFunction.of(function, record.basename, records_called, declaration, overloads)
         if stored is None:
             compile_function(record, function, declaration)
         elif not stored.load(record):

@@ -48,7 +48,7 @@ from rekindle.scripting.callables.untyped_parameters import open_parameters
 from rekindle.scripting.resolver import ABSENT
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 
 
 # ---------------------------------------------------------------------------------------------------------- on disk
@@ -110,11 +110,16 @@ class StoredFunction:
         name: str,
         records: Records,
         declaration: Declaration = None,
+        overloads: Sequence[Declaration] = (),
         *,
         is_method: bool = False,
     ) -> StoredFunction | None:
         """Return the stored form of ``function``, compiled under ``name``; None if it cannot be stored. For a method,
-        the caller sets the owner."""
+        the caller sets the owner.
+
+        ``declaration`` is that of an overload, ``overloads`` those of all overloads. They are part of the key, since a
+        caller is stored with the digest of the overload that it calls, and the others determine which one that is.
+        """
         disk = current_storage[-1] if current_storage else disk_cache()
         if disk is None or are_passes_watched() or "__wrapped__" in vars(function):
             return None
@@ -123,7 +128,8 @@ class StoredFunction:
         if function.__name__ == "<lambda>" or "<locals>" in function.__qualname__ or open_parameters(function):
             return None
         try:
-            described = described_function(function), described_declaration(declaration)
+            declared = tuple([described_declaration(each) for each in (declaration, *overloads)])
+            described = described_function(function), declared
         except NotKept as reason:
             _LOG.debug("'%s' is not kept on disk: %s", name, reason)
             return None

@@ -101,13 +101,18 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFuncti
     function = concrete.method_function(name)
     if function is None:
         return ()
-    declarations = concrete.overloads(name)
-    if declarations:
-        return tuple(
-            _record(concrete, f"{name}__{index}", function, declaration)
-            for index, declaration in enumerate(declarations)
-        )
-    return (_record(concrete, name, function, None),)
+    return _overload_records(concrete, name) or (_record(concrete, name, function, None),)
+
+
+def _overload_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFunction, ...]:
+    """Return the records of the overloads of the method ``name``, in the order of their declarations."""
+    function = concrete.method_function(name)
+    if function is None:
+        return ()
+    return tuple(
+        _record(concrete, f"{name}__{index}", function, declaration)
+        for index, declaration in enumerate(concrete.overloads(name))
+    )
 
 
 def method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
@@ -166,22 +171,24 @@ def compile_method(
     _check_hooks_known(concrete, record.basename)
     binding = ModuleBinding(concrete)
     forms: dict[str, SugaredValue] = {"super": SuperForm(concrete, function)}
-    stored = stored_method(concrete, record, function) if declaration is None else None
+    stored = stored_method(concrete, record, function, declaration)
     if stored is None:
         compile_function(record, function, declaration, self_binding=binding, forms=forms)
     elif not stored.load(record):
         dependencies = Dependencies(function)
-        compile_function(record, function, self_binding=binding, forms=forms, observer=dependencies)
+        compile_function(record, function, declaration, self_binding=binding, forms=forms, observer=dependencies)
         stored.store(record, dependencies)
 
 
 def _method_called(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
-    """Return the method ``name`` of the class, or of one of its bases as ``super()`` calls it, to be compiled; None
-    where there are several, or none."""
+    """Return the method ``name`` of the class, one of its overloads (``forward__0``), or the method of one of its bases
+    as ``super()`` calls it, to be compiled; None where there are several, or none."""
     records = method_records(concrete, name)
     if records:
         return records[0] if len(records) == 1 else None
     base, _, owner = name.rpartition("__")
+    if owner.isdigit():
+        return next((each for each in _overload_records(concrete, base) if each.basename == name), None)
     for cls in owners_of(concrete.python_class):
         function = dict(members_of(cls)).get(base) if cls.__name__ == owner else None
         if isinstance(function, FunctionType):
@@ -511,7 +518,7 @@ class ModuleValue(SugaredValue):
 
     def _item_at_run_time(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None) -> SugaredValue:
         """Return the item at an index that is known only at run time. Items of one type, or of a declared interface,
-        are read by one node; otherwise each use of the item branches on the index.
+        are read by one node. Otherwise each use of the item branches on the index.
 
         Raises:
             UnsupportedError: there are no items, or an item is not a submodule.

@@ -102,9 +102,13 @@ def _parts(concrete: ConcreteModuleType) -> list[ConcreteModuleType]:
     return found
 
 
-def stored_method(concrete: ConcreteModuleType, record: GraphFunction, function: FunctionType) -> StoredFunction | None:
-    """Return where a method is, or may be, on disk; None if it is not kept."""
-    stored = StoredFunction.of(function, record.basename, records_called, is_method=True)
+def stored_method(
+    concrete: ConcreteModuleType, record: GraphFunction, function: FunctionType, declaration: FunctionType | None
+) -> StoredFunction | None:
+    """Return where a method is, or may be, on disk; None if it is not kept. ``declaration`` is that of an overload."""
+    name = record.basename
+    overloads = () if declaration is None else concrete.overloads(name.rpartition("__")[0])
+    stored = StoredFunction.of(function, name, records_called, declaration, overloads, is_method=True)
     if stored is None:
         return None
     try:

@@ -334,7 +334,7 @@ def _cast(dtype: torch.dtype) -> Handler:
 
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         result = function(*args, **kwargs)
-        value = recorder.insert("aten::to", [args[0], dtype, False, False, None])
+        value = recorder.insert("aten::to", [args[0], dtype, False, False, kwargs.get("memory_format")])
         return recorder.bind_result(_unaliased(recorder, args[0], result), value)
 
     return handler
@@ -343,7 +343,8 @@ def _cast(dtype: torch.dtype) -> Handler:
 def _to_device(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     """Record ``x.cpu()`` or ``x.cuda()`` as ``aten::to``."""
     result = function(*args, **kwargs)
-    value = recorder.insert("aten::to", [args[0], result.device, NamedValue(recorder.insert("prim::dtype", [args[0]]))])
+    dtype = NamedValue(recorder.insert("prim::dtype", [args[0]]))
+    value = recorder.insert("aten::to", [args[0], result.device, dtype, False, False, kwargs.get("memory_format")])
     return recorder.bind_result(_unaliased(recorder, args[0], result), value)
 
 

@@ -1,4 +1,4 @@
-"""Functions that are others while a trace is recorded, because no mode of PyTorch sees what they do.
+"""Functions that are replaced while a trace is recorded, because no mode of PyTorch intercepts them.
 
 Each looks at its own thread first, so that other threads notice nothing.
 """

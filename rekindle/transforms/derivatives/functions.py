@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rekindle.errors import DifferentiationError
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, TENSOR, ListType, TensorType
 from rekindle.program.function import Function

@@ -1,4 +1,4 @@
-"""Graphs edited by hand: code put in, parts taken out, graphs made into functions, methods and modules."""
+"""Graph editing: insert code, extract parts, and make functions, methods and modules from graphs."""
 
 from rekindle.transforms.editing import builder_frontend as builder_frontend
 from rekindle.transforms.editing.from_graph import (

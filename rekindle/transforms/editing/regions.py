@@ -1,4 +1,4 @@
-"""Parts of graphs: moved, taken out as functions, replaced; and graphs cut in two."""
+"""Regions of graphs: move, extract, outline and replace them, and split a graph in two."""
 
 from __future__ import annotations
 

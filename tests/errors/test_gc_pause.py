@@ -4,7 +4,7 @@ import gc
 import subprocess
 import sys
 
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 
 
 def test_collector_waits_until_the_last_user_leaves() -> None:
@@ -18,7 +18,7 @@ def test_collector_waits_until_the_last_user_leaves() -> None:
 
 _PROCESS = """
 import gc
-from rekindle.ir.gc_pause import gc_paused
+from rekindle.errors.gc_pause import gc_paused
 
 class Made: pass
 
