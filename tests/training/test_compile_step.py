@@ -301,7 +301,8 @@ def test_gradients_are_freed_in_the_next_call() -> None:
     first.register_post_accumulate_grad_hook(lambda parameter: gradients.append(weakref.ref(parameter.grad)))
     for x, y in batches(3):
         step(x, y)
-        assert first.grad is None and gradients[-1]() is not None
+        assert first.grad is None
+        assert gradients[-1]() is not None
     assert [each() is not None for each in gradients] == [False, False, True]
 
 
