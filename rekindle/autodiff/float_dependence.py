@@ -65,8 +65,9 @@ def _pair(sources: Iterable[Value], targets: Iterable[Value], found: set[Value])
 
 
 def _depends(node: Node, output: Value, found: set[Value]) -> bool:
-    """Return whether a result of an operator depends on a value in ``found``: a number on any, the sizes of a tensor on
-    all but a float beside other tensors, which scales or fills."""
+    """Return whether ``output`` depends on a value in ``found``. A result other than a tensor depends on every input.
+    The sizes of a tensor depend on tensors, ints and lists; on a float only if no input is a tensor, since beside one
+    it scales or fills."""
     among = [value for value in node.inputs if value in found]
     if not among or not may_contain_tensor(output.type):
         return bool(among)

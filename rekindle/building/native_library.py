@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import torch
 from torch import Tensor
@@ -170,7 +170,8 @@ class NativeLibrary:
     def _result(self, code: int, result: Value) -> Any:
         """Return the result of a function of the library in Python, or raise the exception of its error code."""
         if code:
-            raise _EXCEPTIONS.get(code, LibraryError)(self._message())
+            busy = "another thread calls the instance, or frees one of its objects"
+            raise _EXCEPTIONS.get(code, LibraryError)(self._message() if code != ErrorCode.BUSY else busy)
         try:
             return _to_python(result, self)
         finally:
@@ -237,6 +238,9 @@ class LibraryObject:
         """
         found: tuple[Any, ...] = self._library._unpack(self._value)
         return found
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an object of a native library cannot be copied or pickled: pass the attributes of unpack()")
 
     def __del__(self) -> None:
         self._library._free(self._value)

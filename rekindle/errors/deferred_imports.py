@@ -17,7 +17,7 @@ from rekindle.errors.gc_pause import gc_paused
 
 
 def imported(module: str) -> ModuleType:
-    """Import a module with garbage collection paused, which takes a sixth of the time to import PyTorch."""
+    """Import a module with garbage collection paused, since it would take a sixth of the time of importing PyTorch."""
     with gc_paused(everything_stays=True):
         return importlib.import_module(module)
 

@@ -1,4 +1,5 @@
-"""Dialect: choices of semantics for programs from Python, which a higher layer sets."""
+"""Dialect: the choice of semantics for programs from Python, one for the process. The default is Python's; the drop-in
+for ``torch.jit`` sets another."""
 
 from __future__ import annotations
 

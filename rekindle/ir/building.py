@@ -192,8 +192,9 @@ class Builder:
         )
 
     def clone(self, nodes: Sequence[Node], values: Mapping[Value, AnyValue] | None = None) -> dict[Value, Value]:
-        """Copy ``nodes``, in this order, from any graph. ``values`` maps values of other graphs to values of this one;
-        values of this graph are mapped to themselves. Return the copy of each output of the nodes.
+        """Copy ``nodes``, in this order, from any graph. An input that is an output of a node copied before is that
+        output's copy; others are looked up in ``values``, and values of this graph that are not there stay. Copies keep
+        their own source locations. Return the copy of each output of the nodes.
 
         Raises:
             GraphError: a value from another graph has no stand-in.

@@ -352,7 +352,8 @@ class Node:
         return self
 
     def set_operator(self, operator: Operator | None) -> Node:
-        """Set the overload that this node calls, if it is known; else it is resolved from the types of the inputs."""
+        """Set the overload that this node calls, without checking it. With None, and after a change of inputs, it is
+        resolved from the types of the inputs. Return this node."""
         self._operator = operator
         return self
 

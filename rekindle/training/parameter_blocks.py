@@ -58,7 +58,7 @@ class ParameterBlock:
 
     @property
     def read(self) -> list[list[Tensor]]:
-        """The columns that the kernel reads, in its order."""
+        """The columns that the kernel reads: the gradients after the parameters, then as in ``written``."""
         return [self.parameters, self.gradients, *self.state, *([self.averages] if self.averages else [])]
 
 
@@ -94,7 +94,7 @@ def blocks_of_group(
             raise NoKernel("the optimizer has no state yet")
         block = ParameterBlock(
             update,
-            WeightDecay.of_group(group),
+            WeightDecay.of_group(type(optimizer), group),
             sign,
             dtype,
             parameters=[parameters[index] for index in chosen],
@@ -133,6 +133,8 @@ def _check_memory(block: ParameterBlock) -> None:
             raise NoKernel("a tensor is a subclass of Tensor, on another device than the CPU, or not dense")
         if set(map(_DTYPE, column)) != {block.dtype} or list(map(_SHAPE, column)) != shapes:
             raise NoKernel("gradients, state or averages are not of the dtype and shape of their parameter")
+    if any(map(Tensor.is_neg, chain.from_iterable(block.written))):
+        raise NoKernel("parameters, state or averages are negated lazily")
     orders = _memory_orders(block)
     if any(map(Tensor.is_neg, block.gradients)):
         block.gradients = [each.resolve_neg() for each in block.gradients]

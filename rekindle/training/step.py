@@ -136,8 +136,9 @@ class TrainingStep:
         self._autocast = autocast
         self._scaler = scaler
         self._last_gradients: list[Tensor] = []
-        """The gradients of the last update. The next call frees them before it needs as much memory again: if they were
-        freed at once, the allocator would return their pages to the system, and each call would fault them in."""
+        """The gradients of the last update on the CPU. The next call frees them before it needs as much memory again:
+        if they were freed at once, the allocator would return their pages to the system, and each call would fault
+        them in."""
 
     @property
     def optimizer(self) -> Optimizer:
@@ -159,6 +160,7 @@ class TrainingStep:
         """Run a step on a batch; return its loss, detached.
 
         The gradients of the parameters are None afterwards, unless further calls are accumulated before the update.
+        Their memory on the CPU is freed in the next call.
 
         Args:
             inputs: the argument of the model, or a tuple of its arguments. A named tuple is one argument.
@@ -167,7 +169,7 @@ class TrainingStep:
         updates = self.accumulated + 1 >= self._accumulate
         if self.accumulated == 0:
             self._clear()
-            self._last_gradients.clear()
+            self._last_gradients = []
         with self._without_reduction() if not updates else nullcontext():
             with self._autocasting():
                 loss = self._program(inputs if type(inputs) is tuple else (inputs,), targets)
@@ -208,11 +210,13 @@ class TrainingStep:
         (part if self._scaler is None else self._scaler.scale(part)).backward()
 
     def _clear(self) -> None:
+        cleared = []
         for group in self.optimizer.param_groups:
             for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._last_gradients.append(parameter.grad)
-                    parameter.grad = None
+                if parameter.grad is not None and parameter.grad.is_cpu:
+                    cleared.append(parameter.grad)
+                parameter.grad = None
+        self._last_gradients = cleared
 
     def _autocasting(self) -> AbstractContextManager[Any]:
         if self._autocast is None:

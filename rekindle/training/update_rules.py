@@ -49,12 +49,12 @@ class WeightDecay:
     decoupled: bool
 
     @staticmethod
-    def of_group(group: Group) -> WeightDecay | None:
-        """Return the weight decay of a group; None if there is none."""
+    def of_group(optimizer: type[optim.Optimizer], group: Group) -> WeightDecay | None:
+        """Return the weight decay of a group of an optimizer of this class; None if there is none."""
         decay = float(group.get("weight_decay", 0.0))
         if decay == 0:
             return None
-        decoupled = bool(group.get("decoupled_weight_decay", False))
+        decoupled = optimizer in _DECOUPLES and bool(group.get("decoupled_weight_decay", False))
         return WeightDecay(1 - float(group["lr"]) * decay if decoupled else decay, decoupled)
 
 
@@ -354,6 +354,9 @@ RULES: Final[Mapping[type[optim.Optimizer], Rule]] = {
     optim.Rprop: _rprop,
 }
 """The optimizers with a rule. Others, and classes derived from these, run PyTorch's own update."""
+
+_DECOUPLES: Final = frozenset({optim.Adam, optim.AdamW, optim.RAdam})
+"""The optimizers whose weight decay may be decoupled. Others ignore the option."""
 
 COUNTS_STEPS: Final = frozenset(RULES) - {optim.SGD}
 """The optimizers whose state counts the updates of each parameter in a tensor ``step``."""

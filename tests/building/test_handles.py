@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import ctypes
 import os
 import shutil
 import subprocess
@@ -14,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
+from rekindle.building.native_library import Value, _DLTensor, _to_tensor
 from tests.building.c_process import compiler, memory_checker, run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -38,6 +41,7 @@ class Nodes(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.last = Node(torch.zeros(2))
+        self.values: list[Tensor] = []
 
     @rekindle.export
     def count(self, start: int) -> Counter:
@@ -78,6 +82,20 @@ class Nodes(nn.Module):
         return self.last, [self.last, self.last], {"first": self.last.counters[0]}
 
     @rekindle.export
+    def grow(self, node: Node) -> int:
+        node.value.add_(1)
+        self.values.append(node.value)
+        return len(self.values)
+
+    @rekindle.export
+    def grown(self) -> list[Tensor]:
+        return self.values
+
+    @rekindle.export
+    def first(self, pair: tuple[Tensor, int]) -> Tensor:
+        return pair[0]
+
+    @rekindle.export
     def which(self, x: Any) -> str:
         if isinstance(x, Counter):
             return "counter"
@@ -99,6 +117,9 @@ def built(folder: Path, **options: Any) -> rekindle.Build:
         "close_circle": [(node, Node(row))],
         "sum": [(node, 1)],
         "latest": [],
+        "grow": [(node,)],
+        "grown": [()],
+        "first": [((row, 1),)],
         "which": [],
         "either": [(1,), (None,)],
     }
@@ -171,6 +192,7 @@ def test_wrong_objects(build: rekindle.Build, library: rekindle.NativeLibrary) -
         (library, "sum", ((torch.ones(2), None), 1), "an argument is of kind 7, which is not that of its type"),
         (library, "either", (node,), "an argument is of kind 10, which is not that of its type"),
         (library, "count", (counter,), "an argument is of kind 10, which is not that of its type"),
+        (library, "first", (counter,), "an argument is of kind 10, which is not that of its type"),
         (other, "increment", (counter,), "an object was freed, or belongs to another instance"),
         (other, "which", (counter,), "an object was freed, or belongs to another instance"),
     ]
@@ -178,6 +200,33 @@ def test_wrong_objects(build: rekindle.Build, library: rekindle.NativeLibrary) -
         with pytest.raises(rekindle.LibraryError) as raised:
             owner.call(method, *arguments)
         assert str(raised.value) == message
+
+
+def test_results_share_no_memory_with_objects(library: rekindle.NativeLibrary) -> None:
+    """Neither unpacked attributes nor the items of a list that the instance keeps."""
+    node = library.call("push", torch.zeros(2), library.call("count", 1), None)
+    assert library.call("grow", node) == 1
+    unpacked, kept = Value(), Value()
+    code = library._function("unpack", ctypes.c_int32, *[ctypes.c_void_p] * 3)
+    assert code(library._instance, ctypes.byref(node._value), ctypes.byref(unpacked)) == 0
+    call = library._function("grown", ctypes.c_int32, *[ctypes.c_void_p] * 2, ctypes.c_int64, ctypes.c_void_p)
+    assert call(library._instance, None, 0, ctypes.byref(kept)) == 0
+    library.call("grow", node)
+    for result in (unpacked, kept):
+        items = (Value * result.count).from_address(result.payload.address)
+        tensor = ctypes.cast(items[0].payload.address, ctypes.POINTER(_DLTensor)).contents
+        assert _to_tensor(tensor).tolist() == [1.0, 1.0]
+        library._free(result)
+
+
+def test_objects_are_not_copied(library: rekindle.NativeLibrary) -> None:
+    counter = library.call("count", 5)
+    with pytest.raises(TypeError) as raised:
+        copy.copy(counter)
+    assert str(raised.value) == (
+        "an object of a native library cannot be copied or pickled: pass the attributes of unpack()"
+    )
+    assert library.call("increment", counter) == 6
 
 
 def test_an_error_leaves_objects_as_they_are(library: rekindle.NativeLibrary) -> None:

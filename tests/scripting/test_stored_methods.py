@@ -324,3 +324,52 @@ def test_overloads_are_read_where_their_declarations_are_the_same(variant: str, 
 
     assert run("the same") == f"[[5.0]] [[5.0]] {EVERYTHING}\n"
     assert run(variant) == output
+
+
+CHOICE = """
+import os
+
+import rekindle
+import torch
+from torch import nn
+
+Number = float if os.environ["VARIANT"] == "another type" else int
+
+
+class Net(nn.Module):
+    @torch.jit._overload_method
+    def step(self, x: Number, y: int = 1) -> str:
+        pass
+
+    @torch.jit._overload_method
+    def step(self, x: float, y: int = 2) -> str:
+        pass
+
+    def step(self, x, y=0):
+        return f"{x} {y}"
+
+    def forward(self, x: float) -> str:
+        return self.step(x)
+
+
+if __name__ == "__main__":
+    print(rekindle.script(Net())(2.5))
+"""
+
+
+def test_an_overload_that_did_not_fit_may_fit_later(tmp_path: Path) -> None:
+    """A caller is read only where the overloads before the one that it calls are the same."""
+    program = tmp_path / "program.py"
+    program.write_text(CHOICE)
+    environment = {**os.environ, "REKINDLE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.getcwd()}
+    outputs = [
+        subprocess.run(
+            [sys.executable, str(program)],
+            env=environment | {"VARIANT": variant},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for variant in ("the same", "another type", "the same")
+    ]
+    assert outputs == ["2.5 2\n", "2.5 1\n", "2.5 2\n"]

@@ -17,6 +17,8 @@ from torch.nn import functional as F
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 import rekindle
+from rekindle.training.gradients import Clipping
+from rekindle.training.optimizer_update import OptimizerUpdate
 
 CREATES_STATE = "the optimizer has no state yet"
 
@@ -304,6 +306,48 @@ def test_gradients_are_freed_in_the_next_call() -> None:
         assert first.grad is None
         assert gradients[-1]() is not None
     assert [each() is not None for each in gradients] == [False, False, True]
+
+
+def test_updates_by_hand_hold_one_set_of_gradients() -> None:
+    model = net()
+    step = rekindle.compile_step(model, F.cross_entropy, torch.optim.SGD(model.parameters(), 0.1))
+    gradients: list[weakref.ref[Tensor]] = []
+    for x, y in batches(3):
+        F.cross_entropy(model(x), y).backward()
+        gradients += [weakref.ref(each.grad) for each in model.parameters() if each.grad is not None]
+        step.update()
+    count = len(gradients) // 3
+    assert [each() is not None for each in gradients] == [False] * 2 * count + [True] * count
+
+
+def test_weight_decay_is_decoupled_where_pytorch_decouples_it() -> None:
+    """The other optimizers ignore the option, which a group may have."""
+    model, theirs = net(), net()
+
+    def optimizer(parameters: Any) -> torch.optim.Optimizer:
+        group = {"params": list(parameters), "decoupled_weight_decay": True}
+        return torch.optim.SGD([group], 0.1, momentum=0.9, weight_decay=0.5)
+
+    loop = Loop(theirs, optimizer(theirs.parameters()))
+    step = rekindle.compile_step(model, F.cross_entropy, optimizer(model.parameters()))
+    for x, y in batches(4):
+        assert_same(step(x, y), loop(x, y))
+    assert_same(state_of(model, step.optimizer), state_of(theirs, loop.optimizer))
+    assert step.fallbacks == {CREATES_STATE: 1}
+
+
+def test_a_negated_parameter_is_updated_by_pytorch() -> None:
+    weight = torch.tensor([1 + 2j]).conj().imag
+    assert weight.is_neg()
+    model = nn.Module()
+    model.weight = nn.Parameter(weight)
+    optimizer = torch.optim.SGD(model.parameters(), 0.5)
+    model.weight.grad = torch.ones(1)
+    clipping = Clipping()
+    update = OptimizerUpdate(optimizer, clipping, None)
+    update.step()
+    assert model.weight.tolist() == [-2.5]
+    assert update.fallbacks == {"parameters, state or averages are negated lazily": 1}
 
 
 def test_checkpoints_round_trip(tmp_path: Any) -> None:

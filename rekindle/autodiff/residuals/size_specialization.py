@@ -41,7 +41,9 @@ def specialization_key(value: object) -> Hashable:
 
 
 def is_determined_by_sizes(gradient: Gradient) -> bool:
-    """Return whether all :func:`saved_scalars` follow from the :func:`specialization_key` of the inputs."""
+    """Return whether all :func:`saved_scalars` are known to follow from the :func:`specialization_key` of the inputs.
+    They are not if a node of the forward graph is data-dependent. With branches or loops, what every node computes from
+    tensors has to be tensors or follow from their sizes."""
     graph = gradient.forward
     if any(node.has_trait(Trait.DATA_DEPENDENT) for node in graph.all_nodes()):
         return False

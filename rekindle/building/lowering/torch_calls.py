@@ -169,7 +169,8 @@ def _is_number(type: Type) -> bool:
 
 
 def _number_as_tensor(w: ProgramWriter, node: Node, value: Value) -> str:
-    """Emit a new tensor for a number that is the other operand of a tensor; return its slot."""
+    """Emit a new tensor without dimensions for ``value``, a number that is an operand of ``node`` beside a tensor. Its
+    dtype is promoted with that tensor's as the number would be. Return its slot, which the caller releases."""
     like = next(each for each in node.inputs if isinstance(each.type, TensorType))
     letter, register = descriptor_of(value.type), w.name(value)
     slot = w.owned_slot()

@@ -234,11 +234,12 @@ def delete_managed(managed: DLManagedTensor) -> None:
 
 
 @native
-def lend_tensor(context: Context, tensor: Tensor) -> DLManagedTensor | None:
+def lend_tensor(context: Context, tensor: Tensor, in_use: bool) -> DLManagedTensor | None:
     """Return a tensor as a DLPack structure for the caller; None after an error. It is copied if the library does not
-    own its memory, or something else uses it: an attribute, or another result."""
+    own its memory, or something else uses it: an attribute, or another result. ``in_use``: something else uses what
+    holds the tensor."""
     owner = tensor.storage.owner
-    is_shared = tensor.refs > 1 or tensor.storage.refs > 1
+    is_shared = in_use or tensor.refs > 1 or tensor.storage.refs > 1
     kept = tensor
     if is_shared or owner == Owner.CALLER or owner == Owner.INSTANCE:
         copy = contiguous_copy(context, tensor)
@@ -302,7 +303,8 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
             return object_from_c(context, NULL, value)
         return container_from_c(context, value)
     if kind == CKind.OBJECT and (first == descriptors.OPEN or first == descriptors.HANDLE):
-        return object_from_c(context, name_of_class(descriptor), value)
+        name = name_of_class(descriptor)
+        return wrong_kind(context, value, 0) if name is None else object_from_c(context, name, value)
     if first == descriptors.INT and kind == CKind.INT:
         return value.payload
     if first == descriptors.FLOAT and kind == CKind.FLOAT:
@@ -589,8 +591,9 @@ def record_from_c(context: Context, fields: Array[Byte], value: CValue) -> int:
 
 
 @native
-def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValue) -> None:
-    """Convert a result to a value of the C API. After an error, ``context`` has it."""
+def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValue, in_use: bool) -> None:
+    """Convert a result to a value of the C API. After an error, ``context`` has it. ``in_use``: it is a part of
+    something that the library uses further, so that its tensors are copied."""
     value.kind = CKind.NONE
     value.payload = word
     value.count = 1
@@ -605,8 +608,9 @@ def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValu
     value.count = 0
     if each is None:
         return
+    is_shared = in_use or each.refs > 1
     if each.kind <= Kind.BOOL:
-        word_to_c(context, descriptor_of_kind(each.kind), cast("Box", each).word, value)
+        word_to_c(context, descriptor_of_kind(each.kind), cast("Box", each).word, value, is_shared)
     elif each.kind == Kind.TEXT:
         text = cast("Text", each)
         copy = abort_if_null(malloc(text.bytes + 1))
@@ -619,22 +623,22 @@ def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValu
         words = cast("Array[int]", offset(value, 8))
         write_words(cast("Complex", each), words)
     elif each.kind == Kind.TENSOR:
-        lent = lend_tensor(context, cast("Tensor", each))
+        lent = lend_tensor(context, cast("Tensor", each), in_use)
         value.payload = bits_of(lent)
         value.kind = CKind.NONE if lent is None else CKind.TENSOR
     elif each.kind == Kind.LIST:
         items = cast("List", each)
         begin_items(value, CKind.LIST, items.length, items.length)
         for i in range(items.length):
-            word_to_c(context, items.element, items.items[i], item_of(value.payload, i))
+            word_to_c(context, items.element, items.items[i], item_of(value.payload, i), is_shared)
     elif each.kind == Kind.DICT:
         pairs = cast("Dict", each)
         begin_items(value, CKind.DICT, pairs.length, 2 * pairs.length)
         k = 0
         for i in range(pairs.used):
             if pairs.entries[3 * i] != 0:
-                word_to_c(context, pairs.key, pairs.entries[3 * i + 1], item_of(value.payload, k))
-                word_to_c(context, pairs.value, pairs.entries[3 * i + 2], item_of(value.payload, k + 1))
+                word_to_c(context, pairs.key, pairs.entries[3 * i + 1], item_of(value.payload, k), is_shared)
+                word_to_c(context, pairs.value, pairs.entries[3 * i + 2], item_of(value.payload, k + 1), is_shared)
                 k += 2
     elif name_of_class(cast("Record", each).fields) is not None:
         handles = cast("Instance", context).handles
@@ -642,15 +646,15 @@ def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValu
         value.payload = new_handle(handles, each)
         value.count = identity_of(handles)
     else:
-        record_to_c(context, cast("Record", each), value)
+        record_to_c(context, cast("Record", each), value, is_shared)
 
 
 @native
-def record_to_c(context: Context, record: Record, value: CValue) -> None:
+def record_to_c(context: Context, record: Record, value: CValue, in_use: bool) -> None:
     begin_items(value, CKind.TUPLE, record.count, record.count)
     descriptor = advance(record.fields, 1)
     for i in range(record.count):
-        word_to_c(context, descriptor, fields_of_record(record)[i], item_of(value.payload, i))
+        word_to_c(context, descriptor, fields_of_record(record)[i], item_of(value.payload, i), in_use)
         descriptor = after(descriptor)
 
 

@@ -51,7 +51,7 @@ def call_method(
             results = cast("Array[int]", stack(8))
             results[0] = 0
             if invoke(method, instance, words, results) == 0:
-                word_to_c(instance, returns, results[0], result)
+                word_to_c(instance, returns, results[0], result, False)
                 if not is_plain(returns):
                     release(object_of(results[0]))
         drop_arguments(parameters, count, words)
@@ -73,7 +73,7 @@ def unpack_object(instance: Instance, value: CValue | None, result: CValue | Non
         if each is None:
             fail(instance, ErrorCode.ARGUMENT_ERROR, c("the value is not an object of this instance, or was freed"))
         else:
-            record_to_c(instance, cast("Record", each), result)
+            record_to_c(instance, cast("Record", each), result, True)
     return end_with_result(instance, result)
 
 

@@ -1,4 +1,4 @@
-"""Inlined math functions of floats: a call would spill the vector registers. They require fused multiply-add, and
+"""Inlined math functions of float32: a call would spill the vector registers. They require fused multiply-add, and
 their error is less than two units in the last place."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LN2_LOW: Final = math.log(2.0) - _LN2_HIGH
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes arithmetic on vectors of floats."""
+    """Writes arithmetic on vectors of ``lanes`` float32, or on one if ``lanes`` is 1."""
 
     f: FunctionBuilder
     lanes: int

@@ -51,7 +51,8 @@ class Inlining:
 
 
 def inline(graph: Graph) -> bool:
-    """Inline every call in ``graph``, and the calls in the inlined bodies. Return whether there was one.
+    """Inline the calls in ``graph``, except of interface methods and recursive functions, and those in the inlined
+    bodies. Return whether any was inlined.
 
     Args:
         graph: the graph, which is modified.

@@ -86,7 +86,7 @@ _CONTAINERS: Final = frozenset({DictType.kind, ListType.kind, OptionalType.kind,
 
 
 def takes_conversion(type: Type) -> bool:
-    """Return whether some accepted values of ``type`` need a conversion."""
+    """Return whether values of ``type`` are checked or converted; False for types that take any value."""
     return type.kind in _MAKERS
 
 

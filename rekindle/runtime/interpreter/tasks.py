@@ -21,7 +21,8 @@ class Resumable(Protocol):
         """The unfinished future that the execution waits for; None while it can run, and when it is finished."""
 
     def resume(self) -> Any:
-        """Continue until it is finished or waits for an unfinished future; return the result once finished."""
+        """Continue until it is finished or waits for an unfinished future. Return the result if it is finished, else
+        None: a result may be None too, so test :attr:`awaited`. An error of the program is raised here."""
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
         """Return the traceback of the error that ended it; None if it has no entry."""

@@ -1,7 +1,8 @@
 """Plans as self-contained Python source.
 
 The text of a plan calls its operators ``f0``, ``f1`` …, which are its globals; here each gets a line that imports it by
-name. A group of operators, for which calls have a kernel, is written as the plan of its operators.
+name. One that has no such name is a comment, and the text cannot be run. A group of operators, for which calls have a
+kernel, is written as the plan of its operators.
 """
 
 from __future__ import annotations

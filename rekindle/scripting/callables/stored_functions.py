@@ -48,7 +48,7 @@ from rekindle.scripting.callables.untyped_parameters import open_parameters
 from rekindle.scripting.resolver import ABSENT
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 
 
 # ---------------------------------------------------------------------------------------------------------- on disk
@@ -237,7 +237,7 @@ class StoredFunction:
             functions = [*functions, *self.owner.functions]
             for type in self.owner.class_types:
                 references.add(type)
-            methods = _called_methods(graph, references)
+            methods = _called_methods(graph, references, self.owner)
         relied_on = tuple([(_number_of(owner, references), name) for owner, name in record.relies_on])
         callees: list[Encoded] = []
         for place, item in enumerate(functions):
@@ -286,8 +286,9 @@ def _number_of(owner: object, references: References) -> int:
     return number
 
 
-def _called_methods(graph: Graph, references: References) -> Encoded:
+def _called_methods(graph: Graph, references: References, owner: Owner) -> Encoded:
     """Return the methods that a graph calls: the numbers of their types, their names, and what they were compiled to.
+    The overloads before one that is called are among them: that they did not fit has decided the call.
 
     Raises:
         NotKept: one of them is not kept.
@@ -299,7 +300,20 @@ def _called_methods(graph: Graph, references: References) -> Encoded:
         if callee is None or not callee.digest or number is None:
             raise NotKept(f"the method '{name}'")
         found[number, name] = callee.digest
+        for tried in _earlier_overloads(name):
+            method = owner.method(number, tried)
+            if method is None:
+                break  # no overload, but a method with such a name
+            if not method.is_defined or not method.digest:
+                raise NotKept(f"the method '{tried}'")
+            found[number, tried] = method.digest
     return tuple([(number, name, digest) for (number, name), digest in found.items()])
+
+
+def _earlier_overloads(name: str) -> Sequence[str]:
+    """Return the names of the overloads before ``name``, if it is that of one: ``f__0``, ``f__1`` of ``f__2``."""
+    base, separator, number = name.rpartition("__")
+    return [f"{base}__{each}" for each in range(int(number))] if separator and number.isdecimal() else ()
 
 
 # ------------------------------------------------------------------------------------------- functions of the library
