@@ -458,16 +458,23 @@ _WRITTEN: Final = tuple(map(str, (tensors.INT64, tensors.FLOAT, tensors.DOUBLE, 
 """The dtypes that numbers are written to."""
 
 
+def _fill_number(w: ProgramWriter, value: Value) -> tuple[bool, str] | None:
+    """Return whether the number ``value``, with which a tensor is filled, is a float, and its word; None if it is no
+    int, float or bool."""
+    letter = descriptor_of(value.type)
+    return (letter == "f", w.word_of(w.name(value), value.type)) if letter in ("i", "f", "b") else None
+
+
 @emits("aten::fill_.Scalar", "aten::zero_")
 def fill(w: ProgramWriter, node: Node) -> None:
     target = w.name(node.inputs[0])
     is_float, word = False, "0"
     if len(node.inputs) > 1:
-        value = node.inputs[1]
-        if descriptor_of(value.type) not in ("i", "f", "b"):
+        number = _fill_number(w, node.inputs[1])
+        if number is None:
             call_torch(w, node)
             return
-        is_float, word = descriptor_of(value.type) == "f", w.word_of(w.name(value), value.type)
+        is_float, word = number
     slot = w.owned_slot()
     made = w.call_or_fail(tensors.empty, "%context", field(w, target, _DTYPE), "0", "null")
     w.line(f"store ptr {_filled(w, made, is_float, word)}, ptr {slot}")
@@ -483,10 +490,11 @@ def like(w: ProgramWriter, node: Node) -> None:
     is_float, word = False, "1" if node.kind == "aten::ones_like" else "0"
     if node.kind == "aten::full_like":
         value, *options = options
-        if descriptor_of(value.type) not in ("i", "f", "b"):
+        number = _fill_number(w, value)
+        if number is None:
             call_torch(w, node)
             return
-        is_float, word = descriptor_of(value.type) == "f", w.word_of(w.name(value), value.type)
+        is_float, word = number
     *plain, memory_format = options[1:]
     is_plain = all(is_default(each, torch.strided, torch.device("cpu"), False) for each in plain)
     if not is_plain or not is_default(memory_format, torch.preserve_format):
@@ -508,10 +516,11 @@ def new_of_the_dtype(w: ProgramWriter, node: Node) -> None:
     is_float, word = False, "1" if node.kind == "aten::new_ones" else "0"
     if node.kind == "aten::new_full":
         value, *options = options
-        if descriptor_of(value.type) not in ("i", "f", "b"):
+        number = _fill_number(w, value)
+        if number is None:
             call_torch(w, node)
             return
-        is_float, word = descriptor_of(value.type) == "f", w.word_of(w.name(value), value.type)
+        is_float, word = number
     made = _new(w, node, wanted, options, field(w, w.name(source), _DTYPE))
     if made is None:
         call_torch(w, node)
