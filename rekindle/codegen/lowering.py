@@ -54,6 +54,7 @@ from rekindle.codegen.operators import (
 from rekindle.codegen.operators.composites import Composite
 from rekindle.codegen.operators.gather import GatherOp
 from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS, ROWS_AS_MATRIX, TooManyMultiplications
+from rekindle.codegen.operators.pointwise_ops import CHECKS
 from rekindle.codegen.operators.pooling import Pool, beyond_the_edge, windows
 from rekindle.codegen.operators.views import View, along_channels, grouping, same, unsqueeze
 from rekindle.codegen.value_descriptors import (
@@ -189,6 +190,7 @@ class _Lowering:
         self.scalars: list[ScalarType] = []
         self.arguments: list[ScalarType] = []
         self.depends_on_default_dtype = False
+        self.checks_values = False
         for value, given in zip(graph.inputs, inputs, strict=True):
             if isinstance(given, Layout):
                 self.values[value] = Input(given, len(self.scalars))
@@ -215,7 +217,15 @@ class _Lowering:
         written = tuple(scalar_of(output.layout.dtype) for output in outputs)
         temporaries = tuple(scalar_of(layout.dtype) for layout in plan.temporaries)
         looks_up = any(isinstance(nest, LoopNest) and nest.extra_parameters for nest in plan.nests)
-        kernel = Kernel(tuple(self.scalars), written, tuple(self.arguments), tuple(plan.nests), temporaries, looks_up)
+        kernel = Kernel(
+            tuple(self.scalars),
+            written,
+            tuple(self.arguments),
+            tuple(plan.nests),
+            temporaries,
+            looks_up,
+            self.checks_values,
+        )
         sizes = [
             math.prod(layout.sizes) * scalar.size for layout, scalar in zip(plan.temporaries, temporaries, strict=True)
         ]
@@ -287,6 +297,10 @@ class _Lowering:
 
     def _emit(self, operator: str, *arguments: Any) -> Any:
         """Apply an operator within a composite: see :class:`~rekindle.codegen.operators.composites.Emitter`."""
+        if operator in CHECKS:
+            self.checks_values = True
+            names, check = CHECKS[operator]
+            return self._computed(names.split(), check, [_argument(each) for each in arguments])
         name = f"aten::{operator}"
         found = REGISTRY.find(name)
         assert found is not None, name

@@ -40,6 +40,8 @@ class Expressions:
     written: dict[Expression, str] = field(default_factory=dict)
     lookup: Callable[[Expression, list[str]], str] | None = None
     """Emits a load at an index; also takes the operands."""
+    check: Callable[[str], None] | None = None
+    """Emits a report to the caller where a condition is false; takes the condition."""
 
     def write(self, expression: Expression) -> str:
         """Return the operand that holds ``expression``."""
@@ -65,6 +67,10 @@ class Expressions:
         if e.kind == "lookup":
             assert self.lookup is not None
             return self.lookup(e, values)
+        if e.kind == "checked":
+            assert self.check is not None
+            self.check(values[1])
+            return values[0]
         if e.kind == "cast":
             return cast(self.f, values[0], source, e.scalar, self.lanes)
         if e.kind == "select":

@@ -1,7 +1,8 @@
 """Emission of whole kernels: the nests, one after the other, each parallelized over the threads of PyTorch's own pool.
 
 The function ``kernel(ptr pointers, ptr parameters, ptr arguments)`` takes the addresses of the buffers, the sizes,
-offsets and strides of the nests, and eight bytes for each argument. It returns 0, or 1 if an index was out of bounds.
+offsets and strides of the nests, and eight bytes for each argument. It returns 0, or 1 if an index or
+a checked value was out of bounds.
 """
 
 from __future__ import annotations
@@ -49,17 +50,18 @@ _SIMPLE = frozenset(
             "neg",
             "abs",
             "select",
+            "checked",
         ),
         *("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "floor", "ceil", "trunc", "round"),
     }
 )
 
 
-_REPORT_INDEX = """define internal void @report_index(ptr %status) alwaysinline {
+_REPORT_FAILURE = """define internal void @report_failure(ptr %status) alwaysinline {
   store i64 1, ptr %status, align 8
   ret void
 }"""
-"""Function that gathers call for an index out of bounds."""
+"""Function that lookups call for an index out of bounds, and checks for a value out of range."""
 
 
 def kernel_module(kernel: Kernel, target: Target) -> str:
@@ -88,7 +90,7 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
         "\n\n".join(
             [
                 PREOPTIMIZED,
-                _REPORT_INDEX if kernel.has_gathers else "",
+                _REPORT_FAILURE if kernel.may_fail else "",
                 functions,
                 declarations,
                 *module.definitions,
@@ -141,7 +143,7 @@ def _kernel(module: ModuleBuilder, kernel: Kernel, target: Target, can_share: bo
         first += nest.parameters
     for number in range(len(kernel.temporaries)):
         f.call("void", "free", ("ptr", f"%temporary{number}"))
-    f.emit(f"ret i64 {f.emit_value('load i64, ptr %status, align 8') if kernel.has_gathers else '0'}")
+    f.emit(f"ret i64 {f.emit_value('load i64, ptr %status, align 8') if kernel.may_fail else '0'}")
     return "\n".join([f"define i64 @kernel({PARAMETERS}) {{", *f.lines, "}"])
 
 
@@ -199,10 +201,10 @@ _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
 def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
     """Emit the array of pointers to all buffers: the given ones, and temporaries that are allocated for the call. The
     sizes of the latter are the parameters from ``first`` on."""
-    if not kernel.temporaries and not kernel.has_gathers:
+    if not kernel.temporaries and not kernel.may_fail:
         return "%pointers"
     given = len(kernel.inputs) + len(kernel.outputs)
-    f.emit(f"%buffers = alloca [{given + len(kernel.temporaries) + kernel.has_gathers} x ptr], align 8")
+    f.emit(f"%buffers = alloca [{given + len(kernel.temporaries) + kernel.may_fail} x ptr], align 8")
     for number in range(given):
         place = f.emit_value(f"getelementptr ptr, ptr %pointers, i64 {number}")
         pointer = f.emit_value(f"load ptr, ptr {place}, align 8")
@@ -215,7 +217,7 @@ def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
         f.emit(f"%temporary{number} = call ptr @malloc(i64 {size})")
         place = f.emit_value(f"getelementptr ptr, ptr %buffers, i64 {given + number}")
         f.emit(f"store ptr %temporary{number}, ptr {place}, align 8")
-    if kernel.has_gathers:
+    if kernel.may_fail:
         f.emit("%status = alloca i64, align 8")
         f.emit("store i64 0, ptr %status, align 8")
         place = f.emit_value(f"getelementptr ptr, ptr %buffers, i64 {given + len(kernel.temporaries)}")

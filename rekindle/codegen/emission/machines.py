@@ -23,7 +23,7 @@ class Machine(Protocol):
 
     @property
     def has_status(self) -> bool:
-        """Whether kernels report out-of-bounds indices through an additional last buffer."""
+        """Whether kernels report failures through an additional last buffer."""
 
     def call(self, f: FunctionBuilder, name: str, scalar: ScalarType, values: Sequence[str], lanes: int) -> str:
         """Emit a mathematical function (``exp``, ``pow`` …) of ``lanes`` floats or doubles; returns its result.

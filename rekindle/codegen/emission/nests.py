@@ -323,11 +323,14 @@ class NestWriter:
             look = self.memory.look_up_one if stays else self.memory.look_up
             return look(expression.payload, start, at, mask, index, size, step, status)
 
+        def check(condition: str) -> None:
+            self.memory.report_unless_all(condition, mask, self._status())
+
         leaf = self._leaf(bases, at, mask)
-        return Expressions(self.f, self.machine, self.lanes, leaf, written=known, lookup=lookup)
+        return Expressions(self.f, self.machine, self.lanes, leaf, written=known, lookup=lookup, check=check)
 
     def _status(self) -> str:
-        """Return the address of the flag for out-of-bounds indices; null on a machine without one."""
+        """Return the address of the flag that failing lookups and checks set; null on a machine without one."""
         kernel = self.kernel
         if not self.machine.has_status:
             return "null"

@@ -150,6 +150,11 @@ class Builder:
         assert then.scalar is other.scalar
         return self.make("select", then.scalar, condition, then, other)
 
+    def checked(self, value: Expression, condition: Expression) -> Expression:
+        """Return ``value``; where ``condition`` is false, the kernel fails, and the operators run in its place."""
+        assert condition.scalar is BOOL
+        return self.make("checked", value.scalar, value, condition)
+
     def both(self, a: Expression, b: Expression) -> Expression:
         return self._same("and", a, b)
 

@@ -48,7 +48,8 @@ class Expression:
     that are passed by value), ``extra_parameters`` (of a number among those that are passed with the sizes),
     ``constant``, ``reduced`` (the number of a reduction that is complete), ``length`` (the trip count of the reduction
     loops). ``lookup`` loads through an access at an index: its operands are the index, the bound, and the stride in
-    bytes; an index out of bounds is reported to the caller. ``cast`` converts to the type ``scalar``. The others are
+    bytes; an index out of bounds is reported to the caller. ``checked`` is its first operand; a false second one is
+    reported to the caller. ``cast`` converts to the type ``scalar``. The others are
     those that :class:`~rekindle.codegen.loop_ir.builder.Builder` makes, and names of mathematical functions.
     ``scan_sum`` and ``scan_product`` are those of all elements of a row up to this one.
     """
@@ -159,4 +160,11 @@ class Kernel:
     nests: tuple[LoopNest | MatmulNest, ...]
     temporaries: tuple[ScalarType, ...] = ()
     has_gathers: bool = False
-    """Whether there are lookups. Then an additional last buffer has a word that is set if an index is out of bounds."""
+    """Whether there are lookups, which fail if an index is out of bounds."""
+    has_checks: bool = False
+    """Whether values are checked."""
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether lookups or checks may fail. Then an additional last buffer has a word that they set."""
+        return self.has_gathers or self.has_checks

@@ -30,7 +30,8 @@ class Emitter(Protocol):
     """Applies operators to values of a kernel."""
 
     def __call__(self, operator: str, *arguments: Any) -> Any:
-        """Apply an operator, named without its namespace. Arguments that are left out have their defaults."""
+        """Apply an operator, named without its namespace, or a check of
+        :data:`~rekindle.codegen.operators.pointwise_ops.CHECKS`. Arguments that are left out have their defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +287,21 @@ def binary_cross_entropy_with_logits(
     loss = loss if weight is None else ops.mul(loss, weight)
     if not fits or loss.layout.sizes != target.layout.sizes:
         raise Unsupported("operands that do not fit into those that PyTorch multiplies in place")
+    return ops.reduced(loss, reduction)
+
+
+@composite("binary_cross_entropy")
+def binary_cross_entropy(emit: Emitter, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
+    if target.layout.sizes != self.layout.sizes:
+        raise Unsupported("targets of another shape than the probabilities")
+    ops = _Arithmetic(emit)
+    self = emit("check_between", self, 0.0, 1.0)
+    of_one, of_zero = (emit("clamp_min", each, -100) for each in (emit("log", self), emit("log1p", emit("neg", self))))
+    loss = ops.sub(ops.mul(of_zero, ops.sub(target, 1)), ops.mul(of_one, target))
+    if weight is not None:
+        loss = ops.mul(loss, weight)
+        if loss.layout.sizes != self.layout.sizes:
+            raise Unsupported("weights that do not fit into the loss, which PyTorch multiplies in place")
     return ops.reduced(loss, reduction)
 
 

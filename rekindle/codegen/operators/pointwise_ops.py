@@ -68,6 +68,10 @@ class PointwiseOp:
 RULES: Final[dict[str, PointwiseOp]] = {}
 """By qualified name."""
 
+CHECKS: Final[dict[str, tuple[str, PointwiseOp]]] = {}
+"""Names of parameters, separated by blanks, and rules of operators that only composites apply. They return their first
+operand. Where its elements are refused, the kernel fails, and PyTorch's operators run and raise their errors."""
+
 
 def names(text: str) -> frozenset[str]:
     """Return the words of ``text``."""
