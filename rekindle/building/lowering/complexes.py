@@ -1,4 +1,4 @@
-"""Complex numbers: objects, whose references are counted like those of strings."""
+"""Lowering of operators on complex numbers, which are objects with a reference count, like strings."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def wrong_kind(context: Context, value: CValue, wanted: int) -> int:
 
 @native
 def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int:
-    """Convert an argument of the C API to a 64-bit word, with a reference that the caller owns. Errors are stored in
+    """Return an argument of the C API as a 64-bit word, with a reference that the caller owns. Errors are stored in
     ``context``."""
     first = descriptor[0]
     kind = value.kind
@@ -462,7 +462,7 @@ def common_kind(context: Context, value: CValue, first: int, step: int, count: i
 
 @native
 def container_from_c(context: Context, value: CValue) -> int:
-    """Convert an argument whose declared type is not a container type, such as Any, to the container that its kind
+    """Return an argument whose declared type is not a container type, such as Any, as the container that its kind
     determines."""
     kind = value.kind
     if not has_items(value) or kind < CKind.LIST or kind > CKind.DICT:
@@ -578,8 +578,8 @@ def field_count(fields: Array[Byte]) -> int:
 
 @native
 def record_from_c(context: Context, fields: Array[Byte], value: CValue) -> int:
-    """Convert an argument to a tuple; the fields after an error are zero. It is 0, with an error, if the number of
-    fields differs."""
+    """Return an argument as a tuple; the fields after an error are zero. The result is 0, with an error, if the
+    number of fields differs."""
     count = field_count(fields)
     if count != value.count:
         return wrong_kind(context, value, 0)

@@ -218,7 +218,8 @@ PRIVATE_ANONYMOUS: Final = 0x22
 
 @native
 def open_embedded(instance: Instance, path: Array[Byte] | None, embedded: Address, identity: int, bytes: int) -> bool:
-    """Copy the weights that are embedded in the library or, if the path of a file is given, map the file.
+    """Copy the weights that are embedded in the library or, if the path of a file is given, map the file. Return False
+    after an error.
 
     Each instance has a copy, since a program may write to its weights.
     """

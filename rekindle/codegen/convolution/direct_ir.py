@@ -342,7 +342,8 @@ class _FunctionWriter(TaskWriter):
         return [weights, ahead, *found]
 
     def _flushed(self, tag: str, sums: list[str]) -> list[str]:
-        """Emit the addition of the sums of a chunk to the totals, and reset the sums, if ``ADDS_CHUNKS`` is set."""
+        """Emit code that, if ``ADDS_CHUNKS`` is set, adds the sums of a chunk to the totals. Return the sums with
+        which the next chunk begins: zeros after the addition, else ``sums``."""
         f = self.f
         flush, kept, before = f"flush.{tag}", f"kept.{tag}", f"summed.{tag}"
         f.emit(f"br label %{before}")

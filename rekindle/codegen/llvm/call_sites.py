@@ -134,8 +134,8 @@ def _kind(kind: str | Fixed) -> int:
 
 
 def site_of(function: Callable[..., Any]) -> int | None:
-    """Return the address of the site that ``function`` calls kernels from, which lives as long as the function; None
-    for other functions. Native plans launch kernels from a site without calling the function."""
+    """Return the address of the call site from which ``function`` calls kernels; None if it has none. The site lives
+    as long as the function. Native plans launch kernels from a site without calling the function."""
     return _SITES.get(function)
 
 

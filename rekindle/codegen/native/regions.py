@@ -78,7 +78,7 @@ def _flows(node: Node) -> Iterator[tuple[Value, Value]]:
         yield variable.initial, variable.parameter
         yield variable.following, variable.parameter
         yield variable.parameter, variable.result
-        yield variable.result, variable.parameter  # which are of one kind
+        yield variable.result, variable.parameter  # in both directions: the two must have one type
 
 
 def _fits(value: Value, target: Value) -> bool:
