@@ -1,4 +1,4 @@
-"""The kernels of fused groups, for the tensors that the groups are called with."""
+"""Kernel recipes of fused groups, for the tensors that the groups are called with."""
 
 from __future__ import annotations
 

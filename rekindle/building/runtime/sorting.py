@@ -1,4 +1,4 @@
-"""Sorting and reducing lists."""
+"""Sorting and reduction of lists."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def list_sort(items: List, reverse: bool) -> None:
 
 @native
 def has_nan(items: List) -> bool:
-    """Return whether a list of floats contains NaN, for which the order depends on the algorithm."""
+    """Return whether a list of floats contains NaN; its sorted order would depend on the algorithm."""
     if items.element[0] == FLOAT:
         for i in range(items.length):
             number = float_of(items.items[i])

@@ -1,4 +1,4 @@
-"""Expressions as instructions on vectors."""
+"""Emission of expressions as vector instructions in LLVM IR."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _INTRINSICS: Final = {
     "round": "llvm.nearbyint",
     "copysign": "llvm.copysign",
 }
-"""Functions that LLVM has itself."""
+"""Functions that are intrinsics of LLVM."""
 
 
 @dataclass(slots=True)
 class Expressions:
-    """Writes expressions for ``lanes`` elements at a time, each once. ``leaf`` writes those without operands that are
-    no constants."""
+    """Emitter of expressions for ``lanes`` elements at a time, each once. ``leaf`` emits expressions without operands
+    other than constants."""
 
     f: FunctionBuilder
     machine: Machine
@@ -44,7 +44,7 @@ class Expressions:
     """Emits a report to the caller where a condition is false; takes the condition."""
 
     def write(self, expression: Expression) -> str:
-        """Return the operand that holds ``expression``."""
+        """Emit ``expression``, unless it has been emitted; return the operand that holds it."""
         found = self.written.get(expression)
         if found is None:
             found = self.written[expression] = self._write(expression)
@@ -130,4 +130,4 @@ def multiply_add(f: FunctionBuilder, is_fused: bool, element: str, lanes: int, a
 
 
 _ORDERED: Final = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
-"""How floats compare: where a NaN is, only ``ne`` holds."""
+"""Predicates of float comparisons: if an operand is NaN, only ``ne`` holds."""

@@ -35,9 +35,9 @@ def load_one(f: FunctionBuilder, scalar: ScalarType, place: str) -> str:
 
 @dataclass(slots=True)
 class MemoryAccess:
-    """Emits loads and stores of vectors for the accesses of a nest. ``steps`` are the strides along the loop that is
-    vectorized. Each method takes the address at which that loop begins, the index of the element, and a mask of the
-    lanes to access, if not all."""
+    """Emitter of vector loads and stores for the accesses of a nest. ``steps`` are the strides along the vectorized
+    loop. Each method takes the address at which that loop begins, the index of the element, and a mask of the lanes to
+    access; None for all."""
 
     f: FunctionBuilder
     nest: LoopNest | MatmulNest
@@ -62,7 +62,7 @@ class MemoryAccess:
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
         """Emit :meth:`load` at an offset of ``index`` times ``step`` bytes, the same for all lanes. If the index is not
-        below ``size``, ``status`` is set, and the result is arbitrary."""
+        below ``size``, the flag at ``status`` is set, and the result is arbitrary."""
         f = self.f
         if self.lanes > 1:
             index, size, step = (
@@ -77,7 +77,8 @@ class MemoryAccess:
     def look_up(
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
-        """Emit a gather: the elements at one index per lane."""
+        """Emit a gather: one element for each lane, at the lane's ``index`` times ``step`` bytes. If an index is not
+        below ``size``, the flag at ``status`` is set, and the element is arbitrary."""
         f, lanes, access = self.f, self.lanes, self.nest.accesses[number]
         if lanes == 1:
             return self.look_up_one(number, start, at, mask, index, size, step, status)

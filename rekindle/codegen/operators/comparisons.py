@@ -1,4 +1,4 @@
-"""Comparisons, logic, and choosing by them."""
+"""Comparisons, logical and bitwise operators, and selection by conditions."""
 
 from __future__ import annotations
 

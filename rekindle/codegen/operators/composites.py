@@ -1,8 +1,9 @@
 """Composite operators: kernels compute them as the operators that they consist of.
 
-A composite stays one node of a fused group. When a kernel is made, and the layouts of its inputs are known, it is
-expanded; where no kernel can be made (another dtype, matrices that BLAS multiplies), PyTorch runs it as one operator.
-The strides of a result follow from the expansion and have to be PyTorch's. What PyTorch checks, an expansion refuses.
+A composite remains one node of a fused group. When a kernel is generated, and the layouts of its inputs are known, the
+composite is expanded. If there is no kernel (another dtype, matrices that BLAS multiplies), PyTorch runs it as one
+operator. The strides of a result follow from the expansion, and must be PyTorch's. An expansion raises ``Unsupported``
+for arguments that PyTorch rejects.
 
 .. code-block:: text
 
@@ -27,7 +28,7 @@ Tensor = Any
 
 
 class Emitter(Protocol):
-    """Applies operators to values of a kernel."""
+    """Function that applies operators to values of a kernel."""
 
     def __call__(self, operator: str, *arguments: Any) -> Any:
         """Apply an operator, named without its namespace, or a check of
@@ -155,8 +156,12 @@ def rms_norm(
 
 
 def _check_state(input: Tensor, state: Tensor, w_hh: Tensor) -> None:
-    """Raise ``Unsupported`` unless the state has one row for each row of the input, of the length of those of ``w_hh``;
-    PyTorch then raises its own error."""
+    """Check that the state of a recurrent cell has one row for each row of the input, of the length of the rows of
+    ``w_hh``.
+
+    Raises:
+        Unsupported: it has other sizes, for which PyTorch raises its own error.
+    """
     if state.layout.sizes != (input.layout.sizes[0], w_hh.layout.sizes[-1]):
         raise Unsupported("a state of another size than the cell's")
 
