@@ -18,7 +18,7 @@ _BODIES = {
     '"""': re.compile(r'[^"\\]*(?:(?:\\[\s\S]|"(?!""))[^"\\]*){0,1000}'),
     "'''": re.compile(r"[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*){0,1000}"),
 }
-"""Contents of literals, with up to a thousand escapes: the regex engine stores a state for each until the match ends."""
+"""Contents of literals with up to a thousand escapes: the regex engine stores a state for each until the match ends."""
 _PREFIXES = frozenset(["", "r", "u", "b", "br", "f", "fr", "t", "rt"])
 
 

@@ -1,4 +1,4 @@
-"""Compiled functions (``GraphFunction``) of Python functions, here called records: created on first use, compiled later.
+"""Records of Python functions (``GraphFunction``): created on first use, compiled when they are first called.
 
 The record of a function is kept with the function itself, so that a function is compiled once and both die together.
 """
