@@ -121,7 +121,7 @@ class ArchiveSummary:
         return sum(tensor.nbytes for tensor in self.parameters)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the whole summary as dicts, lists, strings, numbers and None, for JSON."""
+        """Return the fields as dicts, lists, strings, numbers and None, for JSON. Properties are not included."""
         found = _plain(dataclasses.asdict(self))
         assert isinstance(found, dict)
         return found
