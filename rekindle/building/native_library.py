@@ -170,7 +170,7 @@ class NativeLibrary:
     def _result(self, code: int, result: Value) -> Any:
         """Return the result of a function of the library in Python, or raise the exception of its error code."""
         if code:
-            busy = "another thread calls the instance, or frees one of its objects"
+            busy = "another thread calls the instance"
             raise _EXCEPTIONS.get(code, LibraryError)(self._message() if code != ErrorCode.BUSY else busy)
         try:
             return _to_python(result, self)

@@ -139,6 +139,11 @@ def exchange(array: Array[int], index: int, value: int) -> int:
     not_python()
 
 
+def compare_exchange(array: Array[int], index: int, expected: int, value: int) -> int:
+    """Write an element if it is ``expected``, atomically, and return its previous value."""
+    not_python()
+
+
 def invoke(function: Address, first: Address, second: Address, third: Address) -> int:
     """Call a function of three addresses that returns 32 bits."""
     not_python()
