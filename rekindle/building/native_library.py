@@ -117,7 +117,7 @@ class NativeLibrary:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        folder = Path(folder)
+        folder = Path(folder).resolve()  # a process has one library of each path that it was opened by
         try:
             manifest = json.loads((folder / MANIFEST).read_text())
             name = manifest["name"]

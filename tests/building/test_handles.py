@@ -461,7 +461,9 @@ def test_calls_wait_for_a_handle_that_is_freed_but_not_for_each_other(build: rek
 
 
 def test_objects_are_dropped_on_another_thread(library: rekindle.NativeLibrary) -> None:
-    """A call never fails because a thread, such as that of the garbage collector, drops objects."""
+    """A call never fails because another thread drops objects. It takes a while to free an object with many others."""
+    row, counter = torch.zeros(2), library.call("count", 0)
+    counts: list[int] = []
     dropped: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def drop() -> None:
@@ -471,13 +473,16 @@ def test_objects_are_dropped_on_another_thread(library: rekindle.NativeLibrary) 
     thread = threading.Thread(target=drop)
     thread.start()
     try:
-        for start in range(3000):
-            counter = library.call("count", start)
-            assert library.call("increment", counter) == start + 1
-            dropped.put(counter)
+        for _ in range(20):
+            node = library.call("push", row, counter, (row, None, [(1,)] * 5000))
+            library.call("push", row, counter, None)  # now the instance holds another node
+            dropped.put(node)
+            del node
+            counts += [library.call("increment", counter) for _ in range(50)]
     finally:
         dropped.put(None)
         thread.join()
+    assert counts == list(range(1, 1001))
 
 
 @needs_c
