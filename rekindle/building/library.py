@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from rekindle.building.lowering.tensors import checks_of
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import Emitter, ProgramWriter
 from rekindle.building.lowlevel.module import LowLevelModule
-from rekindle.building.native_library import MANIFEST
+from rekindle.building.manifest import MANIFEST, manifest_text
 from rekindle.building.opening import opening_module
 from rekindle.building.preparation import PreparedMethod, prepare
 from rekindle.building.relocatable import AARCH64, relocatable_object
@@ -580,7 +579,7 @@ def _write(result: Build, image: bytes, weights: bytes | None, cpus: Sequence[st
             for path, data in contents.items()
         },
     }
-    _replace(result.folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+    _replace(result.folder / MANIFEST, manifest_text(manifest).encode())
 
 
 def _replace(path: Path, content: bytes, mode: int = 0o644) -> None:

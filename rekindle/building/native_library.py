@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import json
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from rekindle.building.lowering.constants import member_number
+from rekindle.building.manifest import read_manifest
 from rekindle.building.runtime.c_values import CKind
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.errors import RekindleError
@@ -32,10 +32,6 @@ _EXCEPTIONS: Final[dict[int, type[Exception]]] = {
     ErrorCode.NOT_IMPLEMENTED_ERROR: NotImplementedError,
     ErrorCode.INT_LIMIT: OverflowError,
 }
-
-
-MANIFEST: Final = "manifest.json"
-"""Name of the JSON file that describes a library."""
 
 
 class LibraryError(RekindleError):
@@ -117,11 +113,10 @@ class NativeLibrary:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        folder = Path(folder)
+        folder = Path(folder).resolve()  # a process has one library of each path that it was opened by
         try:
-            manifest = json.loads((folder / MANIFEST).read_text())
+            manifest = read_manifest(folder)
             name = manifest["name"]
-            files = manifest["files"]
             self._library = ctypes.CDLL(str(folder / f"lib{name}.so"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LibraryError(f"'{folder}' holds no library that can be loaded: {error}") from None
@@ -131,7 +126,7 @@ class NativeLibrary:
         self._instance = ctypes.c_void_p()
         opened = self._function("open", ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
         path = f"{name}.weights"
-        given = str(folder / path).encode() if path in files else None
+        given = str(folder / path).encode() if path in manifest["files"] else None
         code = opened(given, ctypes.byref(self._instance))
         if code:
             raise LibraryError(self._message())
@@ -174,7 +169,7 @@ class NativeLibrary:
             Exception: the exception of the error ``code``, if it is not 0.
         """
         if code:
-            busy = "another thread calls the instance, or frees one of its objects"
+            busy = "another thread calls the instance"
             raise _EXCEPTIONS.get(code, LibraryError)(self._message() if code != ErrorCode.BUSY else busy)
         try:
             return _to_python(result, self)

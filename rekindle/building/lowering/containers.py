@@ -15,7 +15,7 @@ from rekindle.building.lowlevel.compiler import field_index
 from rekindle.building.runtime import dicts, lists, sorting, texts, values
 from rekindle.building.runtime.objects import ErrorCode, List
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import FLOAT, INT, DictType, EnumType, ListType, TupleType, Type
+from rekindle.ir.types import INT, DictType, EnumType, ListType, TupleType, Type
 from rekindle.ops.python.scalars import EXTREMUM_OF_NOTHING
 
 
@@ -310,10 +310,9 @@ def sort(w: ProgramWriter, node: Node) -> None:
 
 
 def _is_ordered(type: Type) -> bool:
-    """Return whether native libraries can sort lists of values of a type: numbers, strings, and tuples without
-    floats."""
+    """Return whether native libraries can sort lists of values of a type: numbers, strings, and tuples of these."""
     if isinstance(type, TupleType):
-        return all(_is_ordered(each) and each != FLOAT for each in type.contained)
+        return all(map(_is_ordered, type.contained))
     return descriptor_of(type) in ("i", "f", "b", "s") and not isinstance(type, EnumType)
 
 

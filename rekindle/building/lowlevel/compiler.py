@@ -668,6 +668,13 @@ class _FunctionCompiler:
         place = self.value(f"getelementptr i64, ptr {array.text}, i64 {index.text}")
         return Operand(self.value(f"atomicrmw xchg ptr {place}, i64 {value.text} acq_rel"), int)
 
+    def _built_in_compare_exchange(self, node: ast.Call) -> Operand:
+        array, index, expected, value = map(self.expression, node.args)
+        place = self.value(f"getelementptr i64, ptr {array.text}, i64 {index.text}")
+        words = f"i64 {expected.text}, i64 {value.text}"
+        pair = self.value(f"cmpxchg ptr {place}, {words} acq_rel acquire")
+        return Operand(self.value(f"extractvalue {{ i64, i1 }} {pair}, 0"), int)
+
     def _built_in_min(self, node: ast.Call) -> Operand:
         return self._extremum("smin", node)
 

@@ -144,6 +144,11 @@ def exchange(array: Array[int], index: int, value: int) -> int:
     not_python()
 
 
+def compare_exchange(array: Array[int], index: int, expected: int, value: int) -> int:
+    """Write an element if it is ``expected``, atomically, and return its previous value."""
+    not_python()
+
+
 def invoke(function: Address, first: Address, second: Address, third: Address) -> int:
     """Call the function at an address with three addresses; return its 32-bit result."""
     not_python()

@@ -103,6 +103,7 @@ class CKind(IntEnum):
 
 MAX_ITEMS: Final = 1 << 40
 """Limit for the number of items of a container, more than memory can hold."""
+MAX_ELEMENTS: Final = 1e15
 
 
 class CValue(Struct):
@@ -202,6 +203,9 @@ def borrow_tensor(context: Context, given: DLTensor) -> Tensor | None:
             fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has no memory"))
             return None
         memory = cast("Address", given)
+    if not is_addressable(rank, shape, strides):
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has sizes or strides that no memory has"))
+        return None
     data = offset(memory, given.byte_offset)
     borrowed = cast("Instance", context).borrowed
     borrowed[0] = borrowed[0] + 1
@@ -214,6 +218,19 @@ def borrow_tensor(context: Context, given: DLTensor) -> Tensor | None:
         memcpy(strides_of(tensor), strides, 8 * rank)
     tensor.storage.bytes = extent(rank, sizes_of(tensor), strides_of(tensor)) * element_bytes(dtype)
     return tensor
+
+
+@native
+def is_addressable(rank: int, sizes: Array[int] | None, strides: Array[int] | None) -> bool:
+    """Return whether a memory may have so many elements, that far away. In integers the products could overflow."""
+    count = 1.0
+    last = 0.0
+    if sizes is not None:
+        for i in range(rank):
+            count = count * float(max(sizes[i], 1))
+            if strides is not None:
+                last += float(max(sizes[i] - 1, 0)) * float(strides[i])
+    return count <= MAX_ELEMENTS and last <= MAX_ELEMENTS
 
 
 @native

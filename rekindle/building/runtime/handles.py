@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from rekindle.building.lowlevel import Array, Int32, Struct, bits_of, exchange, extern, native, offset
+from rekindle.building.lowlevel import Array, Int32, Struct, bits_of, compare_exchange, exchange, extern, native, offset
 from rekindle.building.lowlevel.types import not_python
 from rekindle.building.runtime.c_library import free, realloc
 from rekindle.building.runtime.memory import release
@@ -22,12 +22,17 @@ MAX_HANDLE: Final = (1 << 62) - 1
 """An entry with a larger handle is not used again."""
 NO_ENTRY: Final = -1
 
+IDLE: Final = 0
+CALLED: Final = 1
+FREEING: Final = 2
+"""The states of an instance: nothing runs, a method runs, a thread frees a handle."""
+
 
 class Handles(Struct):
     """The handles of an instance."""
 
-    busy: int
-    """1 while a call of the instance runs, or while a handle is being freed."""
+    state: int
+    """One of ``IDLE``, ``CALLED`` and ``FREEING``. Another state than ``IDLE`` is a lock of the instance."""
     users: int
     """Number of handles, plus 1 while the instance is open."""
     capacity: int
@@ -132,8 +137,24 @@ def close_handles(handles: Handles) -> None:
 
 
 @native
+def begin_running(handles: Handles) -> bool:
+    """Lock the instance for a call, and return true; false if another call runs. Wait while a handle is freed."""
+    state = compare_exchange(state_word(handles), 0, IDLE, CALLED)
+    while state == FREEING:
+        sched_yield()
+        state = compare_exchange(state_word(handles), 0, IDLE, CALLED)
+    return state == IDLE
+
+
+@native
+def end_running(handles: Handles) -> None:
+    exchange(state_word(handles), 0, IDLE)
+
+
+@native
 def lock(handles: Handles) -> None:
-    while exchange(busy_word(handles), 0, 1) != 0:
+    """Lock the instance to free a handle: wait for a call that runs, and for other threads that free handles."""
+    while compare_exchange(state_word(handles), 0, IDLE, FREEING) != IDLE:
         sched_yield()
 
 
@@ -141,15 +162,15 @@ def lock(handles: Handles) -> None:
 def unlock(handles: Handles) -> None:
     """Release the lock, and free the table of handles if it has no users."""
     is_used = handles.users > 0
-    exchange(busy_word(handles), 0, 0)
+    exchange(state_word(handles), 0, IDLE)
     if not is_used:
         free(handles.entries)
         free(handles)
 
 
 @native
-def busy_word(handles: Handles) -> Array[int]:
-    """Return the address of the word that is 1 while a call of the instance runs."""
+def state_word(handles: Handles) -> Array[int]:
+    """Return the address of the state of the instance."""
     return cast("Array[int]", handles)
 
 

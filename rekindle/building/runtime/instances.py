@@ -13,7 +13,6 @@ from rekindle.building.lowlevel import (
     bits_of,
     c,
     cold,
-    exchange,
     extern,
     native,
     offset,
@@ -22,7 +21,7 @@ from rekindle.building.lowlevel import (
 from rekindle.building.lowlevel.types import not_python
 from rekindle.building.runtime.c_library import free, malloc, memcpy, snprintf, strlen
 from rekindle.building.runtime.descriptors import is_plain
-from rekindle.building.runtime.handles import Handles, busy_word, close_handles, new_handles
+from rekindle.building.runtime.handles import Handles, begin_running, close_handles, end_running, new_handles
 from rekindle.building.runtime.memory import Owner, release
 from rekindle.building.runtime.objects import (
     MESSAGE_BYTES,
@@ -253,7 +252,7 @@ def begin_call(instance: Instance | None, arguments: Address | None, count: int,
     """
     if instance is None:
         return ErrorCode.ARGUMENT_ERROR
-    if exchange(busy_word(instance.handles), 0, 1) != 0:
+    if not begin_running(instance.handles):
         return ErrorCode.BUSY
     if instance.locale is not None:
         instance.outer_locale = uselocale(instance.locale)
@@ -280,5 +279,5 @@ def end_call(instance: Instance) -> int:
             snprintf(offset(instance.message, length), MESSAGE_BYTES - length, c("\n%s"), instance.place)
     if instance.locale is not None:
         uselocale(instance.outer_locale)
-    exchange(busy_word(instance.handles), 0, 0)
+    end_running(instance.handles)
     return code
