@@ -25,11 +25,11 @@ from rekindle.codegen.llvm.engine import disk_cache
 from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
 from rekindle.frontend.dialect import DIALECT
 from rekindle.ir.bitcode.digest import MANGLE
-from rekindle.ir.bitcode.reader import GraphReader
+from rekindle.ir.bitcode.reader import GraphReader, check_operators
 from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.graph_function import GraphFunction, StoredForm, called_function
 from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import ClassType
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
@@ -48,7 +48,7 @@ from rekindle.scripting.callables.untyped_parameters import open_parameters
 from rekindle.scripting.resolver import ABSENT
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 
 
 # ---------------------------------------------------------------------------------------------------------- on disk
@@ -149,6 +149,7 @@ class StoredFunction:
         objects = self._objects(found)
         if objects is None:
             return False
+        called: list[tuple[GraphFunction, bytes]] = []
         references = References()
         functions: list[Any] = objects
         if self.owner is not None:
@@ -162,6 +163,7 @@ class StoredFunction:
             method.ensure_defined()
             if method.digest != digest:
                 return False
+            called.append((method, digest))
         for place, index, digest in callees:
             records = self.records(functions[place])
             if index >= len(records):
@@ -169,6 +171,7 @@ class StoredFunction:
             records[index].ensure_defined()
             if records[index].digest != digest:
                 return False
+            called.append((records[index], digest))
             references.add(records[index])
         for name, index in builtins:
             references.add(find_builtin_functions(name)[index])
@@ -178,7 +181,7 @@ class StoredFunction:
                 function = _library_function(name, library_name, content, others)
                 others.add(function)
                 references.add(function)
-            graph, schema = _decoded(definition, references)
+            reader, schema = _decoded(definition, references)
         except NotEncodable as reason:
             _LOG.info("'%s' is not read from disk: %s", record.name, reason)
             return False
@@ -187,9 +190,16 @@ class StoredFunction:
                 return False
             record.relies_on.update((self.owner.class_types[number], name) for number, name in relied_on)
         record.takes_tensors_as_numbers = DIALECT.tensors_as_numbers
-        record.define(graph, schema)
-        record.digest = hashlib.sha256(self.key + payload).digest()
+        record.define_later(reader, schema)
+        record.is_stored_as(self._form(payload, called))
         return True
+
+    def _form(self, payload: bytes, called: Sequence[tuple[GraphFunction, bytes]]) -> StoredForm:
+        owner = self.owner
+        digest = hashlib.sha256(self.key + payload).digest()
+        if owner is None:
+            return StoredForm(digest, (), called, lambda: True)
+        return StoredForm(digest, owner.class_types, called, lambda: owner.is_unchanged)
 
     def _objects(self, found: Encoded) -> list[Any] | None:
         """Return the objects found under the names; None if they differ from those when the function was stored."""
@@ -210,14 +220,22 @@ class StoredFunction:
     def store(self, record: GraphFunction, dependencies: Dependencies) -> None:
         """Store the compiled form of ``record``, if possible."""
         try:
-            payload = self._payload(record, dependencies)
+            payload, called = self._payload(record, dependencies)
         except (NotKept, NotEncodable) as reason:
             _LOG.debug("'%s' is not kept on disk: %s", record.name, reason)
             return
         if self.disk.store(self.key, payload):
-            record.digest = hashlib.sha256(self.key + payload).digest()
+            record.is_stored_as(self._form(payload, called))
 
-    def _payload(self, record: GraphFunction, dependencies: Dependencies) -> bytes:
+    def _payload(
+        self, record: GraphFunction, dependencies: Dependencies
+    ) -> tuple[bytes, Sequence[tuple[GraphFunction, bytes]]]:
+        """Return the encoded function, and the stored functions that it depends on, with their digests.
+
+        Raises:
+            NotKept: the function cannot be stored.
+            NotEncodable: the graph holds something that can be neither written nor referred to.
+        """
         if dependencies.reason:
             raise NotKept(dependencies.reason)
         graph, schema = (
@@ -231,6 +249,7 @@ class StoredFunction:
         references = References()
         functions = dependencies.objects
         methods: Encoded = ()
+        called: list[tuple[GraphFunction, bytes]] = []
         if self.owner is not None:
             if not self.owner.is_unchanged:
                 raise NotKept("what is known of its module after it was compiled")
@@ -238,6 +257,10 @@ class StoredFunction:
             for type in self.owner.class_types:
                 references.add(type)
             methods = _called_methods(graph, references, self.owner)
+            for number, name, digest in methods:
+                method = self.owner.method(number, name)
+                assert method is not None
+                called.append((method, digest))
         relied_on = tuple([(_number_of(owner, references), name) for owner, name in record.relies_on])
         callees: list[Encoded] = []
         for place, item in enumerate(functions):
@@ -249,6 +272,7 @@ class StoredFunction:
                         raise NotKept(f"the function '{callee.name}'")
                     references.add(callee)
                     callees.append((place, index, callee.digest))
+                    called.append((callee, callee.digest))
         builtins = tuple(_builtin_functions(graph))
         for name, index in builtins:
             references.add(find_builtin_functions(name)[index])
@@ -260,7 +284,8 @@ class StoredFunction:
             references.add(each)
         found = tuple([(owner, name, description) for (owner, name), description in dependencies.found.items()])
         definition = _encoded(graph, schema, references)
-        return marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), definition))
+        payload = marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), definition))
+        return payload, called
 
 
 def _exception_name(cls: type) -> str:
@@ -340,7 +365,8 @@ def _library_function(name: str, library_name: str, content: Encoded, references
     key = library_name, content, tuple(map(id, references.objects))
     if key not in _LOADED:
         made = GraphFunction(unique_name(MANGLE.sub("", name)), library_name=library_name)
-        made.define(*_decoded(content, references))
+        reader, schema = _decoded(content, references)
+        made.define(reader(), schema)
         _LOADED[key] = made
     return _LOADED[key]
 
@@ -349,7 +375,7 @@ def _library_function(name: str, library_name: str, content: Encoded, references
 
 
 def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> Encoded:
-    """Encode the graph and the schema of a function.
+    """Encode the graph and the schema of a function, each with tables of its own.
 
     Raises:
         NotKept: the schema has what those of functions do not have.
@@ -357,10 +383,10 @@ def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> En
     """
     if schema.is_vararg or schema.is_varret or schema.overload:
         raise NotKept("a schema with more than arguments")
-    writer = GraphWriter(references)
-    number = writer.add(graph)
-    parts = [tuple([_encoded_argument(each, writer) for each in part]) for part in (schema.arguments, schema.returns)]
-    return marshalled(writer.bundle()), number, schema.name, *parts
+    body, head = GraphWriter(references), GraphWriter(references)
+    number = body.add(graph)
+    parts = [tuple([_encoded_argument(each, head) for each in part]) for part in (schema.arguments, schema.returns)]
+    return marshalled(body.bundle()), number, body.foreign_operators, schema.name, *parts, head.bundle()
 
 
 def _encoded_argument(argument: Argument, writer: GraphWriter) -> Encoded:
@@ -371,16 +397,21 @@ def _encoded_argument(argument: Argument, writer: GraphWriter) -> Encoded:
     return argument.name, type, default, argument.kwarg_only, argument.size, argument.assumed
 
 
-def _decoded(encoded: Encoded, references: References) -> tuple[Graph, FunctionSchema]:
-    """Decode a graph and a schema.
+def _decoded(encoded: Encoded, references: References) -> tuple[Callable[[], Graph], FunctionSchema]:
+    """Decode a schema, and return it with a function that decodes the graph.
 
     Raises:
         NotEncodable: the graph calls an operator that is not known.
     """
-    bundle, number, name, arguments, returns = encoded
-    reader = GraphReader(marshal.loads(bundle), references)
-    takes, gives = [tuple([_decoded_argument(each, reader) for each in part]) for part in (arguments, returns)]
-    return reader.graph(number), FunctionSchema(name, "", takes, gives)
+    bundle, number, foreign, name, arguments, returns, tables = encoded
+    check_operators(foreign)
+    head = GraphReader(tables, references)
+    takes, gives = [tuple([_decoded_argument(each, head) for each in part]) for part in (arguments, returns)]
+
+    def read() -> Graph:
+        return GraphReader(marshal.loads(bundle), references).graph(number)
+
+    return read, FunctionSchema(name, "", takes, gives)
 
 
 def _decoded_argument(encoded: Encoded, reader: GraphReader) -> Argument:
