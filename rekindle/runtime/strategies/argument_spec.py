@@ -124,9 +124,7 @@ class ArgumentSpecCreator:
         """Return the generator for ``graph``. If ``allowed`` is given, only those queries are part of a spec."""
         types = {place: value.type for value, place in _arguments(graph).items()}
         queries = [
-            PropertyQuery(
-                place, fact, fact is not ArgumentProperty.IS_NONE and isinstance(types[place], OptionalType)
-            )
+            PropertyQuery(place, fact, fact is not ArgumentProperty.IS_NONE and isinstance(types[place], OptionalType))
             for place, fact in _questions(graph)
             if allowed is None or (place, fact) in allowed
         ]
