@@ -29,8 +29,8 @@ class Outcomes:
 
 
 def _environment(cache: Path) -> dict[str, str]:
-    """Return the environment of processes that use the cache: nothing is read from disk while passes are verified, as in
-    tests."""
+    """Return the environment of processes that use the cache, without what tests set: nothing is read from disk while
+    passes are verified."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("REKINDLE_")}
     return {**kept, "PYTHONPATH": str(ROOT), "REKINDLE_CACHE_DIR": str(cache)}
 

@@ -92,14 +92,14 @@ class PropertyQuery:
     property is another one."""
 
     argument: ArgumentPath
-    property: ArgumentProperty
+    queried: ArgumentProperty
     may_be_none: bool
 
     @property
     def expression(self) -> str:
         """The Python expression that evaluates it."""
         value = self.argument.expression
-        query = self.property.value.format(value)
+        query = self.queried.value.format(value)
         return f"None if {value} is None else {query}" if self.may_be_none else query
 
 
@@ -138,7 +138,7 @@ class ArgumentSpecCreator:
     @property
     def queried_properties(self) -> list[tuple[ArgumentPath, ArgumentProperty]]:
         """The properties of arguments that a spec consists of, in this order."""
-        return [(each.argument, each.property) for each in self.queries]
+        return [(each.argument, each.queried) for each in self.queries]
 
     def _key(self) -> Callable[..., ArgumentSpec]:
         parameters = ", ".join(f"r{index}" for index in range(self.input_count))

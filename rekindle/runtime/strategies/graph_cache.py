@@ -288,7 +288,7 @@ def _assumed(attributes: Attributes | None, answers: Encoded) -> dict[Encoded, t
 
 def _encoded_queries(creator: ArgumentSpecCreator) -> Encoded:
     return tuple(
-        [(each.argument.input, each.argument.path, each.property.name, each.may_be_none) for each in creator.queries]
+        [(each.argument.input, each.argument.path, each.queried.name, each.may_be_none) for each in creator.queries]
     )
 
 
