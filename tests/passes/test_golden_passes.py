@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-import rekindle.codegen.convolution.packed_operators  # registers what a pass makes
+import rekindle.codegen.frozen_operators  # registers what a pass makes
 import rekindle.ops
 import rekindle.passes
 from rekindle.autodiff import CreateDifferentiableGraphs

@@ -89,11 +89,12 @@ class PackWeights:
 
 
 def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
-    _, _, _, *lists, group_count = node.inputs
+    _, _, _, stride_input, padding_input, dilation_input, group_count = node.inputs
     groups = constant_int(group_count)
     if groups is None or not has_fixed_weights(node, aliases, 4):
         return False
-    stride, padding, dilation = map(_ints, lists)
+    stride, dilation = _ints(stride_input), _ints(dilation_input)
+    padding = _padding(node, padding_input, stride, dilation)
     if stride is None or padding is None or dilation is None or not may_change("pack the weights of", node):
         return False
     attributes: dict[str, AttributeValue] = {
@@ -104,6 +105,25 @@ def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
     }
     _replace(node, CONVOLUTION, attributes)
     return True
+
+
+def _padding(node: Node, padding: Value, stride: list[int] | None, dilation: list[int] | None) -> list[int] | None:
+    """Return how many rows and columns of zeros ``node`` adds on each side of an image.
+
+    ``padding`` is a pair of ints, ``"valid"`` or ``"same"``. Return None if it is not constant, if it adds more on one
+    side than on the other (``"same"`` with a kernel of even size), or if PyTorch refuses it (``"same"`` with strides).
+    """
+    mode = value_of(padding.node) if is_constant(padding) else None
+    if mode == "valid":
+        return [0, 0]
+    if mode != "same":
+        return _ints(padding)
+    weight = value_of(node.inputs[1].node)
+    assert isinstance(weight, torch.Tensor)
+    if stride != [1, 1] or dilation is None:
+        return None
+    added = [step * (size - 1) for step, size in zip(dilation, weight.shape[2:], strict=True)]
+    return [count // 2 for count in added] if all(count % 2 == 0 for count in added) else None
 
 
 def _pack_transposed(node: Node, aliases: AliasDb) -> bool:

@@ -53,6 +53,39 @@ def test_every_candidate_gives_the_same_answers(forced: int, monkeypatch: pytest
             )
 
 
+@pytest.mark.parametrize("mode", ["same", "valid"])
+@pytest.mark.parametrize(
+    ("kernel", "dilation", "groups"),
+    [
+        ((3, 5), 1, 1),
+        ((3, 3), 2, 1),
+        ((2, 4), 2, 1),
+        ((9, 9), 1, 8),
+        ((4, 3), 1, 1),
+        ((2, 2), 1, 8),
+    ],
+)
+def test_padding_by_name(
+    mode: str, kernel: tuple[int, int], dilation: int, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operator is packed if PyTorch adds equally many zeros on both sides."""
+    torch.manual_seed(0)
+    force(0, monkeypatch)
+    net = nn.Sequential(
+        nn.Conv2d(8, 8, kernel, padding=mode, dilation=dilation, groups=groups),
+        nn.ReLU(),
+        nn.Conv2d(8, 4, 1),
+    ).eval()
+    fast = rekindle.optimize_for_inference(rekindle.script(net))
+    is_symmetric = all((size - 1) * dilation % 2 == 0 for size in kernel)
+    assert len(list(fast.graph.find_nodes("aten::conv2d"))) == (mode == "same" and not is_symmetric)
+    with torch.no_grad():
+        for image in (torch.randn(2, 8, 11, 13), torch.randn(8, 11, 13), torch.randn(0, 8, 11, 13)):
+            result, expected = fast(image), net(image)
+            torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-5)
+            assert result.stride() == expected.stride()
+
+
 def test_what_kernels_cannot_take_the_operators_that_stood_there_run() -> None:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 1)).eval()

@@ -44,15 +44,25 @@ graph(%x : Tensor):
   %f : Tensor = aten::relu_(%d)
   return (%r, %c, %e, %f)
 """,
-    "weights that are not known, or written to; padding by name": f"""
+    "weights that are not known, or written to": f"""
 graph(%x : Tensor, %v : Tensor):
 {_CONSTANTS}  %u : Float(1, 1, 1, 1) = prim::Constant[value={{3}}]()
-  %same : str = prim::Constant[value="same"]()
   %c : Tensor = aten::conv2d(%x, %v, %b, %ones, %zeros, %ones, %one)
   %d : Tensor = aten::conv2d(%x, %u, %b, %ones, %zeros, %ones, %one)
   %m : Tensor = aten::add_(%u, %one, %one)
-  %e : Tensor = aten::conv2d(%x, %w, %b, %ones, %same, %ones, %one)
-  return (%c, %d, %e)
+  return (%c, %d)
+""",
+    "padding by name, unless it is not constant or PyTorch refuses it": f"""
+graph(%x : Tensor, %mode : str):
+{_CONSTANTS}  %same : str = prim::Constant[value="same"]()
+  %valid : str = prim::Constant[value="valid"]()
+  %two : int = prim::Constant[value=2]()
+  %twos : int[] = prim::ListConstruct(%two, %two)
+  %c : Tensor = aten::conv2d(%x, %w, %b, %ones, %same, %twos, %one)
+  %d : Tensor = aten::conv2d(%x, %w, %b, %twos, %valid, %ones, %one)
+  %e : Tensor = aten::conv2d(%x, %w, %b, %twos, %same, %ones, %one)
+  %f : Tensor = aten::conv2d(%x, %w, %b, %ones, %mode, %ones, %one)
+  return (%c, %d, %e, %f)
 """,
     "small linear maps": """
 graph(%x : Tensor):
