@@ -53,6 +53,9 @@ from rekindle.ir.types import (
 MAX_TENSOR_BYTES: Final = 1 << 20
 """The largest tensor that is written with a graph: passes fold constants, not weights."""
 
+BUILT_IN: Final = ("aten::", "prim::")
+"""What the names of PyTorch's operators begin with."""
+
 _TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
 _NAMED_OBJECTS: Final = NUMBERED_CLASSES
 
@@ -100,6 +103,11 @@ class GraphWriter:
         """Return the bundle: the tables, and all graphs that have been added."""
         tables = (self._strings, self._types, self._sources, self._ranges, self._callstacks, self._operators)
         return (*map(tuple, tables), tuple(self._tensors), tuple(self._graphs))
+
+    @property
+    def foreign_operators(self) -> tuple[str, ...]:
+        """The operators of libraries that the graphs call."""
+        return tuple([name for name in self._operators if name and not name.startswith(BUILT_IN)])
 
     # ---------------------------------------------------------------------------------------------------------- graphs
 
