@@ -29,7 +29,7 @@ COMPILING = threading.RLock()
 
 
 class _Referable:
-    """The base of slotted classes with weak references."""
+    """The base of classes with slots whose objects weak references may refer to."""
 
     __slots__ = ("__weakref__",)
 
