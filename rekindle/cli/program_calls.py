@@ -111,10 +111,12 @@ def compared_calls(
     tolerance: float,
     *,
     same_errors: bool = False,
+    aligned: Callable[[Any, Any], tuple[Any, Any]] | None = None,
 ) -> tuple[list[str], bool]:
     """Call both programs with ``inputs`` of each of the ``sizes``; return a line for each call, and whether all agree.
 
     Sizes outside of ``bounds`` are replaced by the nearest bound. ``name`` is what messages call the ``other`` program.
+    ``aligned`` brings two results to one form before they are compared.
     """
     lines: list[str] = []
     is_same = True
@@ -122,6 +124,8 @@ def compared_calls(
         chosen = {size: within(length, bounds[size]) for size, length in wanted.items()}
         arguments = [read_example(text, chosen) for text in inputs]
         ours, theirs = (outcome(each, arguments) for each in (callee, other))
+        if aligned is not None and not isinstance(ours, Exception):
+            ours, theirs = aligned(ours, theirs)
         difference = difference_of_outcomes(ours, theirs, name, tolerance, same_errors=same_errors)
         is_same &= difference is None
         lines.append(f"{_label(number, chosen)}: {'agree' if difference is None else difference}")

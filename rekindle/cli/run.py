@@ -11,7 +11,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from rekindle.archive.limits import ArchiveLimits
-from rekindle.building.native_library import MANIFEST, LibraryError, NativeLibrary
+from rekindle.building.manifest import MANIFEST
+from rekindle.building.native_library import LibraryError, NativeLibrary
 from rekindle.cli.archive_options import limit_option
 from rekindle.cli.archives import device_called, find_method, open_archive
 from rekindle.cli.console import json_option, write_json, write_table

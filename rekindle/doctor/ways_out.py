@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 from torch.utils import _pytree as pytree
 
+from rekindle.building.comparison import comparable
 from rekindle.building.library import build
 from rekindle.building.native_library import NativeLibrary
 from rekindle.doctor.comparison import copied, difference
@@ -83,7 +84,7 @@ def native_library(program: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
         with tempfile.TemporaryDirectory() as folder, torch.no_grad():
             build(program, folder, [copied(args)])
             found = NativeLibrary(folder)(*copied(args))
-            text = difference(program(*copied(args)), found)
+            text = difference(*comparable(program(*copied(args)), found))
     except Exception as error:  # a program may raise anything
         return f"refused: {first_line(error)}"
     return "agrees" if text is None else f"differs: {text}"
