@@ -20,7 +20,7 @@ from rekindle.ir.graph_function import GraphFunction, stored_program
 from rekindle.ir.types import ClassType
 
 MAX_BYTES: Final = 4 << 20
-"""The size at which a file is begun anew."""
+"""Size in bytes from which on a file is replaced by a new one."""
 
 
 @dataclass(slots=True)
