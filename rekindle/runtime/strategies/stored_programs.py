@@ -20,7 +20,7 @@ from rekindle.ir.graph_function import GraphFunction, stored_program
 from rekindle.ir.types import ClassType
 
 MAX_BYTES: Final = 4 << 20
-"""Size in bytes from which on a file is replaced by a new one."""
+"""Total size in bytes above which a file keeps the payloads of this process alone."""
 
 
 @dataclass(slots=True)
