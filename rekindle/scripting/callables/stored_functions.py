@@ -26,11 +26,11 @@ from rekindle.codegen.llvm.engine import disk_cache
 from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
 from rekindle.frontend.dialect import DIALECT
 from rekindle.ir.bitcode.digest import MANGLE
-from rekindle.ir.bitcode.reader import GraphReader
+from rekindle.ir.bitcode.reader import GraphReader, check_operators
 from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.graph_function import GraphFunction, StoredForm, called_function
 from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import ClassType
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
@@ -49,7 +49,7 @@ from rekindle.scripting.callables.untyped_parameters import open_parameters
 from rekindle.scripting.resolver import ABSENT
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 
 
 # ---------------------------------------------------------------------------------------------------------- on disk
@@ -151,6 +151,7 @@ class StoredFunction:
         objects = self._objects(found)
         if objects is None:
             return False
+        called: list[tuple[GraphFunction, bytes]] = []
         references = References()
         functions: list[Any] = objects
         if self.owner is not None:
@@ -164,6 +165,7 @@ class StoredFunction:
             method.ensure_defined()
             if method.digest != digest:
                 return False
+            called.append((method, digest))
         for place, index, digest in callees:
             records = self.records(functions[place])
             if index >= len(records):
@@ -171,6 +173,7 @@ class StoredFunction:
             records[index].ensure_defined()
             if records[index].digest != digest:
                 return False
+            called.append((records[index], digest))
             references.add(records[index])
         for name, index in builtins:
             references.add(find_builtin_functions(name)[index])
@@ -180,7 +183,7 @@ class StoredFunction:
                 function = _library_function(name, library_name, content, others)
                 others.add(function)
                 references.add(function)
-            graph, schema = _decoded(definition, references)
+            reader, schema = _decoded(definition, references)
         except NotEncodable as reason:
             _LOG.info("'%s' is not read from disk: %s", record.name, reason)
             return False
@@ -189,9 +192,16 @@ class StoredFunction:
                 return False
             record.relies_on.update((self.owner.class_types[number], name) for number, name in relied_on)
         record.takes_tensors_as_numbers = DIALECT.tensors_as_numbers
-        record.define(graph, schema)
-        record.digest = hashlib.sha256(self.key + payload).digest()
+        record.define_later(reader, schema)
+        record.is_stored_as(self._form(payload, called))
         return True
+
+    def _form(self, payload: bytes, called: Sequence[tuple[GraphFunction, bytes]]) -> StoredForm:
+        owner = self.owner
+        digest = hashlib.sha256(self.key + payload).digest()
+        if owner is None:
+            return StoredForm(digest, (), called, lambda: True)
+        return StoredForm(digest, owner.class_types, called, lambda: owner.is_unchanged)
 
     def _objects(self, found: Encoded) -> list[Any] | None:
         """Return the objects found under the names, in the order of ``found``; None if one differs from that when the
@@ -214,14 +224,22 @@ class StoredFunction:
         """Store the compiled form of ``record``, if possible, and set its digest. Log the reason if it cannot be
         stored."""
         try:
-            payload = self._payload(record, dependencies)
+            payload, called = self._payload(record, dependencies)
         except (NotKept, NotEncodable) as reason:
             _LOG.debug("'%s' is not kept on disk: %s", record.name, reason)
             return
         if self.disk.store(self.key, payload):
-            record.digest = hashlib.sha256(self.key + payload).digest()
+            record.is_stored_as(self._form(payload, called))
 
-    def _payload(self, record: GraphFunction, dependencies: Dependencies) -> bytes:
+    def _payload(
+        self, record: GraphFunction, dependencies: Dependencies
+    ) -> tuple[bytes, Sequence[tuple[GraphFunction, bytes]]]:
+        """Return the encoded function, and the stored functions that it depends on, with their digests.
+
+        Raises:
+            NotKept: the function cannot be stored.
+            NotEncodable: the graph holds something that can be neither written nor referred to.
+        """
         if dependencies.reason:
             raise NotKept(dependencies.reason)
         graph, schema = (
@@ -235,6 +253,7 @@ class StoredFunction:
         references = References()
         functions = dependencies.objects
         methods: Encoded = ()
+        called: list[tuple[GraphFunction, bytes]] = []
         if self.owner is not None:
             if not self.owner.is_unchanged:
                 raise NotKept("what is known of its module after it was compiled")
@@ -242,6 +261,10 @@ class StoredFunction:
             for type in self.owner.class_types:
                 references.add(type)
             methods = _called_methods(graph, references, self.owner)
+            for number, name, digest in methods:
+                method = self.owner.method(number, name)
+                assert method is not None
+                called.append((method, digest))
         relied_on = tuple([(_number_of(owner, references), name) for owner, name in record.relies_on])
         callees: list[Encoded] = []
         for place, item in enumerate(functions):
@@ -253,6 +276,7 @@ class StoredFunction:
                         raise NotKept(f"the function '{callee.name}'")
                     references.add(callee)
                     callees.append((place, index, callee.digest))
+                    called.append((callee, callee.digest))
         builtins = tuple(_builtin_functions(graph))
         for name, index in builtins:
             references.add(find_builtin_functions(name)[index])
@@ -264,7 +288,8 @@ class StoredFunction:
             references.add(each)
         found = tuple([(owner, name, description) for (owner, name), description in dependencies.found.items()])
         definition = _encoded(graph, schema, references)
-        return marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), definition))
+        payload = marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), definition))
+        return payload, called
 
 
 def _exception_name(cls: type) -> str:
@@ -349,7 +374,8 @@ def _library_function(name: str, library_name: str, content: Encoded, references
     key = library_name, content, tuple(map(id, references.objects))
     if key not in _LOADED:
         made = GraphFunction(unique_name(MANGLE.sub("", name)), library_name=library_name)
-        made.define(*_decoded(content, references))
+        reader, schema = _decoded(content, references)
+        made.define(reader(), schema)
         _LOADED[key] = made
     return _LOADED[key]
 
@@ -358,8 +384,8 @@ def _library_function(name: str, library_name: str, content: Encoded, references
 
 
 def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> Encoded:
-    """Encode the graph and the schema of a function. Types and functions that are not in ``references`` are encoded
-    too.
+    """Encode the graph and the schema of a function, each with tables of its own. Types and functions that are not in
+    ``references`` are encoded too.
 
     Raises:
         NotKept: the schema has variadic arguments, an overload name, or parts that only schemas of operators have.
@@ -367,10 +393,10 @@ def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> En
     """
     if schema.is_vararg or schema.is_varret or schema.overload:
         raise NotKept("a schema with more than arguments")
-    writer = GraphWriter(references)
-    number = writer.add(graph)
-    parts = [tuple([_encoded_argument(each, writer) for each in part]) for part in (schema.arguments, schema.returns)]
-    return marshalled(writer.bundle()), number, schema.name, *parts
+    body, head = GraphWriter(references), GraphWriter(references)
+    number = body.add(graph)
+    parts = [tuple([_encoded_argument(each, head) for each in part]) for part in (schema.arguments, schema.returns)]
+    return marshalled(body.bundle()), number, body.foreign_operators, schema.name, *parts, head.bundle()
 
 
 def _encoded_argument(argument: Argument, writer: GraphWriter) -> Encoded:
@@ -381,16 +407,21 @@ def _encoded_argument(argument: Argument, writer: GraphWriter) -> Encoded:
     return argument.name, type, default, argument.kwarg_only, argument.size, argument.assumed
 
 
-def _decoded(encoded: Encoded, references: References) -> tuple[Graph, FunctionSchema]:
-    """Decode a graph and a schema.
+def _decoded(encoded: Encoded, references: References) -> tuple[Callable[[], Graph], FunctionSchema]:
+    """Decode a schema, and return it with a function that decodes the graph.
 
     Raises:
         NotEncodable: the graph calls an operator that is not known.
     """
-    bundle, number, name, arguments, returns = encoded
-    reader = GraphReader(marshal.loads(bundle), references)
-    takes, gives = [tuple([_decoded_argument(each, reader) for each in part]) for part in (arguments, returns)]
-    return reader.graph(number), FunctionSchema(name, "", takes, gives)
+    bundle, number, foreign, name, arguments, returns, tables = encoded
+    check_operators(foreign)
+    head = GraphReader(tables, references)
+    takes, gives = [tuple([_decoded_argument(each, head) for each in part]) for part in (arguments, returns)]
+
+    def read() -> Graph:
+        return GraphReader(marshal.loads(bundle), references).graph(number)
+
+    return read, FunctionSchema(name, "", takes, gives)
 
 
 def _decoded_argument(encoded: Encoded, reader: GraphReader) -> Argument:
