@@ -243,7 +243,8 @@ _Answer = TypeVar("_Answer")
 
 
 class Resolver(Protocol):
-    """Lookup of names that the program does not define: in Python's globals and closures, or in an archive."""
+    """Lookup of what a function refers to and does not define itself: names in Python's globals and closures, or in an
+    archive. It also executes imports and class definitions within the function."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         """Return the sugared value of ``name``; None if it is undefined."""
