@@ -105,7 +105,8 @@ def _ratio(mine: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def measured(case: ModuleCase, limit: float) -> Row:
-    """Measure one model in a process of its own."""
+    """Measure one model in a process of its own. If that fails or takes more than ``limit`` seconds, return a row with
+    the error."""
     command = [sys.executable, "-m", "benchmarks.frozen_models", "--one", case.title]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)

@@ -24,19 +24,19 @@ class Unavailable(Exception):
 
 
 def eager(case: Case) -> Call:
-    """Return the program as it is."""
+    """Return the program of the case as it is."""
     return case.program  # type: ignore[no-any-return]
 
 
 def ours(case: Case) -> Call:
-    """Return the program scripted or traced by rekindle."""
+    """Return the program, scripted or traced by rekindle, and optimized for inference if the case is frozen."""
     made: Any = rekindle.trace(case.program, case.arguments) if case.is_traced else rekindle.script(case.program)
     return rekindle.optimize_for_inference(made) if case.is_frozen else made  # type: ignore[no-any-return]
 
 
 def torch_jit(case: Case) -> Call:
-    """Return the program scripted or traced by ``torch.jit``. Calls from the third on are measured, since the first two
-    compile."""
+    """Return the program, scripted or traced by ``torch.jit``, and optimized for inference if the case is frozen. Calls
+    from the third on are measured, since the first two compile. Raise Unavailable if it does not compile."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -47,8 +47,8 @@ def torch_jit(case: Case) -> Call:
 
 
 def inductor(case: Case) -> Call:
-    """Return the program compiled by ``torch.compile`` with its defaults, after a reset of its caches. It needs a C++
-    compiler."""
+    """Return the program compiled by ``torch.compile`` with its defaults, after one call. It needs a C++ compiler.
+    Dynamo's caches are reset. Raise Unavailable if it does not compile, or has no tensors."""
     if not any(isinstance(part, torch.Tensor) for part in tree_leaves(case.arguments)):
         raise Unavailable("compiles operators on tensors, and there are none here")
     torch._dynamo.reset()

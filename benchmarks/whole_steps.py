@@ -105,7 +105,8 @@ def row(subject: Subject, ways: Sequence[str], rounds: int) -> Row:
 
 
 def run(rounds: int = ROUNDS, more: Sequence[str] = (), named: str = "") -> list[Row]:
-    """Measure the models of the training benchmark with ``named`` in their names; ``more`` are further ways."""
+    """Measure the training steps of the models with ``named`` in their names. ``more`` are ways of running a step
+    besides :data:`WAYS`, such as Inductor."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

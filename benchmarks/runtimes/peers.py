@@ -41,7 +41,7 @@ class Subject:
         self._onnx: bytes | None = None
 
     def onnx(self) -> bytes:
-        """Return the network as ``torch.onnx.export`` writes it."""
+        """Return the bytes of the ONNX model that ``torch.onnx.export`` writes for the network."""
         if self._onnx is None:
             logging.disable(logging.WARNING)
             with warnings.catch_warnings():
@@ -55,12 +55,13 @@ class Subject:
 
 
 def eager(subject: Subject) -> Call:
-    """Return the network as it is."""
+    """Return a function that calls the network in eager and returns the tensors of the result."""
     return lambda: tree_leaves(subject.module(*subject.arguments))
 
 
 def torch_jit(subject: Subject) -> Call:
-    """Return the network scripted or traced, frozen and optimized for inference by ``torch.jit``."""
+    """Script or trace the network with ``torch.jit``, freeze and optimize it for inference; return a function that
+    calls it and returns the tensors of the result."""
     module, arguments = subject.module, subject.arguments
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -70,7 +71,8 @@ def torch_jit(subject: Subject) -> Call:
 
 
 def ours(subject: Subject) -> Call:
-    """Return the network scripted or traced, frozen and optimized for inference by rekindle."""
+    """Script or trace the network with rekindle, freeze and optimize it for inference; return a function that calls it
+    and returns the tensors of the result."""
     module, arguments = subject.module, subject.arguments
     compiled: Any = rekindle.trace(module, arguments) if subject.is_traced else rekindle.script(module)
     made = rekindle.optimize_for_inference(compiled)
@@ -78,7 +80,8 @@ def ours(subject: Subject) -> Call:
 
 
 def onnxruntime(subject: Subject) -> Call:
-    """Return the network in ONNX Runtime on the CPU, with all of its optimizations."""
+    """Load the network into ONNX Runtime on the CPU, with all optimizations; return a function that runs it and returns
+    the arrays of the result. Raise Unavailable if the package is missing."""
     runtime = _package("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -91,8 +94,9 @@ def onnxruntime(subject: Subject) -> Call:
 
 
 def openvino(subject: Subject) -> Call:
-    """Return the network in OpenVINO on the CPU, in float32, since its default is bfloat16 on processors that have
-    it."""
+    """Load the network into OpenVINO on the CPU; return a function that runs it and returns the arrays of the result.
+    It computes in float32, since the default is bfloat16 on processors that have it. Raise Unavailable if the package
+    is missing."""
     runtime = _package("openvino")
     core = runtime.Core()
     settings = {

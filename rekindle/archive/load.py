@@ -127,7 +127,12 @@ class _Loader:
         return module
 
     def values(self, name: str) -> Any:
-        """Return the value of the pickle ``data.pkl`` or ``constants.pkl``; ``name`` is the name without the suffix."""
+        """Return the value of the pickle ``data.pkl`` or ``constants.pkl``; ``name`` is the name without the suffix.
+
+        Raises:
+            ArchiveError: the pickle is missing or broken, does not fit the program, or ``data`` is not an object.
+            CompileError: a class that the pickle needs is not a valid program.
+        """
         member = f"{name}.pkl"
         pickle = self.read_pickle(member)
         if name == "data" and not isinstance(pickle.value, PickledObject):

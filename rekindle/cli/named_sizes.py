@@ -70,6 +70,6 @@ def read_example(text: str, sizes: Mapping[str, int]) -> Any:
 
 
 def within(size: int, bounds: tuple[int, int | None]) -> int:
-    """Return the size between two bounds that is nearest to ``size``. An upper bound of None is no limit."""
+    """Return the size between two bounds that is nearest to ``size``. There is no upper bound if it is None."""
     low, high = bounds
     return max(low, min(size, high or size))

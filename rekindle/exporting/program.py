@@ -391,8 +391,8 @@ class _Run:
 def _each_by_itself(
     shell: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the example with copies of tensors that occur more than once, which PyTorch's exporter would treat as one
-    input."""
+    """Return the example, in which a tensor is replaced by a copy if it occurs before, or is a parameter or buffer of
+    ``shell``. PyTorch's exporter would treat both as one input."""
     seen = {id(tensor) for tensor in (*shell.parameters(), *shell.buffers())}
 
     def distinct(leaf: Any) -> Any:

@@ -479,8 +479,9 @@ class Graph:
     def insert_clone(
         self, node: Node, values: dict[Value, Value], value_map: Callable[[Value], Value] | None = None
     ) -> Node:
-        """Insert a copy of ``node`` at the insertion point, and add its outputs to ``values``, by those of ``node``.
-        ``value_map`` returns its inputs here; by default they are looked up in ``values``."""
+        """Insert a copy of ``node`` at the insertion point and return it. ``values`` gets the outputs of the copy, with
+        those of ``node`` as keys. ``value_map`` maps each value that ``node`` uses to the one that the copy uses; by
+        default it is looked up in ``values``."""
         copy = self.insert_node(self.create_clone(node, value_map or values.__getitem__))
         values.update(zip(node._outputs, copy._outputs, strict=True))
         return copy

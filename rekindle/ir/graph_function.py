@@ -63,7 +63,7 @@ def stored_program(record: GraphFunction) -> Sequence[GraphFunction] | None:
 
 
 class _Referable:
-    """The base of slotted classes with weak references."""
+    """The base of classes with slots whose objects weak references may refer to."""
 
     __slots__ = ("__weakref__",)
 

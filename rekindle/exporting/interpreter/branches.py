@@ -102,8 +102,8 @@ def _enter(machine: SymbolicInterpreter, frame: Frame, node: Node, taken: bool) 
 def _assert_path_not_taken(
     machine: SymbolicInterpreter, condition: Any, rehearsals: Sequence[DryRun], enter: Callable[[bool], None]
 ) -> bool:
-    """If one path always raises, assert in the exported program that it is not taken, call ``enter`` with whether the
-    first one is taken, and return True. Return False if neither path raises.
+    """Assert in the exported program that the path that always raises is not taken, call ``enter`` with whether the
+    first one is taken, and return True. Return False if neither path always raises.
 
     Raises:
         ProgramRaises: both paths raise; the exception of the first one.
@@ -141,8 +141,11 @@ def assert_true(machine: SymbolicInterpreter, condition: Any, message: str, *, i
 
 
 def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: Any) -> bool:
-    """If the ``prim::If`` computes a bool from nodes that may run speculatively (``a and b``, ``a or b``), run both
-    blocks, bind the result of a logical operator, and return True; else return False."""
+    """Compute the bool result of a ``prim::If`` (``a and b``, ``a or b``) without a branch, and return True.
+
+    Both blocks run, and the output is bound to the result of a logical operator. Return False, and do nothing, if the
+    result is not a bool or a node may not run speculatively.
+    """
     if len(node.outputs) != 1 or node.output.type.kind != "BoolType":
         return False
     if not all(

@@ -330,8 +330,8 @@ def _dry_run_iteration(
 
 
 def _initial_value(info: PhiInfo, tensor: Tensor, is_counter: bool) -> Any:
-    """Return the initial value of a slot in an iteration. The slot of the iteration number (``is_counter``) is an
-    unbacked int."""
+    """Return the value of a slot at the start of an iteration, represented by ``tensor``. For a counter, which starts
+    at 0 or above and only grows, it is a non-negative unbacked int; for rows, a list entry that must not be read."""
     if info.kind == "rows":
         return UnbackedScalar("rows", tensor, GROWING)
     return UnbackedScalar("int", tensor, -1) if is_counter else value_of(info.kind, tensor)

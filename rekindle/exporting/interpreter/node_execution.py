@@ -213,7 +213,14 @@ class ExportInterpreter(SymbolicInterpreter):
         self.call(frame, node, record.graph, arguments, step_of(record, manager, node))
 
     def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """Return the outputs of an operator node that has no special case."""
+        """Run a node that is neither a constant, control flow nor a call; return its outputs.
+
+        ``args`` are the values of its inputs. ``prim::SetAttr`` changes an attribute, and ``aten::warn`` issues a
+        Python warning.
+
+        Raises:
+            ExportProblem: the node cannot be exported, its operator is not registered, or it rejects a symbol.
+        """
         kind = node.kind
         if kind == "prim::GetAttr":
             return (self.attribute(frame, node, args[0]),)
@@ -281,7 +288,11 @@ class ExportInterpreter(SymbolicInterpreter):
         return result if node.outputs else ()
 
     def of_rows(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """Return the outputs of a node that uses a list of data-dependent length."""
+        """Return the outputs of a node that uses a list of data-dependent length.
+
+        Raises:
+            ExportProblem: the operator has no form for such lists, or the loop that fills the list reads it.
+        """
         handler = appended_lists.OF_ROWS.get(node.kind)
         if handler is None or (node.kind != "aten::append" and any(appended_lists.is_growing(value) for value in args)):
             name = node.kind.rpartition("::")[2]

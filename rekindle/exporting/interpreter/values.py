@@ -175,8 +175,9 @@ def with_symbols(value: Any) -> Any:
 
 
 class StateCopier:
-    """Copies values with all mutable containers in them, and replaces leaves. A container that occurs several times is
-    copied once: ``copies`` has the original and its copy by the id of the original."""
+    """Copier of values with all mutable containers in them, which replaces leaves (tensors and symbols) by
+    ``replacements``. A container that occurs several times is copied once: ``copies`` has the original and its copy by
+    the id of the original."""
 
     def __init__(self, replacements: Mapping[LeafKey, Any]) -> None:
         self.replacements = replacements
@@ -185,7 +186,7 @@ class StateCopier:
         """The original of each copy, by the id of the copy."""
 
     def copy(self, value: Any) -> Any:
-        """Return the copy of ``value``."""
+        """Return the copy of ``value``: containers are new, leaves are replaced or the same."""
         key = leaf_key(value)
         if key is not None:
             return self.replacements.get(key, value)

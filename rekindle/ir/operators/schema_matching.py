@@ -674,7 +674,8 @@ def _takes_int_for_float(
 
 
 def _may_check(given: Sequence[NamedValue]) -> bool:
-    """Return whether an argument may be None, and the program has None checks."""
+    """Return whether an argument, or an item of a list or tuple literal, may be None and the program has None
+    checks."""
     return any(item.value is not None and (can_check(item.value) or has_lacking_items(item.value)) for item in given)
 
 

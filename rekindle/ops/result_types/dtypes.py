@@ -108,7 +108,8 @@ def promoted(operands: Iterable[Fact], default_dtype: torch.dtype | None) -> tor
 
 
 def _operand_choices(operand: Fact, default: torch.dtype | None) -> Sequence[tuple[int, torch.dtype]]:
-    """Return the possible categories and dtypes of the operand; none if they are unknown."""
+    """Return the possible pairs of category (an index in ``_CATEGORIES``) and dtype of the operand; none if they are
+    unknown."""
     if isinstance(operand, TensorType):
         if operand.dtype is None:
             return ()

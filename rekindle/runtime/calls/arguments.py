@@ -328,7 +328,8 @@ def _write_back(given: Any, taken: Any) -> None:
 
 
 def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:
-    """Return source of a test for values that need a closer look to fit a type; empty if all values fit."""
+    """Return source of a quick test of the variable ``name``, true for each value that may not fit ``type`` as it is
+    and so needs the full check; empty if all values fit. The constants that the source uses are added to ``names``."""
     if isinstance(type, OptionalType):
         test = _fits_not(name, type.element, names)
         return f"{name} is not None and ({test})" if test else ""

@@ -358,7 +358,8 @@ class PythonWriter:
         return f"f{index}({', '.join(arguments)})"
 
     def _name_of(self, constant: object) -> str:
-        """Return a name for a dtype, a layout, a memory format or a device: ``torch_float32``, ``cuda_0``."""
+        """Return a name for a dtype, a layout, a memory format or a device (``torch_float32``, ``cuda_0``), which the
+        code may use from now on."""
         name = str(constant).replace(".", "_").replace(":", "_")
         self.names[name] = constant
         return name

@@ -20,7 +20,7 @@ from rekindle.ir.graph_function import GraphFunction, stored_program
 from rekindle.ir.types import ClassType
 
 MAX_BYTES: Final = 4 << 20
-"""The size at which a file is begun anew."""
+"""Total size in bytes above which a file keeps the payloads of this process alone."""
 
 
 @dataclass(slots=True)
