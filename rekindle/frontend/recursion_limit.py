@@ -1,8 +1,9 @@
-"""Room on Python's stack for programs that nest deeply.
+"""Raise Python's recursion limit for programs that nest deeply.
 
-The compiler is recursive: a level of nesting takes up to 13 of Python's frames, of which a caller may have used up
-most. Within :func:`room_to_recurse` there are enough for whatever the parser lets through, for a thousand branches of
-an ``elif`` and for a thousand early returns, each of which puts what follows into a branch. What needs more is refused.
+The compiler is recursive: a level of nesting takes up to 13 frames of Python's stack, and the caller may have used most
+of those that the limit allows. Within :func:`room_to_recurse` the limit suffices for any nesting that the parser
+accepts, for a thousand branches of an ``elif`` and for a thousand early returns, each of which moves the statements
+after it into a branch. A program that needs more raises an error.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from rekindle.errors import SourceRange, UnsupportedError
 _ROOM: Final = 6_000
 """The number of frames that must be free at the start; the deepest nesting that the parser accepts needed 2,700."""
 _MAX_LIMIT: Final = 10_000
-"""As far as the limit is raised: before Python 3.11 each frame takes half a kilobyte of the machine's stack."""
+"""The highest limit that is set: before Python 3.11 each frame takes half a kilobyte of the machine's stack."""
 
 
 class _Limit:
-    """Python's recursion limit, which all threads share: it is raised by the first user and restored by the last."""
+    """Python's recursion limit, which all threads share. The first user raises it and the last restores it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -59,10 +60,11 @@ def _depth() -> int:
 
 @contextmanager
 def room_to_recurse(range: SourceRange) -> Iterator[None]:
-    """Ensure within the ``with`` block that Python's stack has room for the program at ``range``.
+    """Return a context manager in whose block the recursion limit leaves room to compile or print the program at
+    ``range``.
 
     Raises:
-        UnsupportedError: the program nests too deeply.
+        UnsupportedError: the program nests too deeply. The block raised RecursionError.
     """
     _LIMIT.enter()
     try:

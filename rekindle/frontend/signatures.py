@@ -1,4 +1,4 @@
-"""Signatures: the parameters of a definition with their types and defaults, and the type of the result."""
+"""Signatures: the parameters of a definition, with their types and defaults, and the type of its result."""
 
 from __future__ import annotations
 
@@ -27,11 +27,15 @@ def declare_schema(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
-    """Return the declared schema of the definition, before its body is compiled. Parameters without a type are Tensors;
-    an undeclared result is omitted.
+    """Return the declared schema of the definition, before its body is compiled.
+
+    A parameter without a type has that of its default (``Optional[Tensor]`` for None), and is a Tensor without one.
+    Without a declared result type the schema has no result. ``defaults``, ``parameter_types`` and ``return_type`` take
+    precedence over the source.
 
     Raises:
-        CompileError: an annotation is not a type, or a default is not a literal.
+        CompileError: an annotation is not a type, a default is not a literal, or a parameter is variadic.
+            ``parameter_types`` and ``return_type`` may contain such an error, too.
     """
     diagnostics = Diagnostics()
     signature = read_signature(
@@ -57,7 +61,8 @@ RESULT: Final = "return"
 
 @dataclass(slots=True)
 class Signature:
-    """A schema, and the parameters whose types could not be determined (and :data:`RESULT`)."""
+    """A schema, and the names of the parameters whose types could not be determined; :data:`RESULT` stands for the
+    result."""
 
     schema: FunctionSchema
     unresolved: set[str]
@@ -74,7 +79,8 @@ def read_signature(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> Signature:
-    """Read a signature as :func:`declare_schema` does, but record errors in ``diagnostics``."""
+    """Read a signature as :func:`declare_schema` does, but record errors in ``diagnostics``. A parameter with an error
+    is a Tensor in the schema."""
     arguments: list[Argument] = []
     unresolved: set[str] = set()
     for position, param in enumerate(definition.params):
@@ -117,7 +123,11 @@ def _declare_parameter(
 
 
 def _declared(declared: TypeOrError | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
-    """Return the type supplied by the caller, or that of the annotation; None if there is neither."""
+    """Return the type that the caller supplies, or else that of the annotation; None if there is neither.
+
+    Raises:
+        CompileError: the caller supplies an error, or the annotation is not a type.
+    """
     if isinstance(declared, CompileError):
         raise declared
     if declared is not None or annotation is None:
@@ -134,7 +144,8 @@ def _default_of(param: Param, defaults: Mapping[str, object] | None) -> object:
 
 
 def literal_value(expr: Expr) -> object:
-    """Return the Python value of a literal: numbers, strings, None, bools, and lists, tuples and negatives of them.
+    """Return the value of a literal as a Python object: a number, which may be negative, a string, a bool, None, or a
+    list or tuple of literals.
 
     Raises:
         UnsupportedError: ``expr`` is not a literal.

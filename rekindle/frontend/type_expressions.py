@@ -1,4 +1,4 @@
-"""Types in source code: ``List[int]``, ``Optional[Tensor]``, ``int | None``, ``"Tensor"``."""
+"""Parse types in source code: ``List[int]``, ``Optional[Tensor]``, ``int | None``, ``"Tensor"``."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ SIMPLE_TYPES: Final[dict[str, Type]] = {
     "Stream": STREAM,
     **{name: custom_class(f"{LIBRARY_CLASSES}cuda.{name.rpartition('.')[2]}") for name in _CUDA_CLASSES},
 }
-"""Names that refer to the same type in every program."""
+"""Types by name. The names that a program itself defines take precedence."""
 
 # Several of these are spelled as bare names by convention; a program may import them under another name, which the
 # resolver knows.
@@ -111,11 +111,12 @@ _GENERICS: Final[dict[str, tuple[int | None, _Maker]]] = {
 
 
 def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
-    """Return the type that ``expr`` denotes.
+    """Return the type that the annotation ``expr`` denotes. A string is parsed as the expression in it.
 
     Raises:
-        UndefinedNameError: a name is not known.
-        UnsupportedError: it is not a type.
+        UndefinedNameError: a name in it is not known.
+        UnsupportedError: it is not a type, or a type has a wrong number of type arguments.
+        CompileError: a string in it is not an expression.
     """
     kind = expr.tree.kind
     if kind == "none":
@@ -135,8 +136,8 @@ def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
 
 
 def _quoted(text: str, range: SourceRange) -> Expr:
-    """Parse the type in a string at ``range``. Its locations are those in the source, if the string is there
-    verbatim."""
+    """Parse the type in a string at ``range``. Its locations are those in the source if the string has no escapes and
+    no line breaks, and else in a source of its own."""
     start = range.start + 1
     if range.text[1:-1] != text or "\n" in text:
         return parse_expression(Source(text))
@@ -150,10 +151,10 @@ _NEED_ELEMENTS: Final = frozenset(
 
 
 def parse_type_name(name: str, range: SourceRange, resolver: Resolver) -> Type:
-    """Return the type called ``name``, which may be dotted.
+    """Return the type called ``name``, which may be dotted: the resolver's, or else one of :data:`SIMPLE_TYPES`.
 
     Raises:
-        UnsupportedError: it needs the types of its elements.
+        UnsupportedError: it is a generic type, which needs the types of its elements.
         UndefinedNameError: there is no such type.
     """
     found = resolver.resolve_type(name, range)
@@ -184,7 +185,8 @@ def _strip(name: str) -> str:
 
 
 def dotted_name(expr: Expr, most: int = sys.maxsize) -> str | None:
-    """Return ``a.b.c`` as a string; None for other expressions, and for more than ``most`` components."""
+    """Return the name ``a.b.c`` if ``expr`` is one, with at most ``most`` + 1 components; None for other
+    expressions."""
     parts: list[str] = []
     while expr.tree.kind == Select.KIND and len(parts) < most:
         select = Select(expr.tree)
@@ -217,7 +219,7 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
 
 
 def _type_of_literals(expr: Subscript) -> Type:
-    """Return the common type of the members of ``Literal["a", "b"]``.
+    """Return the type of the members of ``Literal["a", "b"]``: their common type, which is an Optional if one is None.
 
     Raises:
         UnsupportedError: they have several types.
@@ -235,8 +237,8 @@ def _type_of_literals(expr: Subscript) -> Type:
 
 
 def broadcast_size(expr: Expr) -> int | None:
-    """Return the length 2 of ``BroadcastingList2[int]``, also as an Optional: a single value is accepted for a list of
-    that length. Return None for other types."""
+    """Return the length in the type ``BroadcastingList2[int]``, or in an Optional of it: 2. For such a parameter one
+    value is accepted for a list of that length. Return None for other types."""
     if expr.tree.kind == "|":
         either = BinOp(expr.tree)
         return broadcast_size(either.lhs) or broadcast_size(either.rhs)

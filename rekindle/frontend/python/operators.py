@@ -1,4 +1,4 @@
-"""Operators of Python for which TorchScript has no operator: they are composed of others."""
+"""Emit Python's binary operators on types for which TorchScript has no operator, as compositions of other operators."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ from rekindle.syntax.views import (
 )
 
 _LISTS_COMPARED: Final = {"<": (False, False), "<=": (False, True), ">": (True, False), ">=": (True, True)}
-"""Whether the operands are exchanged, and the result for two equal lists."""
+"""For a comparison of lists as ``less_lists``: whether the operands are exchanged, and the result for equal lists."""
 
 
 _CHANGED_PLACES: Final = {"+": "+", "*": "*", "==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-"""Operators with exchanged operands: ``y operator x`` for ``x operator y``."""
+"""For ``x operator y``, the operator with which ``y operator x`` has the same result."""
 
 _WHOLE: Final = (INT, BOOL)
 _TYPED_NUMBERS: Final = (INT, FLOAT, COMPLEX)
 REAL_KINDS: Final = frozenset({"BoolType", "IntType", "FloatType", "NumberType"})
 
 _NO_VALUES: Final = frozenset({"starred", "generator", "list_comp", "set_comp"})
-"""Arguments that the callee emits itself."""
+"""Kinds of argument expressions that have no value of their own: the function called emits them."""
 
 
 def joined_element(types: Sequence[Type]) -> Type | None:
@@ -125,7 +125,8 @@ def power(emitter: Emitter, base: Value, exponent: Value, expr: BinOp, hint: Typ
 
 
 def _number_power(emitter: Emitter, base: Value, exponent: Value, range: SourceRange) -> Value:
-    """Emit ``base ** exponent`` of reals: an int for ints, unless the exponent is negative; else a float."""
+    """Emit ``base ** exponent``. Of real numbers it is an int or a float, which is known only at run time: an int if
+    both are ints and the exponent is not negative."""
     result = from_library(emitter, "number_power", range, base, exponent)
     return (
         emitter.environment.cast(result, INT_OR_FLOAT, range)
@@ -135,8 +136,8 @@ def _number_power(emitter: Emitter, base: Value, exponent: Value, range: SourceR
 
 
 def _number_and_tensor(emitter: Emitter, operator: str, number: Value, tensor: Value, expr: BinOp) -> Value | None:
-    """Emit ``x.item() - y``, an operation of a number and a Tensor; return None for operators that need no change. The
-    operators of Tensors take numbers on their right.
+    """Emit ``number operator tensor`` as an operation that has the Tensor first, since the operators of Tensors take a
+    number only on their right. Return None if the operator has no such form.
 
     TorchScript's ``1.5 - y`` is ``neg(y) + 1.5``, which wraps in the dtype of ``y`` before it promotes.
     """
@@ -149,8 +150,9 @@ def _number_and_tensor(emitter: Emitter, operator: str, number: Value, tensor: V
 
 
 def _int_power(emitter: Emitter, base: Value, exponent: Value, written: Expr, range: SourceRange) -> Value | None:
-    """Emit the power of two ints as an int; return None for other types, and if the exponent is written with a minus
-    sign."""
+    """Emit the power of two ints: an int, except that a negative constant exponent gives a float, and one written with
+    a minus sign an int or a float that is known only at run time. An operand of an open type, such as a Scalar, gives
+    such a number, too. Return None for operands of other types, and if the program does not follow Python."""
     kinds = {part.kind for value in (base, exponent) for part in union_members(value.type)}
     is_open = any(value.type == NUMBER or isinstance(value.type, UnionBase) for value in (base, exponent))
     if is_open and kinds <= REAL_KINDS and emitter.graph.follows_python:
@@ -166,7 +168,9 @@ def _int_power(emitter: Emitter, base: Value, exponent: Value, written: Expr, ra
 
 
 def _among(emitter: Emitter, item: Value, container: Value, expr: BinOp) -> Value | None:
-    """Emit ``x in (1, "a", None)`` as comparisons with each element; return None if there is an operator for it."""
+    """Emit ``x in (1, "a", None)`` as comparisons with each element, or as a search in the library for lists of
+    containers. Return None for other containers, and if an operator compares all elements: they have the type of ``x``,
+    or there are none."""
     if isinstance(container.type, TupleType):
         parts = unpack_tuple(emitter.graph, container, expr.range)
     elif isinstance(container.type, ListType) and isinstance(container.type.element, _COMPARED_ONE_BY_ONE):
@@ -201,8 +205,8 @@ def _either_equal(emitter: Emitter, item: Value, part: Value, otherwise: Value, 
 
 
 def _equal_if_present(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
-    """Emit ``lhs == rhs`` or ``lhs != rhs`` where an operand may be None, which equals only None; return None if no
-    operand may be."""
+    """Emit ``lhs == rhs`` or ``lhs != rhs`` if the type of an operand includes None, which equals only None. Return
+    None if neither does, or if an operand is a Tensor."""
     may_be_none = [_is_optional_plain(value.type) for value in (lhs, rhs)]
     if not any(may_be_none) or TENSOR in (lhs.type, rhs.type):
         return None
@@ -247,7 +251,7 @@ def _special_equality(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
 
 
 _COMPARED_ONE_BY_ONE: Final = (ListType, TupleType, DictType)
-"""Elements of lists that no operator looks for."""
+"""Types of elements for which ``in`` of a list has no operator."""
 
 _NUMBERS: Final = ("BoolType", "IntType", "FloatType", "ComplexType", "NumberType")
 
@@ -265,13 +269,15 @@ def _never_equal(one: Type, other: Type) -> bool:
 
 
 def _compared_by_items(one: Type, other: Type) -> bool:
-    """Return whether both types are lists that no operator compares."""
+    """Return whether both types are lists whose elements must be compared one by one, since no operator compares such
+    lists."""
     if not isinstance(one, ListType) or not isinstance(other, ListType):
         return False
     return one.element != other.element or isinstance(one.element, (ListType, TupleType, DictType))
 
 
 def _is_optional_plain(type: Type) -> bool:
-    """Return whether values may be None, and otherwise are compared to a bool."""
+    """Return whether the type is an Optional of one type that is not a Tensor, so that a comparison of its values is a
+    bool."""
     inner = without_none(type)
     return isinstance(type, UnionBase) and type.is_optional and not isinstance(inner, (TensorType, UnionBase))

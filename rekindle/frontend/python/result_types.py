@@ -1,4 +1,5 @@
-"""Python's types of operator results: tuples for lists, dtypes for ints, None for a list that changed."""
+"""Types of operator results as Python has them: tuples instead of lists, dtypes and layouts instead of ints. Also which
+operators return None in Python, but a list here."""
 
 from __future__ import annotations
 
@@ -30,8 +31,9 @@ _CLASSES: Final[dict[str, IntType]] = {
 
 
 def as_python_has_it(kind: str, made: Value) -> Value:
-    """Return the result of an operator with a type that records its class in Python: a tuple instead of a list, a dtype
-    or layout instead of an int."""
+    """Set the type of ``made``, a result of the operator ``kind``, to one that records its class in Python: a tuple
+    instead of a list, a dtype or layout instead of an int. Return ``made``. Programs that do not follow Python keep the
+    type."""
     if (kind not in _TUPLES and kind not in _CLASSES) or not made.node.graph.follows_python:
         return made
     if kind in _CLASSES and made.type == INT:
@@ -42,7 +44,8 @@ def as_python_has_it(kind: str, made: Value) -> Value:
 
 
 def gives_nothing(kind: str, made: Value, itself: NamedValue | None) -> bool:
-    """Return whether Python returns None where the operator returns the changed list, or nothing."""
+    """Return whether the result of a method call is None in Python: of ``append``, whose operator returns the changed
+    list, and of operators without results. ``itself`` is the receiver; None for a call of a function."""
     if itself is None:
         return False
     if made.type == TupleType(()):

@@ -8,13 +8,13 @@
       %4 : Tensor = aten::add(%3, %x, %1)
       return (%4)
 
-The text means what the graph means to a reader that knows the names that are special in archives: operators under
+The text has the semantics of the graph if it is read with the names that are special in archives: operators under
 ``torch`` and ``ops``, ``CONSTANTS``, ``annotate``, ``unchecked_cast``, ``uninitialized``, ``fork``, ``inf``, ``nan``,
 and types by their qualified names.
 
 The files: :mod:`tagged_text` (pieces of text with their source locations), :mod:`names`, :mod:`expression_inlining`
 (which values become part of an expression), :mod:`constants`, :mod:`expressions` (one node), :mod:`functions`
-(statements), :mod:`named_types` (definitions), :mod:`printer` (what users of the printer see).
+(statements), :mod:`named_types` (definitions), :mod:`printer` (the interface of the package).
 """
 
 from rekindle.frontend.python_printer.constants import ConstantTable as ConstantTable

@@ -1,5 +1,5 @@
-"""Constants as text. A constant without a text form (a tensor, an object, a non-ASCII string) is in a table beside
-it."""
+"""Constants as text. A constant without a text form (a tensor, an object, a non-ASCII string) is stored in a table, to
+which the text refers by index."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rekindle.ir.text.literals import format_complex, format_float, format_schem
 from rekindle.ir.types import DictType, EnumType, ListType, TupleType, Type, UnionType, without_none
 
 Spelling = Callable[[Type], str]
-"""How a type is written."""
+"""Function that returns a type as source text."""
 
 _LITERAL_FLOATS_END = 1e10
-"""The absolute value from which graphs print an integral float without a dot."""
+"""Smallest absolute value for which the text of a float is that in schemas, with a dot appended if it has none."""
 
 
 class ConstantTable:
@@ -30,7 +30,8 @@ class ConstantTable:
         self._tensors: dict[tuple[object, ...], list[int]] = {}
 
     def index_of(self, value: object) -> int:
-        """Return the index of ``value`` in the table; it is added if it is new."""
+        """Return the index of ``value`` in the table. The value is added, unless it is a tensor that is already
+        there."""
         if isinstance(value, torch.Tensor):
             key = (value.dtype, value.device, value.layout, tuple(value.shape))
             places = self._tensors.setdefault(key, [])
@@ -48,10 +49,12 @@ def _equal_tensors(known: object, value: torch.Tensor) -> bool:
 
 
 def format_constant(value: object, type: Type, spell: Spelling, table: ConstantTable) -> str:
-    """Format ``value``, a constant of type ``type``, as an expression of TorchScript source.
+    """Format ``value``, a constant of type ``type``, as an expression of TorchScript source. A value without a text
+    form is added to ``table``.
 
     Raises:
-        UnsupportedError: such a constant cannot be written.
+        UnsupportedError: the enum of a member, or the type of a container, is not known; or values of this class cannot
+            be written as source.
     """
     if _needs_table(value):
         return f"CONSTANTS.c{table.index_of(value)}"
@@ -132,10 +135,11 @@ def _container(value: object, type: Type, spell: Spelling, table: ConstantTable)
 
 
 def _type_of(value: object, type: Type) -> Type:
-    """Return the actual type of a container whose declared type is less specific: Any, or a Union.
+    """Return ``type`` if it is that of the container ``value``, or the one member of a Union that is; else the type
+    that the contents have.
 
     Raises:
-        UnsupportedError: the contents do not determine it.
+        UnsupportedError: the contents do not determine the type.
     """
     kind = ListType if isinstance(value, list) else TupleType if isinstance(value, tuple) else DictType
     if isinstance(type, kind):

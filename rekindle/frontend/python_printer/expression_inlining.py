@@ -1,8 +1,8 @@
-"""Which nodes are printed as part of the expression that uses them, and which as a statement of their own.
+"""Find which nodes are printed as part of the expression that uses them, and which as statements of their own.
 
-A node may move into its user only if it would run at the very place where it runs now: just before it, with nothing but
-the other operands of the same expression between. So the nodes are walked backwards, and beside them the operands of
-each expression from right to left, as long as both agree.
+A node may become part of its user's expression only if the order of evaluation stays the same: between the two run only
+other operands of that expression. So the search goes backwards over the nodes, and from right to left over the operands
+of each expression, as long as both sequences agree.
 
 .. code-block:: text
 
@@ -26,8 +26,8 @@ def is_constant(node: Node) -> bool:
 
 
 def inlined_nodes(block: Block) -> set[Node]:
-    """Return the nodes in ``block``, and in inner blocks, that are printed within the expression of their user. All
-    constants that are used are among them."""
+    """Return the nodes in ``block``, and in its inner blocks, that are printed within the expression of their user.
+    They include all constants that are used."""
     scan = _Scan()
     scan.block(block)
     return scan.inlined

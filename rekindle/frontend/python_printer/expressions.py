@@ -1,4 +1,4 @@
-"""One node as an expression over what its inputs are called."""
+"""Write one node as an expression, given the texts of its inputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 
 
 def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    """Append the expression of ``node`` to ``out``."""
+    """Append the expression of ``node`` to ``out``.
+
+    Raises:
+        UnsupportedError: the text is to be read back, and TorchScript has no expression for this.
+    """
     special = _SPECIAL.get(node.kind)
     if printer.importable and node.kind in _AS_PYTHON_MEANS:
         _add(out, _AS_PYTHON_MEANS[node.kind], printer.uses(node.inputs))
@@ -101,7 +105,7 @@ def _write_unknown(out: TaggedText, node: Node, printer: FunctionPrinter) -> Non
 
 
 def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """Return the arguments of an unknown operator as the call that was read had them."""
+    """Return the arguments of an unknown operator, with the keywords of the call from which the node was read."""
     names = node.attributes.get(KEYWORDS, [])
     assert isinstance(names, list)
     uses = printer.uses(node.inputs)
@@ -112,8 +116,8 @@ def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
 
 
 def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """Return the arguments of a call. Default values at the end are omitted, since a later release may have more
-    parameters."""
+    """Return the arguments of an operator's call. Those at the end that equal their default values are omitted, so that
+    a release whose operator has more parameters can read the call."""
     arguments = schema.arguments
     count = len(arguments)
     outs = 0
@@ -134,7 +138,7 @@ def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrin
 
 
 _NAMED: Final = frozenset({("aten::view", "dtype"), ("aten::view_copy", "dtype")})
-"""Arguments that are passed by name: ``torch.view(x, 3)`` is the overload for sizes."""
+"""Operators and their arguments that are passed by name: ``torch.view(x, 3)`` would be the overload for sizes."""
 
 
 def _is_default(argument: Argument, value: Value) -> bool:
@@ -214,7 +218,8 @@ def _tuple(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _typed_none(value: Value, printer: FunctionPrinter) -> str | None:
-    """Return a None with its wider type, if a reader needs that to infer the type of a tuple; else None."""
+    """Return the text of a constant None of a wider type, ``annotate(Optional[int], None)``, from which a reader infers
+    the type of a tuple. Return None if ``value`` is something else, or if the text is not to be read back."""
     is_none = value.node.kind == "prim::Constant" and "value" not in value.node.attributes
     if not printer.importable or not is_none or value.type == NONE or isinstance(value.type, FunctionType):
         return None
@@ -300,7 +305,7 @@ def _call_method(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _write_call(out: TaggedText, arguments: list[str | TaggedText]) -> None:
-    """Write the arguments of a call of a function or a method. Each is followed by a comma, the last one too."""
+    """Write the arguments of a call of a function or a method, each followed by a comma."""
     out.add("(")
     for argument in arguments:
         out.add(argument, ", ")
@@ -356,8 +361,8 @@ def _raise(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _tensor(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    """Write ``torch.tensor``. The number of ``x[i] = …`` becomes ``torch.scalar_tensor``, which raises if the dtype
-    does not have the number."""
+    """Write ``torch.tensor``. The number that ``x[i] = …`` assigns is written as ``torch.scalar_tensor``, which raises
+    if the dtype cannot represent it."""
     data, *_ = node.inputs
     if printer.importable and node.attributes.get("assigned") and data.type != BOOL:
         assert node.schema is not None
@@ -402,7 +407,7 @@ _SPECIAL: Final[dict[str, _Writer]] = {
     "prim::EnumName": _member("name"),
     "prim::EnumValue": _member("value"),
 }
-"""Writers of kinds with a form of their own. All others are calls of an operator by its name."""
+"""Writers by the kind of the node. Nodes of other kinds are written as calls of an operator by its name."""
 
 _AS_PYTHON_MEANS: Final = {
     "aten::str": "ops.aten.str",
@@ -410,5 +415,5 @@ _AS_PYTHON_MEANS: Final = {
     "aten::percentFormat": "ops.aten.percentFormat",
     "prim::Print": "ops.prim.Print",
 }
-"""Names of operators with Python's semantics in text to be read back: ``str(x)`` of an archive is ``archive::str``.
-``torch.jit`` does not distinguish them."""
+"""Operators that have Python's semantics, and their names in text that is read back: a plain ``str(x)`` would be read
+as ``archive::str``. ``torch.jit`` does not distinguish the two."""

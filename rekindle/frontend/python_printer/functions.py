@@ -21,7 +21,9 @@ another."""
 
 
 class FunctionPrinter:
-    """Prints the graph of one function to ``out``. ``mention`` is called with every type in the text."""
+    """Printer of the graph of one function to ``out``. It calls ``mention`` with every type in the text. ``importable``
+    means that the text is to be read back; ``names`` are the names in use, to which those of the variables are
+    added."""
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class FunctionPrinter:
     # ------------------------------------------------------------------------------------------------------- values
 
     def use(self, value: Value) -> str | TaggedText:
-        """Return the text of ``value`` where it is used: a variable, or an inlined expression."""
+        """Return the text for a use of ``value``: a variable or an inlined expression."""
         return self._written[value]
 
     def uses(self, values: Sequence[Value]) -> list[str | TaggedText]:
@@ -59,7 +61,7 @@ class FunctionPrinter:
         self._written[value] = written
 
     def name(self, values: Sequence[Value]) -> None:
-        """Assign a variable to each value, with the author's name if it is known."""
+        """Give each value a new variable, named as in the author's source if that is known."""
         for value in values:
             self.assign(value, self.names.fresh(as_identifier(value.base_name) if value.has_name else "_"))
 
@@ -78,7 +80,11 @@ class FunctionPrinter:
     # --------------------------------------------------------------------------------------------------- statements
 
     def body(self, block: Block) -> None:
-        """Print the body of a function: first the constants that are too long for the lines that use them."""
+        """Print the body of a function. It begins with the constants whose text is long, each as a variable.
+
+        Raises:
+            UnsupportedError: the text is to be read back, and source cannot express a node.
+        """
         self.inlined |= inlined_nodes(block)
         self.level += 1
         for constant in _constants(block):
@@ -150,8 +156,8 @@ class FunctionPrinter:
         return value.node in self.inlined and not is_constant(value.node)
 
     def _split_long(self, node: Node) -> None:
-        """Assign inputs that are long expressions to variables first, and all that is computed before them, so that the
-        order of evaluation stays."""
+        """Print the inputs of ``node`` that are long expressions as variables, and before each the expressions that are
+        evaluated earlier, so that the order of evaluation stays."""
         for value in node.inputs:
             if self._is_expression(value) and self._is_long(self.use(value)):
                 found: list[Value] = []
@@ -161,8 +167,8 @@ class FunctionPrinter:
                     self._define(split.node, self.use(split))
 
     def _expressions_up_to(self, user: Node, offset: int, found: list[Value]) -> None:
-        """Collect the inlined expressions among the inputs of ``user`` up to ``offset``, and those before ``user``
-        in its enclosing expression, the last first."""
+        """Append to ``found`` the inlined expressions among the inputs of ``user`` up to ``offset``, and those that
+        precede ``user`` in its enclosing expressions, the last first. Those of earlier calls are excluded."""
         while True:
             done = self._split_up_to.get(user)
             for index in range(offset, -1 if done is None else done, -1):
@@ -240,7 +246,7 @@ class FunctionPrinter:
             self._line("for ", self.use(trip), " in range(", self.use(count), "):")
             targets, results = carried, body.outputs[1:]
         else:
-            # What would count the rounds of a while is not used: it stands for the condition.
+            # A while does not use the variable that counts the iterations: it holds the condition instead.
             self._assign_all([trip], [condition])
             self._line("while ", self.use(trip), ":")
             targets, results = list(body.inputs), body.outputs
@@ -278,8 +284,8 @@ class FunctionPrinter:
         self._within("__tried_function", "ops.prim.Try", node)
 
     def _within(self, basename: str, what: str, node: Node) -> None:
-        """Write the subgraph of ``node`` as a function within this one, which uses the variables around it, and a call
-        ``what(function)`` that runs it."""
+        """Write the subgraph of ``node`` as an inner function, which uses the variables of this one, and
+        ``what(function)``, the call that runs it."""
         name = self.names.fresh(basename)
         graph = node.get_graph("Subgraph")
         self._line(f"def {name}():")
@@ -327,16 +333,17 @@ class FunctionPrinter:
 
 
 def _is_cast(target: Value, value: Value) -> bool:
-    """Return whether a branch needs a cast of the assigned value, whose type no annotation can express: an Any, a
-    Scalar that gets a number of one type, or a tuple of numbers that gets one of narrower types."""
+    """Return whether ``value`` must be cast when a branch assigns it to ``target``, because no annotation can express
+    the target's type: an Any, a Scalar that gets a number of one type, or a tuple of numbers that gets one of narrower
+    types."""
     if isinstance(target.type, TupleType):
         return value.type != target.type and any(map(is_open_number, target.type.elements))
     return target.type in (NUMBER, ANY) and value.type != target.type
 
 
 def _say_their_types(outputs: Sequence[Value]) -> bool:
-    """Return whether the types of the variables that an ``if`` assigns must be printed. A reader infers Optional types
-    itself, unless the variable is the only one."""
+    """Return whether the types of the variables that an ``if`` assigns must be printed. A reader infers an Optional
+    from the branches, unless it is the only variable."""
     union = UnionBase if len(outputs) == 1 else UnionType
     return any(isinstance(output.type, union) for output in outputs)
 
@@ -356,10 +363,10 @@ def _constants(block: Block) -> dict[Node, None]:
 
 
 def _is_for(node: Node) -> bool:
-    """Return whether a loop is printed as ``for`` (it counts), not as ``while``.
+    """Return whether a loop is printed as ``for``, since it counts; else it is printed as ``while``.
 
     Raises:
-        UnsupportedError: it does both: no statement does.
+        UnsupportedError: the loop both counts and tests a condition, which no statement of source does.
     """
     view = LoopView(node)
     if _is_true(view.condition) and _is_true(view.next_condition):

@@ -1,6 +1,7 @@
-"""Operators of Python's library in archives: expressed by TorchScript's operators.
+"""Operators of Python's library, expressed in archives by operators of TorchScript.
 
-``torch.tensor(x, dtype=7)`` will not do: TorchScript rounds ``x`` to the default dtype on the way.
+Numbers become tensors by ``torch.scalar_tensor``: for ``torch.tensor(x, dtype=7)`` TorchScript first rounds ``x`` to
+the default dtype.
 """
 
 from __future__ import annotations
@@ -21,5 +22,5 @@ LIBRARY_OPERATORS: Final[dict[str, tuple[str, str, str]]] = {
     "python::accelerator": ('torch.device("cuda", ', "", ")"),
     "python::casefold": ("torch.lower(", "", ")"),
 }
-"""The text before the first input, between the inputs, and after the last. Operators that are not listed are
-rejected."""
+"""The text before the first input, between the inputs, and after the last. Operators that are not listed cannot be
+saved."""

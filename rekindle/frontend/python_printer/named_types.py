@@ -1,4 +1,4 @@
-"""The definitions of named types, as archives hold them."""
+"""Print the definitions of named types for archives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None:
     """Print the definition of a module class (``class Net(Module):``) or of another class (``class Pair:``):
-    attributes, constants, methods and hooks."""
+    attributes, constants, methods and hooks. The methods are compiled by this.
+
+    Raises:
+        CompileError: a method or hook of a module does not compile.
+        UnsupportedError: source cannot express a constant or a method.
+    """
     methods = compiled_methods(owner)
     hook_names = _named_hooks(owner)
     printer.line(f"class {basename}{'(Module)' if owner.is_module else ''}:")
@@ -46,9 +51,9 @@ def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None
 
 
 def compiled_methods(owner: ClassType) -> list[GraphFunction]:
-    """Compile and return the methods of a class. Methods that they call by ``super()`` are added to the class by this.
-
-    Methods of objects that do not compile are left out: no program calls them, because it would not compile either.
+    """Compile the methods of a class and return them. Methods that they call by ``super()`` are thereby added to the
+    class, and are included. Methods of classes other than modules are left out if they do not compile: no compiled
+    program calls them.
 
     Raises:
         CompileError: the method of a module does not compile.
@@ -71,8 +76,8 @@ def _compiles(method: GraphFunction) -> bool:
 
 
 def _named_hooks(owner: ClassType) -> dict[GraphFunction, str]:
-    """Return the hooks of a class, each once, with unique names: ``hook``, ``hook_1``. Python identifies hooks by
-    the functions, whose names may be equal."""
+    """Return the hooks of a class, each once, with unique names: ``hook``, ``hook_1``. Hooks that are different
+    functions may have the same name in Python."""
     found: dict[GraphFunction, str] = {}
     taken = set(owner.methods)
     for hook in (*owner.pre_hooks, *owner.hooks):
@@ -91,7 +96,7 @@ def _slot(printer: PythonPrinter, name: str, type: str, is_first: bool) -> None:
     if is_identifier(name):
         printer.line(f"{name} : {type}")
         return
-    # Names that Python cannot write: of the items of containers.
+    # The names of a container's items are not identifiers.
     if is_first:
         printer.line("__annotations__ = []")
     printer.line(f"__annotations__[{format_string(name)}] = {type}")
@@ -106,7 +111,7 @@ def _constant(printer: PythonPrinter, name: str, value: object) -> None:
 
 
 def print_named_tuple(printer: PythonPrinter, type: TupleType, basename: str) -> None:
-    """Write ``class Pair(NamedTuple):`` with its fields."""
+    """Print ``class Pair(NamedTuple):`` with its fields."""
     printer.line(f"class {basename}(NamedTuple):")
     with printer.indented():
         for name, element in zip(type.fields or (), type.elements, strict=True):
@@ -124,7 +129,7 @@ def print_interface(printer: PythonPrinter, type: InterfaceType, basename: str) 
 
 
 def print_enum(printer: PythonPrinter, type: EnumType, basename: str) -> None:
-    """Write ``class Color(Enum):`` with its members."""
+    """Print ``class Color(Enum):`` with its members."""
     printer.line(f"class {basename}(Enum):")
     with printer.indented():
         for name, member in type.members.items():

@@ -1,4 +1,4 @@
-"""Names in printed text: of variables, and of types."""
+"""Names of variables and of types in printed text."""
 
 from __future__ import annotations
 
@@ -45,25 +45,27 @@ _NOT_IN_IDENTIFIERS = re.compile(r"[^A-Za-z0-9_]")
 
 
 def is_identifier(name: str) -> bool:
-    """Return whether ``name`` can be written as a name: Python's keywords can, other alphabets cannot."""
+    """Return whether ``name`` consists of ASCII letters, digits and underscores, as an identifier does. It may be a
+    keyword of Python."""
     return _IDENTIFIER.fullmatch(name) is not None
 
 
 def as_identifier(name: str) -> str:
-    """Return ``name`` with whatever no identifier may hold replaced."""
+    """Return ``name`` with each character that identifiers exclude replaced by an underscore, and with an underscore in
+    front if it is empty or begins with a digit."""
     text = _NOT_IN_IDENTIFIERS.sub("_", name)
     return f"_{text}" if not text or text[0].isdigit() else text
 
 
 class Names:
-    """The names in use in one function. Numeric suffixes continue from function to function."""
+    """The names in use in one function. The numeric suffixes of new names continue from function to function."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
         self._next: Counter[str] = Counter()
 
     def forget(self) -> None:
-        """Free all names, for the next function."""
+        """Free all names, so that the next function can use them."""
         self._used.clear()
 
     def fresh(self, candidate: str) -> str:
@@ -92,8 +94,8 @@ def qualified_name(type: NamedType) -> str:
 
 
 def named_types_in(type: Type) -> Iterator[NamedType]:
-    """Yield the named types in ``type``, itself first. The types of a NamedTuple's fields are excluded: they belong to
-    its definition."""
+    """Yield the named types that occur in ``type``; if it is one itself, only this. The types of a NamedTuple's fields
+    are thus excluded: they belong to its definition."""
     named = as_named(type)
     if named is not None:
         yield named
@@ -103,7 +105,8 @@ def named_types_in(type: Type) -> Iterator[NamedType]:
 
 
 def spell(type: Type, name_of: TypeNames) -> str:
-    """Return ``type`` as source: ``Optional[List[__torch__.m.Net]]``."""
+    """Return ``type`` as source text, with the names that ``name_of`` gives to named types:
+    ``Optional[List[__torch__.m.Net]]``."""
     named = as_named(type)
     if named is not None:
         return name_of(named)

@@ -1,4 +1,4 @@
-"""Functions and named types as source text."""
+"""Print functions and named types as source text."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ from rekindle.ops.tensor.scalar_operands import scalar_operand
 
 
 class PythonPrinter:
-    """Prints functions and named types, one after the other, to one text.
+    """Printer of functions and named types, one after the other, to one text.
 
     ``constants`` collects values without a text form; one table serves all texts of an archive. ``type_name`` maps
-    named types to other names than their own. With ``importable``, constructs that could not be read back are rejected.
+    named types to other names than their own. With ``importable``, the methods raise UnsupportedError for constructs
+    that could not be read back.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class PythonPrinter:
 
     @property
     def dependencies(self) -> list[NamedType]:
-        """The named types that the text mentions, in the order in which it first does."""
+        """The named types that the text mentions, in the order of their first mention."""
         return list(self._dependencies)
 
     def mention(self, type: Type) -> None:
@@ -82,7 +83,8 @@ class PythonPrinter:
             self._dependencies.setdefault(named)
 
     def spell(self, type: Type) -> str:
-        """Format ``type`` with the names that this text uses."""
+        """Format ``type`` with the names that this text uses, and add its named types to the dependencies of the
+        text."""
         self.mention(type)
         return spell(type, self._name_of)
 
@@ -120,15 +122,19 @@ class PythonPrinter:
     # ---------------------------------------------------------------------------------------------------- functions
 
     def print_function(self, record: GraphFunction, basename: str | None = None) -> None:
-        """Print ``def f(x: Tensor, …) -> Tensor:`` and its body, under another name if one is given.
+        """Print ``def f(x: Tensor, …) -> Tensor:`` and its body, under the name ``basename`` if one is given.
 
         Raises:
-            UnsupportedError: the function has what no source can say.
+            UnsupportedError: source cannot express a part of the function, or the function nests too deeply.
         """
         self._function(record, basename or record.basename, types_self=True)
 
     def print_method(self, record: GraphFunction) -> None:
-        """Print a method: a function without a type for ``self``."""
+        """Print a method: a function whose first parameter, ``self``, has no type in the text.
+
+        Raises:
+            UnsupportedError: as for :meth:`print_function`.
+        """
         self._function(record, record.basename, types_self=False)
 
     def _function(self, record: GraphFunction, basename: str, types_self: bool) -> None:
@@ -158,8 +164,13 @@ class PythonPrinter:
         self._out.range = UNKNOWN_RANGE
 
     def _needed_behind_defaults(self, record: GraphFunction) -> int:
-        """Return the number of parameters before the last required one, if an earlier one is optional. Readers do not
-        support such keyword-only parameters, so these lose their defaults; calls in the text pass all arguments."""
+        """Return the number of parameters before the last required one, if an earlier one is optional; else 0. Readers
+        do not support the keyword-only parameters that this needs, so the text omits the defaults before it; its calls
+        pass all arguments.
+
+        Raises:
+            UnsupportedError: the function is the method of a module, which callers outside the text may call.
+        """
         arguments = record.schema.arguments
         needed = max((index for index, argument in enumerate(arguments) if not argument.has_default), default=0)
         if not any(argument.has_default for argument in arguments[:needed]):
@@ -198,8 +209,8 @@ def _as_declared(value: object, type: Type, size: int | None = None) -> object:
 
 
 def without_builtin_calls(graph: Graph) -> Graph:
-    """Return ``graph``, or a copy in which calls of this package's functions are inlined: readers do not have these
-    functions."""
+    """Return ``graph``, or a copy in which calls of this package's own functions are inlined, if it has any: readers do
+    not know these functions."""
     if not any(_calls_builtin(node) for node in graph.all_nodes()):
         return graph
     copy = graph.copy()
@@ -214,8 +225,8 @@ def without_builtin_calls(graph: Graph) -> Graph:
 
 
 def with_tensor_operands(graph: Graph) -> Graph:
-    """Return ``graph``, or a copy of it in which constant tensors that a reader would mistake for numbers are results
-    of ``aten::to``, as in PyTorch's traces."""
+    """Return ``graph``, or a copy if it has constant tensors that a reader would mistake for numbers: in the copy their
+    users take results of ``aten::to`` instead, as in PyTorch's traces."""
     if all(scalar_operand(node) is None for node in graph.all_nodes()):
         return graph
     copy = graph.copy()

@@ -9,8 +9,8 @@ from rekindle.errors import UNKNOWN_RANGE, SourceRange
 
 @dataclass(slots=True)
 class TaggedText:
-    """A text with a source map: ranges of the author's source, each from an offset on (in characters). ``range`` is
-    that of the text that is added next."""
+    """A text with a source map: pairs of an offset (in characters) and the range of the author's source from there on.
+    ``range`` is the source range of the text that is added next."""
 
     range: SourceRange = UNKNOWN_RANGE
     ranges: list[tuple[int, SourceRange]] = field(default_factory=list)
@@ -18,7 +18,8 @@ class TaggedText:
     _length: int = 0
 
     def add(self, *pieces: str | TaggedText) -> TaggedText:
-        """Append ``pieces``, which may have source maps of their own."""
+        """Append ``pieces`` and return this text. Pieces that are tagged texts keep their source maps; the others get
+        ``range``."""
         for piece in pieces:
             if isinstance(piece, TaggedText):
                 for offset, range in piece.ranges:
@@ -32,7 +33,7 @@ class TaggedText:
         return self
 
     def add_list(self, items: list[str | TaggedText], begin: str = "", end: str = "") -> TaggedText:
-        """Append ``items`` with commas between them."""
+        """Append ``items`` with commas between them, within ``begin`` and ``end``, and return this text."""
         self.add(begin)
         for index, item in enumerate(items):
             self.add(", " if index else "", item)

@@ -1,10 +1,10 @@
 """Environment: the bindings of names at a place in the program, as a stack of frames, one for each block of control
 flow.
 
-A variable that holds a value of the graph is not bound to the value itself: assigning emits
-``prim::Store[name=x](%v)``, reading emits ``prim::Load[name=x]()``, and the conversion to SSA finds out which store
-reaches which load. Sugared values, which have no place in the graph, are kept in a table of their own and cannot be
-assigned again.
+A variable that holds a value of the graph is not bound to that value: an assignment emits ``prim::Store[name=x](%v)``,
+a read emits ``prim::Load[name=x]()``, and the conversion to SSA determines which store reaches which load. Sugared
+values, which the graph cannot contain, are kept in a table of their own and cannot be assigned again in a branch or a
+loop.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from rekindle.syntax.views import Expr, Stmt, Var
 
 
 class Environment:
-    """The scopes of one function: a stack of frames, and the resolver of names that none of them has."""
+    """The scopes of one function: a stack of frames, and the resolver of names that no frame binds."""
 
     def __init__(
         self,
@@ -78,15 +78,16 @@ class Environment:
         self.tried: TryBody | None = None
         """The body of the ``try`` that is being compiled, if one is."""
         self.narrowed: dict[str, Type] = {}
-        """The types that variables had before a check showed that they are not None."""
+        """The types before narrowing, of the variables whose type a check for None has narrowed."""
         self.own_names: Callable[[], set[str]] = set
-        """Names that the function assigns anywhere: they never refer to enclosing variables."""
+        """Function that returns the names that the compiled function assigns anywhere: they never refer to enclosing
+        variables."""
         self.private_names: Callable[[], frozenset[str]] = frozenset
-        """The variables that alone hold their containers."""
+        """Function that returns the variables that have the only reference to their container."""
         self.guarded: set[str] = set()
-        """The variables of which a read has a guard."""
+        """The variables of which a read has a guard, which raises if the variable is unassigned."""
         self.has_flags = False
-        """Whether flags are cleared, by ``del``."""
+        """Whether the graph stores flags of variables: after ``del``, and for inlined functions."""
         self.loops: list[LoopScope] = []
         """The loops around this place, outermost first."""
         self._hidden_count = 0
@@ -100,8 +101,8 @@ class Environment:
         return self.frame
 
     def push_hiding(self, names: Iterable[str], *, is_function: bool) -> EnvironmentFrame:
-        """Push a frame in which ``names`` are new variables; return it. ``is_function``: Python runs the block as a
-        function."""
+        """Push a frame in which ``names`` are new variables, and return it. ``is_function`` says whether Python runs
+        the block as a function."""
         frame = self.push(self.block)
         frame.is_function = is_function
         self._hidden_count += 1
@@ -115,7 +116,7 @@ class Environment:
         return f"${self._hidden_count}.{name}"
 
     def pop(self) -> EnvironmentFrame:
-        """Remove the innermost frame; return it."""
+        """Remove the innermost frame and return it."""
         frame = self.frame
         assert frame.parent is not None
         self.frame = frame.parent
@@ -124,11 +125,14 @@ class Environment:
     # ----------------------------------------------------------------------------------------- reading
 
     def lookup(self, name: str, range: SourceRange) -> SugaredValue:
-        """Return the sugared value of ``name``.
+        """Return the sugared value of ``name``: of a local variable, or what the resolver or the builtins of
+        TorchScript have for it. For a local variable that may be unassigned, a check is emitted.
 
         Raises:
-            UndefinedNameError: nothing.
-            CascadingError: what could not be compiled.
+            UndefinedNameError: nothing has this name, or it is a local variable that no path to this place assigns.
+            CascadingError: the value is unknown because of an earlier error, or its type until the rest of a loop is
+                compiled.
+            RestartEmission: a read after a ``try`` has shown that the emission must begin again.
         """
         found = self.find_local(name)
         if found is None:
@@ -156,7 +160,7 @@ class Environment:
         raise error
 
     def _variables(self) -> list[str]:
-        """Return the names that have been assigned so far."""
+        """Return the names that have been assigned so far, except temporaries."""
         found: list[str] = []
         frame: EnvironmentFrame | None = self.frame
         while frame is not None:
@@ -165,7 +169,8 @@ class Environment:
         return found
 
     def is_builtin(self, name: str, range: SourceRange) -> bool:
-        """Return whether ``name`` refers to Python's builtin here."""
+        """Return whether neither a variable nor the resolver has ``name``, so that it refers to Python's builtin, if
+        there is one."""
         if self.is_own(name):
             return False
         return self.find_local(name) is None and self.resolver.resolve_value(name, range, self.graph) is None
@@ -173,7 +178,7 @@ class Environment:
     # --------------------------------------------------------------------------- what may not be assigned
 
     def is_private(self, variable: str) -> bool:
-        """Return whether no other variable holds the container that this one does, and no other container."""
+        """Return whether ``variable`` has the only reference to its container."""
         return variable in self.private_names()
 
     def is_own(self, name: str) -> bool:
@@ -187,14 +192,20 @@ class Environment:
         return self.graph.follows_python and (variable != name or name in self.own_names())
 
     def _find_guarded(self, name: str, range: SourceRange) -> SugaredValue | None:
-        """Return the value of a variable that may not have been assigned, with a check that raises if it has not; None
-        for other names."""
+        """Return the value of a variable that may be unassigned at this point, and emit a check that raises if it is.
+        Return None for other names."""
         variable = self.frame.variable(name)
         partial = self.frame.find_partial(variable)
         return None if partial is None else SimpleValue(self.guard(name, variable, partial, range))
 
     def guard(self, name: str, variable: str, partial: Partial, range: SourceRange) -> Value:
-        """Emit a check that a variable has been assigned, which raises if not; return its value."""
+        """Emit a check that raises if the variable is unassigned, and return the variable's value. ``name`` is its name
+        in the program.
+
+        Raises:
+            RestartEmission: the variable may be assigned in the body of a ``try`` that was emitted as if it is not read
+                later.
+        """
         self.evidence.watch(variable, partial.tries)
         self._carry_across_tries(name, variable, partial)
         self.guarded.add(variable)
@@ -216,7 +227,8 @@ class Environment:
         return value
 
     def _is_free(self, variable: str) -> bool:
-        """Return whether the variable is a free one in Python: a function within the one that assigns it reads it."""
+        """Return whether the variable is free in the current function, as Python calls it: an enclosing function
+        assigns it."""
         frame: EnvironmentFrame | None = self.frame
         while frame is not None and not (frame.prefix is not None and variable.startswith(frame.prefix)):
             if frame.is_function:
@@ -226,8 +238,8 @@ class Environment:
 
     @contextmanager
     def in_loop(self, statement: Stmt) -> Iterator[None]:
-        """Mark the ``with`` block as the body and the condition of a loop: names may be assigned or deleted by earlier
-        iterations."""
+        """Return a context manager whose block compiles the body and the condition of the loop ``statement``. There,
+        earlier iterations may have assigned or deleted names."""
         if not self.graph.follows_python:
             yield
             return
@@ -247,10 +259,12 @@ class Environment:
             self.loops.pop()
 
     def leave_loop(self, body: Block, statement: Stmt) -> None:
-        """Merge the variables that the body of a loop may have assigned, after the loop.
+        """Mark the variables that the body of a loop assigns as possibly assigned after the loop.
 
         Raises:
-            RestartEmission: the types of variables that one iteration assigns for the next have turned out.
+            RestartEmission: the loop reads a variable that an earlier iteration has assigned, and its type is known
+                now.
+            UndefinedNameError: the loop reads a variable that is unassigned in every iteration.
         """
         loop = self.loops[-1]
         outer = self.frame
@@ -288,8 +302,11 @@ class Environment:
             self.evidence.learn_carried(loop.tree, name, type)
 
     def _carry_across_tries(self, name: str, variable: str, partial: Partial) -> None:
-        """Carry a variable around the loop if it is read after a ``try`` whose body may have raised before it
-        assigned the variable: it then has the value of an earlier iteration.
+        """Record the type of a variable for earlier iterations if it is read after a ``try`` in a loop: if the body of
+        the ``try`` raised before it assigned the variable, that still has the value of an earlier iteration.
+
+        Raises:
+            RestartEmission: the type is new.
         """
         for loop in self.loops:
             is_within = not loop.tries.get(name, frozenset()).isdisjoint(partial.tries)
@@ -297,18 +314,19 @@ class Environment:
                 self._carry(loop, name, partial.type)
 
     def keep_nonlocals(self, frame: EnvironmentFrame) -> None:
-        """Apply the assignments to enclosing variables after an inlined function has run in ``frame``."""
+        """Give enclosing variables the types that an inlined function, which has run in ``frame``, has assigned to
+        them."""
         for name, type in frame.types.items():
             if frame.prefix is not None and not name.startswith(frame.prefix) and self.frame.find(name) is None:
                 self.frame.types[name] = type
 
     def set_flag(self, variable: str, assigned: Value, range: SourceRange) -> None:
-        """Store whether the variable has been assigned in its flag."""
+        """Emit a store of ``assigned``, whether the variable has been assigned, to the variable's flag."""
         self._insert_store(FLAG + variable, range, assigned)
         self.has_flags = True
 
     def begin_function(self, names: Iterable[str], range: SourceRange) -> None:
-        """Begin the body of an inlined function: mark its variables as unassigned."""
+        """Begin the body of an inlined function: emit stores that mark its variables as unassigned."""
         if not self.graph.follows_python:
             return
         false = self.graph.insert_constant(False, range=range)
@@ -317,8 +335,11 @@ class Environment:
             self.has_flags = True
 
     def _want_of_later_iteration(self, name: str, range: SourceRange) -> None:
-        """Record the read of a variable without a value here, if an enclosing loop assigns it later, and raise: its
-        type is not known yet."""
+        """Record the read of a variable that is unassigned here, if an enclosing loop assigns it later.
+
+        Raises:
+            CascadingError: such a loop exists. The type of the variable is not known yet.
+        """
         variable = self.frame.variable(name)
         for loop in self.loops:
             if name in loop.names and loop.frame.variable(name) == variable:
@@ -333,7 +354,7 @@ class Environment:
         return self.find_variable(self.frame.variable(name), name)
 
     def find_variable(self, variable: str, name: str) -> SugaredValue | None:
-        """Return the value of the variable, which the program calls ``name``; None if it is unassigned.
+        """Return the value of the variable, which the program calls ``name``; None if it is or may be unassigned.
 
         Raises:
             CascadingError: the variable is unknown because of an earlier error.
@@ -369,8 +390,11 @@ class Environment:
         """Bind ``name`` to ``value`` from here on. ``annotated`` is the type that the assignment declares.
 
         Raises:
-            TypeMismatchError: the variable has another type.
-            UnsupportedError: a sugared value would be assigned again.
+            TypeMismatchError: the value has another type than the variable, or than the assignment declares.
+            UnsupportedError: within a branch or a loop, a sugared value would be assigned again, or a variable from
+                outside annotated again.
+            RestartEmission: an enclosing loop must carry the variable with a wider type, or its first assignment gets
+                another type.
         """
         if not isinstance(value, SimpleValue) and self._is_interface(name, annotated):
             value = SimpleValue(value.as_value(range, self.graph))  # a module, of which others may take the place
@@ -409,7 +433,7 @@ class Environment:
             self.tried.note(self.graph, name, simple, type, range)
 
     def _is_interface(self, name: str, annotated: Type | None) -> bool:
-        """Return whether the variable is declared as an interface, here or where it was assigned before."""
+        """Return whether the variable is declared as an interface, by this assignment or by an earlier one."""
         type = annotated or self.frame.find_type(self.frame.variable(name))
         return type is not None and isinstance(without_none(type), InterfaceType)
 
@@ -423,11 +447,13 @@ class Environment:
         outer: EnvironmentFrame,
     ) -> Value:
         """Check an assignment within a branch or a loop to a variable from outside: the types must be equal or have a
-        common supertype. Return the value to store.
+        common supertype. Return the value to store, converted if the variable needs it.
 
         Raises:
-            TypeMismatchError: the types have none.
-            UnsupportedError: the variable exists only while compiling, or is annotated again.
+            TypeMismatchError: the types have no common supertype.
+            UnsupportedError: the variable or the value exists only while compiling, or the variable is annotated again.
+            RestartEmission: an enclosing loop must carry the variable with a wider type, or its first assignment gets
+                another type.
         """
         expected = outer.types.get(name)
         spelled = name.rpartition(".")[2]  # of a hidden variable, what the program calls it
@@ -471,15 +497,16 @@ class Environment:
         return simple
 
     def _may_change_number(self, variable: str, annotated: Type | None) -> bool:
-        """Return whether the variable holds a number, and may later hold one of another type, as in Python."""
+        """Return whether the variable may get a number of another type than it has, as in Python: no annotation
+        declares its type."""
         return self.graph.follows_python and annotated is None and not self.frame.is_annotated(variable)
 
     def _widen_number(self, variable: str, joined: Type, number: Value, range: SourceRange) -> Value:
-        """Convert ``number`` for an assignment to a variable from an enclosing block that holds another number type;
-        the variable gets the common type.
+        """Return ``number`` with the type ``joined``, for an assignment to a variable from an enclosing block that has
+        another number type.
 
-        Where control flow merges, the variable is of the type that both join to. The loops around the assignment
-        carry it as such, whatever their bodies have assigned to it before.
+        Where control flow merges, the variable gets the type to which both join. The loops around the assignment carry
+        it with the type that joins ``number`` and the type before the loop.
 
         Raises:
             RestartEmission: the loop was entered with another type.
@@ -490,11 +517,11 @@ class Environment:
         return number if is_plain else self.cast(number, joined, range)
 
     def _widen_loops(self, variable: str, type: Type, join: Callable[[Type], Type | None]) -> None:
-        """Widen the type of a variable that the enclosing loops carry, for an assignment of a value of ``type``.
-        ``join`` maps the type that a loop was entered with to the wider type.
+        """Ensure that the enclosing loops carry the variable with a type that includes ``type``, that of a value that
+        is assigned to it. ``join`` maps the type before a loop to the wider type.
 
         Raises:
-            RestartEmission: a loop was entered with a narrower type.
+            RestartEmission: a loop was entered with a narrower type. The evidence records the wider one.
         """
         outermost: EnvironmentFrame | None = None
         frame = self.frame
@@ -513,14 +540,15 @@ class Environment:
                 self.evidence.learn_widened(outermost.loop, variable, wider)
 
     def widen_carried(self, loop: SourceRange) -> None:
-        """Widen the variables that the loop carries to the types that its body requires."""
+        """Cast the variables that the loop carries to the wider types that the evidence records for it."""
         for variable, type in self.evidence.widened.get((loop.start, loop.end), {}).items():
             known = self.frame.find_type(variable)
             if known is not None and known != type:
                 self.store(variable, loop, self.cast(self.load(variable, known, variable), type, loop), type)
 
     def cast(self, value: Value, type: Type, range: SourceRange) -> Value:
-        """Insert a cast of ``value`` to ``type`` without a check."""
+        """Emit an unchecked cast of ``value`` to ``type``; for tuples, one of each element whose type differs. Return
+        the result."""
         if isinstance(type, TupleType) and isinstance(value.type, TupleType):
             parts = zip(unpack_tuple(self.graph, value, range), type.elements, strict=True)
             items = [item if unshaped(item.type) == part else self.cast(item, part, range) for item, part in parts]
@@ -541,15 +569,15 @@ class Environment:
         return found
 
     def origin_of(self, expr: Expr) -> FirstAssignment | None:
-        """Return the first assignment of the variable that ``expr`` names; None if it names none, or the assignment
-        determines the type."""
+        """Return the first assignment of the variable that ``expr`` consists of. Return None if ``expr`` is not a
+        variable, or if the assignment determines its type."""
         if expr.tree.kind != Var.KIND:
             return None
         return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
 
     def keep_origins(self, frames: Sequence[EnvironmentFrame]) -> None:
-        """Merge the first assignments of the variables that blocks with these ``frames`` define into the current
-        frame."""
+        """Add the first assignments of variables in the blocks with these ``frames`` to the current frame: of each
+        variable that this frame does not bind, and whose type no block's assignment determines."""
         for name in {name for frame in frames for name in frame.origins}:
             if self.frame.find(name) is not None:
                 continue
@@ -562,8 +590,8 @@ class Environment:
                 self.frame.origins[name] = known
 
     def _is_lenient(self, outer: EnvironmentFrame) -> bool:
-        """Return whether a block between this point and ``outer`` lets variables change their type, as blocks with
-        errors do."""
+        """Return whether a block between this point and ``outer`` allows variables to change their type, as a block
+        does that could not be compiled."""
         frame: EnvironmentFrame | None = self.frame
         while frame is not None and frame is not outer:
             if frame.allows_any_type:
@@ -572,11 +600,11 @@ class Environment:
         return False
 
     def _may_widen(self, name: str, type: Type) -> bool:
-        """Return whether a variable that had a narrower type so far may get a value of ``type`` in a branch: after the
-        branch it has the common supertype.
+        """Return whether an assignment of a value of ``type`` within a branch may widen a variable of a narrower type:
+        after the branch the variable has the common supertype.
 
-        Across a loop nothing may widen, because the loop was entered with the narrower type: within ``while x is not
-        None`` x may become None again if it is Optional outside.
+        A loop's variables may not become wider than they were before the loop: within ``while x is not None`` x may
+        become None again if it is Optional outside.
         """
         frame = self.frame
         near: Type | None = None
@@ -609,7 +637,7 @@ class Environment:
         return self.frame.knows_none(variable)
 
     def narrow(self, variable: str, range: SourceRange, value: Value) -> None:
-        """Narrow the type of the variable: ``value`` is its value, which is known not to be None."""
+        """Narrow the type of the variable to that of ``value``, its value, which is known not to be None."""
         before = self.frame.find_type(variable)
         if before is None:
             return
@@ -620,7 +648,8 @@ class Environment:
         self.narrowed.setdefault(variable, before)
 
     def forget_checks(self, names: Iterable[str], range: SourceRange) -> None:
-        """Undo the narrowing of variables by None checks, because a loop may assign None to them."""
+        """Give variables that checks for None have narrowed their types of before, because a loop may assign None to
+        them."""
         for name in sorted(names):
             variable = self.frame.variable(name)
             before = self.narrowed.pop(variable, None)
@@ -636,19 +665,21 @@ class Environment:
         self.assign(name, range, SimpleValue(value))
 
     def give_up(self, name: str) -> None:
-        """Mark ``name`` as unknown, because the construct that assigns it could not be compiled."""
+        """Mark ``name`` as unknown, because the statement that assigns it could not be compiled: reads raise
+        CascadingError."""
         name = self.frame.variable(name)
         self.frame.types.pop(name, None)
         self.frame.sugared[name] = ERROR_VALUE
 
     def define_static(self, name: str, value: SugaredValue) -> None:
-        """Bind ``name`` to ``value`` in this block, whatever it refers to around it."""
+        """Bind ``name`` to ``value`` in this block without any check of what it is bound to outside."""
         name = self.frame.variable(name)
         self.frame.types.pop(name, None)
         self.frame.sugared[name] = value
 
     def forget(self, name: str, range: SourceRange) -> None:
-        """Remove a variable, for ``del name``."""
+        """Unbind a variable, for ``del name``. Later reads raise: at run time if the program follows Python and the
+        variable holds a value of the graph, otherwise when compiled."""
         name = self.frame.variable(name)
         type = self.frame.find_type(name)
         if self.graph.follows_python and type is not None:
@@ -662,7 +693,7 @@ class Environment:
 
 
 _LONGEST_TYPE: Final = 500
-"""Maximum length of the text of a type that a loop grows: ``x = [x]``."""
+"""Length of a type's text from which evidence no longer widens it, since a loop with ``x = [x]`` would never end."""
 
 
 def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
@@ -674,14 +705,16 @@ def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
 
 
 def _is_value(type: Type) -> bool:
-    """Return whether values of ``type`` are numbers, or tuples of them, for which there is a wider type."""
+    """Return whether values of ``type`` are numbers, or tuples that contain numbers, whose type an assignment may
+    widen."""
     if isinstance(type, TupleType):
         return any(map(_is_value, type.elements))
     return number_members(without_none(type)) is not None or number_beside_tensor(type) is not None
 
 
 def _is_wide(type: Type) -> bool:
-    """Return whether variables that are declared with ``type`` may hold values of several types in turn."""
+    """Return whether a variable that is declared with ``type`` may hold values of several types in turn: with Any, or a
+    Union other than one of numbers."""
     return type == ANY or (isinstance(type, UnionBase) and number_members(type) is None)
 
 
@@ -712,7 +745,8 @@ def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:
 
 
 def _is_assumed_list(expected: Type, actual: Type) -> bool:
-    """Return whether a list was probably initialized empty, without an annotation, for other elements than assumed."""
+    """Return whether a list was probably created empty and without an annotation, so that a List[Tensor] was
+    assumed."""
     return isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType)
 
 

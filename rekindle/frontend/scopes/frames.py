@@ -24,9 +24,10 @@ class LoopScope:
     frame: EnvironmentFrame
     """The enclosing frame."""
     tries: dict[str, frozenset[int]]
-    """The ``try`` statements in it, by the names that their bodies assign."""
+    """The ids of the ``try`` statements in it, by the names that their bodies assign."""
     wanted: dict[str, SourceRange] = field(default_factory=dict)
-    """The variables that the loop reads before it assigns them, of types that are not known yet."""
+    """The names that the loop reads before it assigns them, and whose types are not known yet, with the place of the
+    read."""
 
 
 @dataclass(slots=True)
@@ -38,29 +39,29 @@ class EnvironmentFrame:
     sugared: dict[str, SugaredValue] = field(default_factory=dict)
     types: dict[str, Type] = field(default_factory=dict)
     undefined_reason: dict[str, str] = field(default_factory=dict)
-    """Why a name that was assigned on some paths has no meaning here."""
+    """For names that are unassigned here although some path assigns them, the reason, as part of an error message."""
     partial: dict[str, Partial] = field(default_factory=dict)
     """Variables that only some of the paths to this place have assigned."""
     is_function: bool = False
     """Whether the frame is that of a function nested in the one being compiled, or of a block that Python runs as a
     function."""
     prefix: str | None = None
-    """How the variables begin that are the frame's own."""
+    """Prefix of the names of variables that the frame hides from outer frames; None if it hides none."""
     origins: dict[str, FirstAssignment] = field(default_factory=dict)
-    """Variables whose first assignment, here, does not determine their types."""
+    """First assignments in this block that do not determine the type of their variable."""
     allows_any_type: bool = False
-    """Whether variables from outside may have any type afterwards, because the block could not be compiled."""
+    """Whether the block may assign values of any type to outer variables, because it could not be compiled."""
     known_none: set[str] = field(default_factory=set)
     """Variables that are None here, though their types are wider."""
     annotated: dict[str, Type] = field(default_factory=dict)
-    """The variables that the program annotates here, by the types that they are declared with."""
+    """The declared types of the variables that the program annotates in this block."""
     loop: tuple[int, int] | None = None
     """For the body of a loop, the location of the loop in its source."""
     hidden: dict[str, str] = field(default_factory=dict)
-    """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
+    """Names that refer to other variables here than outside, such as targets of comprehensions, and these variables."""
 
     def find(self, name: str) -> EnvironmentFrame | None:
-        """Return the innermost frame that binds ``name``; None if it may not have been assigned."""
+        """Return the innermost frame that binds ``name``; None if it is or may be unassigned."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
@@ -71,7 +72,7 @@ class EnvironmentFrame:
         return None
 
     def find_partial(self, name: str) -> Partial | None:
-        """Return the description of a variable that may be unassigned; None for other variables."""
+        """Return the type, and more, of a variable that some paths to this place assign; None for other variables."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
@@ -92,12 +93,12 @@ class EnvironmentFrame:
         self.partial[name] = partial
 
     def find_type(self, name: str) -> Type | None:
-        """Return the type of the variable ``name``, if it is one that holds a value of the graph; None otherwise."""
+        """Return the type of the variable ``name`` if it certainly holds a value of the graph; else None."""
         frame = self.find(name)
         return None if frame is None else frame.types.get(name)
 
     def has_given_up(self, name: str) -> bool:
-        """Return whether the statement that binds ``name`` here could not be compiled."""
+        """Return whether ``name`` is unknown, because the statement that assigns it could not be compiled."""
         frame = self.find(name)
         return frame is not None and frame.sugared.get(name) is ERROR_VALUE
 
@@ -120,7 +121,8 @@ class EnvironmentFrame:
         return owner is not None and owner.kind == "prim::Loop" and not same
 
     def is_annotated(self, name: str) -> bool:
-        """Return whether the program declares the type of the variable ``name``."""
+        """Return whether the program declares the type of the variable ``name``, so that its uses do not determine
+        it."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.annotated:
@@ -138,8 +140,8 @@ class EnvironmentFrame:
         return None
 
     def variable(self, name: str) -> str:
-        """Return the variable to which ``name`` refers here. A comprehension may have a variable of its own for the
-        name."""
+        """Return the variable to which ``name`` refers here: one that a frame hides from outer frames, or ``name``
+        itself."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.hidden:

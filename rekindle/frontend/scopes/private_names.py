@@ -1,7 +1,7 @@
-"""Ownership of containers: find variables that never share their container with another variable.
+"""Find the variables of a function that never share their container with another variable.
 
-The analysis reads the source of the function: such a variable is assigned only new containers, and never used where its
-container could escape.
+The analysis reads the source of the function: such a variable is assigned only new containers, and is never used where
+another variable could get its container.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TRANSPARENT: Final = frozenset({"if", "while", "expression_statement", "assert"
 
 
 def private_names(definition: Def) -> frozenset[str]:
-    """Return the variables of the function that hold the only reference to their container."""
+    """Return the variables of the function that are assigned new containers, and have the only reference to them."""
     assigned: set[str] = set()
     shared = {param.name.name for param in definition.params}
     for statement in definition.body:
@@ -46,8 +46,8 @@ def private_names(definition: Def) -> frozenset[str]:
 
 
 def _visit(tree: Tree, assigned: set[str], shared: set[str], *, passes: bool) -> None:
-    """Add to ``assigned`` the variables of ``tree`` that are assigned a new container, and to ``shared`` those whose
-    container another variable may hold. With ``passes``, ``tree`` is at a position that only reads a container."""
+    """Add to ``assigned`` the variables in ``tree`` that are assigned a new container, and to ``shared`` those whose
+    container another variable may hold. ``passes`` says that the value of ``tree`` is only read."""
     kind = tree.kind
     if kind == Var.KIND:
         if not passes:
@@ -88,7 +88,8 @@ def _is_new(value: Expr) -> bool:
 
 
 def _looked_at(tree: Tree) -> list[Tree]:
-    """Return the parts of ``tree`` that it only reads, and does not pass on."""
+    """Return the operands of ``tree`` whose containers it only reads: nothing else can refer to them afterwards. They
+    include the value that is returned."""
     match tree.kind:
         case Select.KIND:
             return [Select(tree).value.tree]

@@ -1,4 +1,4 @@
-"""Type refinement by conditions: ``if x is not None`` refines an ``Optional[T]`` to a ``T`` within."""
+"""Type refinement by conditions: after ``if x is not None`` an ``Optional[T]`` is a ``T`` within the branch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rekindle.ir.graph import Value
 from rekindle.ir.types import NONE, OptionalType, Type, unify, union
 
 KNOWN_NONE: Final[Type] = OptionalType(NONE)
-"""Refinement of a variable that is None: its type is unchanged, and it is not unwrapped."""
+"""Marks, as a refined type, that a variable is None. The type of the variable stays as it is."""
 
 
 @dataclass(slots=True)
 class RefinementSet:
-    """The refined types of variables if a condition holds, and if it does not."""
+    """The refined types of variables if a condition is true, and if it is false."""
 
     if_true: dict[str, Type] = field(default_factory=dict)
     if_false: dict[str, Type] = field(default_factory=dict)
@@ -23,7 +23,8 @@ class RefinementSet:
         return RefinementSet(self.if_false, self.if_true)
 
     def and_(self, other: RefinementSet) -> RefinementSet:
-        """Return the refinements of ``a and b``: those of both if true; those that both have in common if false."""
+        """Return the refinements of ``a and b``: if true, those of both; if false, those for which both have an
+        alternative."""
         return RefinementSet({**self.if_true, **other.if_true}, _either(self.if_false, other.if_false))
 
     def or_(self, other: RefinementSet) -> RefinementSet:
@@ -31,7 +32,8 @@ class RefinementSet:
 
 
 def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
-    """Return the refinements that hold if one of ``a`` and ``b`` holds, whichever it is."""
+    """Return the refinements if ``a`` or ``b`` applies, and it is unknown which: of the variables in both, to the
+    common type."""
     both = [name for name in a if name in b and (a[name] == KNOWN_NONE) == (b[name] == KNOWN_NONE)]
     return {name: unify(a[name], b[name]) or union((a[name], b[name])) for name in both}
 
@@ -39,7 +41,7 @@ def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
 @dataclass(slots=True)
 class CondValue:
     """A condition: its bool value, its type refinements, and its constant value if known at compile time (``static``).
-    Of an ``if`` with a static condition, only the branch that is taken is compiled, so that programs can adapt to their
+    An ``if`` with a static condition compiles only the branch that is taken, so that programs can adapt to their
     configuration."""
 
     value: Value

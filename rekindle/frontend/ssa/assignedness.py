@@ -29,12 +29,12 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, unify
 
 FLAG: Final = "$assigned."
-"""Prefix of the name of a variable's flag."""
+"""Prefix of a variable's name in the name of its flag, which is true if the variable has been assigned."""
 
 
 @dataclass(slots=True, frozen=True)
 class Partial:
-    """A variable that may not have been assigned. ``type`` is its type if it has. ``tries`` are the ids of the ``try``
+    """A variable that may be unassigned. ``type`` is its type if it is assigned. ``tries`` are the ids of the ``try``
     statements whose bodies may have assigned it before they raised."""
 
     type: Type
@@ -45,7 +45,11 @@ class Partial:
 
 
 def join(a: Type, b: Type) -> Type:
-    """Return the type of a variable that holds a value of either type."""
+    """Return the type of a variable that holds a value of either type: the common supertype, or a Union.
+
+    Raises:
+        InternalError: there is none.
+    """
     found = unify(a, b, default_to_union=True)
     if found is None:
         raise InternalError(f"{a} and {b} have no type in common")
@@ -53,8 +57,8 @@ def join(a: Type, b: Type) -> Type:
 
 
 def unassigned_text(name: str, *, is_free: bool) -> tuple[str, str]:
-    """Return the message and the class of Python's error for a read of the unassigned variable ``name``. ``is_free``: a
-    function within the one that assigns it reads it."""
+    """Return the message and the class of Python's error for a read of the unassigned variable ``name``. ``is_free``
+    says that the read is in a function within the one that assigns it."""
     if is_free:
         text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
         if sys.version_info < (3, 11):
@@ -81,12 +85,12 @@ def stored_types(block: Block) -> dict[str, Type]:
 
 
 def settle_guards(graph: Graph, guarded: set[str]) -> None:
-    """Resolve the guards of the variables ``guarded``, in a graph of loads and stores: remove those of variables that
-    are always assigned.
+    """Remove the guards of variables that are definitely assigned, and make the flags of the others true where they
+    are.
 
-    Before: guards read flags that nothing sets, and ``del`` clears flags. After: there is no guard where the variable
-    is definitely assigned. The flag of each variable with a remaining guard is false at the start of the graph, and
-    true after each assignment.
+    Before, guards read flags that only ``del`` and inlined functions store. After, the flag of each variable with a
+    remaining guard is false at the start of the graph, and true after each assignment; stores of other flags are
+    removed. ``guarded`` are the variables with a guard.
     """
     loads = [node for node in graph.find_nodes("prim::Load") if node.get_string("name").startswith(FLAG)]
     guards: dict[Node, bool] = {}
@@ -107,7 +111,7 @@ def settle_guards(graph: Graph, guarded: set[str]) -> None:
 
 
 def _is_guard(load: Node) -> bool:
-    """Return whether the flag that ``load`` reads guards a read of the variable, and is not stored itself."""
+    """Return whether ``load``, of a flag, belongs to a guard: its only use is the condition of an ``if``."""
     uses = load.output.uses
     return len(uses) == 1 and uses[0].user.kind == "prim::If"
 
@@ -117,7 +121,8 @@ def _store(graph: Graph, name: str, value: Value) -> Node:
 
 
 def _set_flags(block: Block, names: set[str]) -> None:
-    """Set the flag of a name in ``names`` at each of its assignments, and remove the updates of other flags."""
+    """Store true to the flag of each name in ``names`` after each of its assignments, and remove the stores of other
+    flags."""
     graph = block.graph
     true: Value | None = None
     for node in list(block.nodes):
@@ -135,7 +140,7 @@ def _set_flags(block: Block, names: set[str]) -> None:
 
 
 _State = frozenset[str] | None
-"""The variables that are certainly assigned; None where control never gets to."""
+"""The variables that are definitely assigned at a place; None if the place is never reached."""
 
 
 def _both(a: _State, b: _State) -> _State:
@@ -146,7 +151,7 @@ def _both(a: _State, b: _State) -> _State:
 
 @dataclass(slots=True)
 class _Loop:
-    """Variables that are definitely assigned at early exits of a loop's body."""
+    """The variables that are definitely assigned at the ``break`` and ``continue`` statements of a loop's body."""
 
     broken: _State = None
     continued: _State = None
@@ -158,7 +163,7 @@ class _Flow:
 
     names: set[str]
     guards: dict[Node, bool]
-    """The loads of flags, and whether each path to them has assigned the variable."""
+    """Whether each path to a load of a flag has assigned the variable, by the load. The analysis fills it."""
     loops: list[_Loop] = field(default_factory=list)
 
     def block(self, block: Block, state: _State) -> _State:

@@ -1,6 +1,6 @@
-"""Outline closures: each becomes a graph of its own.
+"""Lift closures: the block of each becomes a graph of its own.
 
-The emitter writes what is forked as a block, which uses what is around it as any block does:
+The emitter writes what is forked as a block, which uses values from outside as any block does:
 
 .. code-block:: text
 
@@ -18,14 +18,15 @@ from typing import Final
 from rekindle.ir.graph import Block, Graph, Node, Value
 
 CLOSURES: Final = ("prim::fork", "prim::awaitable", "prim::Try")
-"""The kinds of nodes that run a separate graph: later, or to catch its errors."""
+"""Kinds of nodes that run a graph of their own: later, or to catch its errors."""
 
 _REPEATABLE: Final = ("prim::Constant", "prim::Uninitialized")
 """Kinds of nodes that may be copied into another graph."""
 
 
 def lift_closures(graph: Graph) -> None:
-    """Replace the block of every node of :data:`CLOSURES` by a graph, with the captured values as its inputs."""
+    """Replace the block of every node of :data:`CLOSURES` in ``graph`` by a graph, whose inputs are the captured
+    values."""
     _lift_within(graph.block)
 
 
@@ -38,8 +39,8 @@ def _lift_within(block: Block) -> None:
 
 
 def _lift(node: Node) -> None:
-    """Lift a closure: captured values become inputs in the order of their first uses. The body of a ``try`` has its
-    own constants, since it need not match TorchScript's form."""
+    """Lift a closure: captured values become inputs, in the order of their first uses. The graph of a ``try`` gets
+    copies of captured constants instead, since it need not match TorchScript's form."""
     subgraph = Graph()
     captured: dict[Value, Value] = {}
     own: dict[Value, Value] = {}

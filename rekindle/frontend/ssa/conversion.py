@@ -24,12 +24,15 @@ from rekindle.ir.types import Type, join_values, unify
 def convert_to_ssa(
     graph: Graph, result: Type | None = None, *, as_printed: bool = False, partial: Collection[str] = ()
 ) -> None:
-    """Convert a graph of the emitter to SSA form, in place. ``result`` is the return type; a graph that always raises
-    has an output too.
+    """Convert a graph of the emitter to SSA form, in place. ``result`` is the return type: a graph that always raises
+    gets an output of it, too. ``partial`` are the variables with guards, which may be unassigned.
 
     Source that was printed from a graph (``as_printed``) is converted to the same graph again: loop-carried values and
     results of an ``if`` are in the order in which the source assigns them, and branches that raise have the outputs
     that they assign.
+
+    Raises:
+        InternalError: a variable is read before it is stored, or control may reach the end of a function with a result.
     """
     if result is not None and not graph.outputs:
         graph.add_output(graph.append_node(graph.create("prim::Uninitialized", types=[result])).output)
@@ -46,9 +49,11 @@ def convert_to_ssa(
 
 @dataclass(slots=True)
 class _Scope:
-    """The types of the variables assigned in a block, with those of the enclosing blocks. ``own`` are those that its
-    own statements and branches assign, without its loops. ``exits``: control never reaches the end of the block;
-    ``leaves``: it leaves the function or raises."""
+    """The types of the variables assigned in a block, with those of the enclosing blocks (``parent``).
+
+    ``own`` are those that its statements and branches assign, but not its loops. ``exits`` says that control never
+    reaches the end of the block, and ``leaves`` that it then leaves the function, or raises.
+    """
 
     block: Block
     parent: _Scope | None = None
@@ -60,8 +65,8 @@ class _Scope:
     leaves: bool = False
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """Return the distinct ``names``, so that graphs are reproducible: alphabetically, as TorchScript does; with
-        ``as_printed`` in the order in which they come."""
+        """Return the distinct ``names`` in an order that makes graphs reproducible: the alphabetic one, as in
+        TorchScript; with ``as_printed`` the given one."""
         found = dict.fromkeys(names)
         return list(found) if self.as_printed else sorted(found)
 
@@ -136,10 +141,8 @@ def _visit_if(node: Node, scope: _Scope) -> None:
 
 
 def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) -> Value:
-    """Return the value of a variable at the end of a branch of ``node``, which may be unreachable.
-
-    Under ``forget`` the value does not count, though the branch may know one.
-    """
+    """Return the value of a variable at the end of a branch of ``node``: a load, or an uninitialized value if the end
+    is unreachable or the variable unassigned. With ``forget`` the value is always uninitialized."""
     found = branch.find(name)
     if forget:
         return branch.block.append(node.graph.create("prim::Uninitialized", types=[type])).output
@@ -152,8 +155,9 @@ def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) 
 def _joined_type(name: str, branches: list[_Scope], *, is_partial: bool) -> Type | None:
     """Return the type of a variable after an ``if``; None if it is not defined there.
 
-    A branch that exits does not count, unless both do: then nothing after the ``if`` is reachable, but a loop around it
-    must know that its variable was assigned before the jump.
+    Only branches whose end can be reached count. If there are none, those count that do not leave the function: the
+    statements after the ``if`` are unreachable, but a loop around it must know that its variable was assigned before
+    the jump. With ``is_partial`` one branch that assigns the variable is enough.
     """
     counting = [branch for branch in branches if not branch.exits]
     counting = counting or [branch for branch in branches if not branch.leaves] or branches
@@ -190,8 +194,8 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
 
 
 def _begin_partial(loop: Node, body: Block, scope: _Scope) -> None:
-    """Define the variables that the body of a loop assigns before the loop, as uninitialized values unless they are
-    assigned there."""
+    """Store, before the loop, a value to each variable in ``scope.partial`` that the loop's body assigns: an
+    uninitialized one if the variable is unassigned there, and a cast one if the body assigns a wider type."""
     if not scope.partial:
         return
     for name, type in sorted(stored_types(body).items()):
@@ -211,8 +215,9 @@ def _begin_partial(loop: Node, body: Block, scope: _Scope) -> None:
 
 
 def _widened(body: Block, scope: _Scope) -> dict[str, Type]:
-    """Return the variables of ``scope`` with a wider type in the loop's body than before the loop. A value assigned
-    anywhere in the body may be present in the next iteration, or after the loop through ``break``."""
+    """Return the wider types of those variables to which the loop's body assigns more types than they have before the
+    loop. A value assigned anywhere in the body may be present in the next iteration, or after the loop through
+    ``break``."""
     found: dict[str, Type] = {}
     _widen(body, scope, found)
     return found
@@ -231,14 +236,14 @@ def _widen(block: Block, scope: _Scope, found: dict[str, Type]) -> None:
 
 
 def _joined(one: Type, other: Type) -> Type | None:
-    """Return the type of a loop-carried variable that is ``one`` at the entry of the loop, and ``other`` after an
-    iteration; None if there is none."""
+    """Return the type of a loop-carried variable that is ``one`` before the loop, and ``other`` after an iteration;
+    None if they have no common type."""
     return unify(one, other) or join_values(one, other)
 
 
 def is_meaningful_name(name: str) -> bool:
-    """Return whether values get the name of the variable: not for variables of the emitter (``$x``), nor for ``_`` and
-    ``_1``."""
+    """Return whether values are named after the variable ``name``: not after variables of the emitter (``$x``), and not
+    after ``_`` and ``_1``."""
     if not name or name.startswith("$"):
         return False
     return not (name.startswith("_") and (len(name) == 1 or name[1:].isdigit()))
@@ -271,7 +276,7 @@ def add_loop_continuations(graph: Graph) -> None:
                                                %2 : int = prim::Load[name="y"]()
                                                = prim::LoopContinuation(%1, %2)
 
-    For ``prim::ContinueStmt`` the first value is the condition of the loop, computed on the spot.
+    For ``prim::ContinueStmt`` the first value is the condition of the loop, computed before the node.
     """
     _continue_block(graph.block, None)
 
@@ -327,7 +332,7 @@ def _no_inputs(value: Value) -> Value:
 
 
 def _clone_before(block: Block, place: Node) -> Value:
-    """Insert a copy of the nodes of ``block`` before ``place``; returns the copy of its only output."""
+    """Insert a copy of the nodes of ``block`` before ``place``, and return the copy of the block's only output."""
     copies: dict[Value, Value] = {}
 
     def mapped(value: Value) -> Value:
@@ -383,7 +388,7 @@ def erase_loads_and_stores(graph: Graph) -> None:
         %3 : int = aten::neg(%2)                       %3 : int = aten::neg(%1)
 
     Raises:
-        InternalError: a variable is read where nothing has been stored to it.
+        InternalError: a variable is read before it is stored.
     """
     _erase_in_block(graph.block, {})
 

@@ -1,7 +1,7 @@
 """Exit transform: convert ``prim::LoopContinuation`` and ``prim::ReturnStmt`` to outputs of blocks.
 
-A loop continuation ends the innermost loop's body, a return the graph or the closure. Nodes after a definite exit are
-deleted. After a possible exit, the rest of the block runs only if a bool reports that it was not taken:
+A loop continuation leaves the innermost loop's body, a return the graph or the closure. Nodes after a definite exit are
+deleted. Nodes after a possible exit move into an ``if``, whose condition is a flag for whether the exit was taken:
 
 .. code-block:: text
 
@@ -14,8 +14,7 @@ deleted. After a possible exit, the rest of the block runs only if a bool report
     %b : int = aten::neg(%a)                      return (%y)
     = prim::ReturnStmt(%b)
 
-Values that are never read, because control has left, are ``prim::Uninitialized``; these nodes are at the start of the
-graph.
+Values that are never read, because control has left, come from ``prim::Uninitialized`` nodes at the start of the graph.
 """
 
 from __future__ import annotations
@@ -31,7 +30,13 @@ from rekindle.ir.types import BOOL, Type, unify
 
 
 def transform_exits(graph: Graph) -> None:
-    """Remove all loop continuations and returns from ``graph``: the nodes after them are guarded by flags."""
+    """Replace all loop continuations and returns in ``graph`` by outputs of blocks, and guard the nodes that they may
+    skip.
+
+    Raises:
+        InternalError: control may reach the end of a function that returns a value, or ``prim::Enter`` and
+            ``prim::Exit`` do not match.
+    """
     has_with_bodies = any(map(graph.find_nodes, ("prim::Enter", "prim::Exit")))
     if has_with_bodies:
         wrap_with_bodies(graph.block)
@@ -43,11 +48,11 @@ def transform_exits(graph: Graph) -> None:
 
 
 CLOSURES: Final = ("prim::Closure", "prim::Try")
-"""The kinds of nodes whose block a return leaves, and not the function around it."""
+"""Kinds of nodes from whose block a return returns, rather than from the function around it."""
 
 
 _LEAVING: Final = frozenset({"prim::RaiseException", "prim::If", "prim::Loop", "prim::With", *CLOSURES})
-"""The kinds of nodes that control may leave early, beside the exits that are transformed."""
+"""Kinds of nodes, other than the exits themselves, after which control may not continue."""
 
 
 class _Status(Enum):
@@ -61,7 +66,8 @@ class _Status(Enum):
 
 @dataclass(slots=True)
 class _Exit:
-    """An early exit: ``flag`` is true at run time if control leaves, and ``values`` are passed to the target block."""
+    """How control may leave a node or a block early: ``flag`` is true at run time if it does, and ``values`` are then
+    passed to the target block."""
 
     status: _Status
     flag: Value
@@ -74,7 +80,7 @@ class _Exit:
 
 
 class _ExitTransform:
-    """Removes the exits of one kind: returns, or loop continuations."""
+    """The transform of the exits of one kind: returns, or loop continuations."""
 
     def __init__(self, graph: Graph, kind: str) -> None:
         self.graph = graph
@@ -111,7 +117,8 @@ class _ExitTransform:
         return owner is None or owner.kind in CLOSURES
 
     def _transform_nodes(self, block: Block) -> _Exit:
-        """Transform the nodes of ``block``. Nodes after a possible exit are guarded, from the end on."""
+        """Transform the nodes of ``block``, and return how control leaves it. Nodes after a possible exit are guarded,
+        the last first."""
         possible: list[tuple[_Exit, Node]] = []
         exit = self._wont()
         node = block.return_node.next
@@ -151,8 +158,12 @@ class _ExitTransform:
         return self._wont()
 
     def _deliver(self, block: Block, exit: _Exit) -> _Exit:
-        """Pass the exit's values to its target if ``block`` is the target, where the exit ends. Exceptions continue
-        outwards."""
+        """Make the exit's values the outputs of ``block``, the target of the exit, and return how control leaves the
+        block then: by an exception, or not at all.
+
+        Raises:
+            InternalError: control may reach the end of a function that returns a value.
+        """
         if exit.status is _Status.WILL:
             _set_outputs(block, exit.values)
         elif exit.status is _Status.MIGHT:
@@ -164,7 +175,7 @@ class _ExitTransform:
         return exit if exit.status is _Status.THROWS else self._wont()
 
     def _delete_from(self, block: Block, first: Node) -> None:
-        """Delete ``first`` and the nodes after it, which are unreachable."""
+        """Delete ``first`` and the nodes after it, which are unreachable. Remaining uses get uninitialized values."""
         while first is not block.return_node:
             last = block.return_node.prev
             for value in [*last.outputs, *(value for inner in last.blocks for value in _visible_values(inner))]:
@@ -176,10 +187,8 @@ class _ExitTransform:
                 return
 
     def _guard_rest(self, block: Block, exit: _Exit, place: Node, rest: _Exit) -> _Exit:
-        """Run the nodes after ``place`` only if control has not left by ``exit``.
-
-        ``rest`` is how control leaves from there on; return how it leaves in total.
-        """
+        """Move the nodes after ``place`` into a branch that runs only if control has not left by ``exit``. ``rest`` is
+        how control leaves from these nodes; return how it leaves in total."""
         guard = self._new_if(exit.flag).insert_after(place)
         stayed = guard.blocks[1]
         while guard.next is not block.return_node:
@@ -191,7 +200,8 @@ class _ExitTransform:
         return self._join(guard, _Exit(_Status.WILL, self.true, exit.values), rest)
 
     def _pass_on_escaping(self, guard: Node) -> None:
-        """Add outputs to ``guard`` for its values that are used outside of it, as values of a ``with`` body are."""
+        """Add outputs to ``guard`` for values of its block that are used outside of it. The body of a ``with`` has such
+        values."""
         stayed = guard.blocks[1]
         for value in list(_visible_values(stayed)):
             outside = [use for use in value.uses if not stayed.contains(use.user)]
@@ -208,7 +218,8 @@ class _ExitTransform:
         return self._join(node, then_exit, self.transform_block(else_block))
 
     def _join(self, node: Node, then_exit: _Exit, else_exit: _Exit) -> _Exit:
-        """Return the exit of an ``if``, given the exits of its branches. New outputs carry the flag and the values."""
+        """Return the exit of an ``if``, given the exits of its branches. The flag and the values become outputs of the
+        node."""
         status = _joined_status(then_exit.status, else_exit.status)
         if status is _Status.THROWS:
             return _Exit(status, self.thrown, [])
@@ -227,7 +238,7 @@ class _ExitTransform:
         (body,) = node.blocks
         exit = self.transform_block(body)
         if exit.leaves_nothing:
-            # The body may not run at all, so that a loop never surely throws.
+            # The body may not run at all, so that a loop does not definitely raise.
             return self._wont()
         # Leaving the function leaves the loop: it continues only if control has not left.
         choice = body.append(self._new_if(exit.flag))
@@ -266,7 +277,7 @@ class _ExitTransform:
 
 
 def _visible_values(block: Block) -> Iterator[Value]:
-    """Yield the values of ``block``, and of the ``with`` bodies in it."""
+    """Yield the values of ``block``, and of the ``with`` bodies in it, which nodes outside of them may use."""
     for node in block.nodes:
         yield from node.outputs
         if node.kind == "prim::With":
@@ -275,7 +286,8 @@ def _visible_values(block: Block) -> Iterator[Value]:
 
 
 def _joined_status(then: _Status, otherwise: _Status) -> _Status:
-    """Return the status of an ``if``. A branch that throws gets the status of the other one, which is unobservable."""
+    """Return the status of an ``if``. If one branch raises, it is that of the other, since nothing after the ``if``
+    sees the difference."""
     if then is _Status.THROWS:
         return otherwise
     if otherwise is _Status.THROWS or then is otherwise:
@@ -284,7 +296,8 @@ def _joined_status(then: _Status, otherwise: _Status) -> _Status:
 
 
 def _add_if_outputs(node: Node, then: Sequence[Value], otherwise: Sequence[Value]) -> list[Value]:
-    """Add outputs to an ``if``: ``then`` of its first block, ``otherwise`` of its second. Return the outputs."""
+    """Add outputs to an ``if`` and return them: their values are ``then`` in the first block, ``otherwise`` in the
+    second."""
     outputs = []
     for then_value, else_value in zip(list(then), list(otherwise), strict=True):
         node.blocks[0].add_output(then_value)
@@ -357,7 +370,9 @@ def _merge_next_if(first: Node) -> bool:
 
 
 def _move_branch(first: Node, block: Block, branch: Block) -> None:
-    """Move ``branch`` to the end of ``block``, one of ``first``'s, where the outputs of ``first`` are not yet known."""
+    """Move the nodes of ``branch`` to the end of ``block``, one of the blocks of ``first``, and append its results to
+    the outputs of ``block``. Uses of ``first``'s outputs in ``block`` become uses of the values that it has for
+    them."""
     known = list(block.outputs)
     results = list(branch.outputs)
     branch.return_node.remove_all_inputs()
@@ -385,7 +400,7 @@ def _constant_bool(value: Value) -> bool | None:
 def wrap_with_bodies(block: Block) -> None:
     """Move the nodes between ``prim::Enter`` and ``prim::Exit`` into a ``prim::With``.
 
-    So an exit within still runs the ``prim::Exit``.
+    An exit within the body then still runs the ``prim::Exit``.
 
     .. code-block:: text
 

@@ -1,5 +1,5 @@
 """Emit statements.
 
-``simple_statements`` emits blocks and the statements without a file of their own, and recovers from errors
-(``error_recovery``). Its table ``_STATEMENTS`` lists which function emits which statement.
+``simple_statements`` emits blocks, and the statements that have no module of their own, and continues after errors
+(``error_recovery``). Its table ``_STATEMENTS`` maps kinds of statements to the functions that emit them.
 """

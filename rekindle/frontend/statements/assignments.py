@@ -100,7 +100,7 @@ _IN_PLACE: Final[dict[str, str]] = {
     "<<": "aten::__ilshift__",
     ">>": "aten::__irshift__",
 }
-"""Operators of ``x op= y`` for a tensor, and for a list with ``+`` or ``*``."""
+"""Operators that change a tensor for ``x op= y``, and a list for ``+=`` and ``*=``."""
 
 
 def emit_assign(emitter: Emitter, statement: Assign) -> None:
@@ -128,8 +128,8 @@ def emit_assign(emitter: Emitter, statement: Assign) -> None:
 
 
 def _assign_to_each(emitter: Emitter, targets: Sequence[Expr], value: Expr) -> None:
-    """Emit ``a = b = None``. Each variable gets a first assignment of its own, because later code may show another type
-    for each."""
+    """Emit ``a = b = None``. Each variable has a first assignment of its own, because later code may use each with
+    another type."""
     kind = kind_of_origin(value)
     assert kind is not None
     first = emitter.emit_expression(value)
@@ -140,7 +140,11 @@ def _assign_to_each(emitter: Emitter, targets: Sequence[Expr], value: Expr) -> N
 
 
 def _declared(emitter: Emitter, annotation: Expr) -> Type | None:
-    """Return the type of a variable's annotation; None if it is a type that only Python has."""
+    """Return the type of a variable's annotation; None if the annotation is known only to Python.
+
+    Raises:
+        CompileError: a name in the annotation is not defined, or the annotation is not a type.
+    """
     try:
         return parse_type_expression(annotation, emitter.resolver)
     except UndefinedNameError:
@@ -154,7 +158,8 @@ def _is_known(emitter: Emitter, name: str, range: SourceRange) -> bool:
 
 
 def _assign_first(emitter: Emitter, origin: FirstAssignment, target: Expr, value: Expr) -> None:
-    """Emit an assignment that may not determine the type of the variable; later uses may already have determined it."""
+    """Emit an assignment that may not determine the type of the variable. If later uses have shown the type, in an
+    earlier emission, it is converted to that."""
     type = _first_type(emitter, origin, target, value)
     if type is None or origin.kind == NUMBERS:
         assign(emitter, target, emitter.emit_sugared(value, 1, type), value.range)
@@ -177,7 +182,8 @@ def _assign_side_by_side(emitter: Emitter, targets: Sequence[Expr], values: Sequ
 
 
 def _first_type(emitter: Emitter, origin: FirstAssignment, target: Expr, value: Expr) -> Type | None:
-    """Return the inferred type of a variable whose assignment does not determine it; None if it was not inferred."""
+    """Return the type of a variable whose assignment does not determine it: that of the variable outside of this block,
+    or one that its uses have shown. Return None if neither is known."""
     frame = emitter.environment.frame
     variable = frame.variable(Var(target.tree).name.name)
     around = None if frame.parent is None else frame.parent.find_type(variable)
@@ -200,7 +206,8 @@ def _remember(emitter: Emitter, origin: FirstAssignment, target: Expr) -> None:
 
 
 def _remember_alias(emitter: Emitter, target: Expr, value: Expr) -> None:
-    """Record that ``b = a`` aliases a list or dict: an element inserted into one is an element of the other."""
+    """Record that ``b = a`` makes ``b`` an alias of a list, a dict or an attribute, so that evidence from uses of ``b``
+    is recorded for ``a``."""
     origin = emitter.environment.origin_of(value)
     if value.tree.kind == Select.KIND and Select(value.tree).value.tree.kind == Var.KIND:
         origin = FirstAssignment(value.tree, ATTRIBUTE, attribute=value)
@@ -222,7 +229,7 @@ def _assign_annotated(emitter: Emitter, target: Expr, value: Expr, type: Type) -
 
 
 def _assign_as(emitter: Emitter, target: Expr, found: SugaredValue, type: Type | None, range: SourceRange) -> None:
-    """Assign to a target, converted to ``type`` if one is given; ``range`` is the location of the value."""
+    """Assign ``found`` to a target, converted to ``type`` if one is given. ``range`` is the location of the value."""
     if isinstance(type, (DictType, ListType)) and isinstance(found, SimpleValue):
         known = found.value.type
         if known.is_subtype_of(type):
@@ -271,8 +278,8 @@ def _assign_one(emitter: Emitter, statement: Assign, target: Expr, value: Expr) 
 def _assign_new(
     emitter: Emitter, origin: FirstAssignment, target: Expr, made: SugaredValue, range: SourceRange
 ) -> None:
-    """Assign a list or a dict that an operator has created, such as ``xs = list(range(3))``. Later uses may show
-    another number type for it."""
+    """Assign a list or dict of numbers that an operator has just created, such as ``xs = list(range(3))``. It gets the
+    number type that later uses have shown for it."""
     value = made.as_value(range, emitter.graph)
     known = emitter.environment.frame.find_type(emitter.environment.frame.variable(Var(target.tree).name.name))
     for type in (emitter.evidence.type_of(origin), known):
@@ -284,7 +291,8 @@ def _assign_new(
 
 
 def _kept(emitter: Emitter, target: Expr, value: Expr) -> SugaredValue | None:
-    """Return the generator or other iterator that is assigned to a variable; None for other values."""
+    """Return a sugared value for a generator or another iterator that is assigned to a variable: its elements are
+    computed when they are read. Return None for other values."""
     if target.tree.kind != Var.KIND or not emitter.graph.follows_python:
         return None
     name = Var(target.tree).name.name
@@ -299,8 +307,8 @@ def _kept(emitter: Emitter, target: Expr, value: Expr) -> SugaredValue | None:
 
 
 def _kept_call(emitter: Emitter, name: str, call: Apply) -> SugaredValue | None:
-    """Emit ``pairs = itertools.product(xs, ys)``, an iterator that a variable holds; return None for calls of other
-    functions."""
+    """Return a sugared value for an iterator of ``itertools`` that is assigned to a variable, such as ``pairs =
+    itertools.product(xs, ys)``; None for calls of other functions. The arguments are emitted now."""
     called = dotted_name(call.callee)
     if called is None or ("." in called and called.rpartition(".")[2] not in {*ITERTOOLS, "from_iterable"}):
         return None
@@ -317,7 +325,8 @@ def _kept_call(emitter: Emitter, name: str, call: Apply) -> SugaredValue | None:
 
 
 def _evaluated_now(emitter: Emitter, expr: Expr) -> Expr:
-    """Evaluate an argument of a call that is made later; return a reference to the variable that holds it."""
+    """Evaluate an argument of a call that is made later, and return a reference to the variable that holds it. An
+    expression whose value cannot change is returned itself."""
     is_empty = expr.tree.kind == ListLiteral.KIND and not ListLiteral(expr.tree).items
     if is_empty or expr.tree.kind in _SAME_LATER:
         return expr
@@ -351,7 +360,8 @@ def assign(emitter: Emitter, target: Expr, value: SugaredValue, range: SourceRan
     """Assign the sugared value ``value`` to one target; ``range`` is the location of the value.
 
     Raises:
-        UnsupportedError: the target cannot be assigned to.
+        UnsupportedError: such an expression cannot be assigned to.
+        TypeMismatchError: the number of values differs from that of the targets, or a type does not match.
     """
     kind = target.tree.kind
     if kind == Var.KIND:
@@ -398,7 +408,8 @@ def _unpack(emitter: Emitter, targets: Sequence[Expr], value: SugaredValue, rang
 
 
 def _unpack_list(emitter: Emitter, targets: Sequence[Expr], star: int, xs: SimpleValue, range: SourceRange) -> None:
-    """Emit ``a, *b, c = xs`` of a list: check its length, and collect the middle in a list."""
+    """Emit ``a, *b, c = xs`` of a list: the emitted code checks the length, and collects the elements of the starred
+    target in a list."""
     graph, least = emitter.graph, len(targets) - 1
     length = emitter.insert("aten::len", range, xs.value)
     least_value, star_value = emitter.literal(least, range), emitter.literal(star, range)
@@ -422,7 +433,8 @@ def _assign_rest(emitter: Emitter, starred: Starred, rest: Value, range: SourceR
 
 
 def _starred_list(emitter: Emitter, values: Sequence[Value], range: SourceRange) -> Value:
-    """Return the value of a starred target: a list, as in Python; for TorchScript a tuple if the types differ."""
+    """Return the value of a starred target: a list, as in Python, which is empty if there are no values. If the types
+    differ in a program that does not follow Python, it is a tuple, as in TorchScript."""
     if not values:
         return emitter.insert_node("prim::EmptyListLiteral", range, [], [ListType(TENSOR)]).output
     types = [unshaped(value.type) for value in values]
@@ -455,8 +467,8 @@ def emit_aug_assign(emitter: Emitter, statement: AugAssign) -> None:
 
 
 def _augment(emitter: Emitter, statement: AugAssign, current: Value) -> Value:
-    """Emit an augmented assignment; return the new value of the target: a tensor or list changed in place, else a new
-    value."""
+    """Emit an augmented assignment's operation and return the new value of the target: the tensor or list changed in
+    place, or else a new value."""
     rhs = emitter.emit_expression(statement.value, _wanted(current))
     return _apply(emitter, statement, current, rhs)
 
@@ -557,12 +569,12 @@ def _augment_slice(emitter: Emitter, statement: AugAssign, slice: SliceExpr, bas
 
 
 def _wanted(current: Value) -> Type | None:
-    """Return the expected type of a literal that is added to ``current``; None if it can be any."""
+    """Return the type for a literal that is added to ``current``, if that is a list; else None."""
     return current.type if isinstance(current.type, ListType) else None
 
 
 _SAME_LATER: Final = frozenset({"const", "true", "false", "none", StringLiteral.KIND, Lambda.KIND})
-"""Expressions with the same value wherever they occur."""
+"""Kinds of expressions whose value does not depend on when they are evaluated."""
 
 
 def _is_variable(target: Expr) -> bool:
@@ -570,8 +582,8 @@ def _is_variable(target: Expr) -> bool:
 
 
 def _is_new_container(found: SugaredValue) -> bool:
-    """Return whether the value is a list or dict of numbers that an operator has just created, without other
-    references."""
+    """Return whether the value is a list or dict of numbers that an operator has created, and that no variable holds
+    yet."""
     value = found.value if isinstance(found, SimpleValue) else None
     if value is None or any(use.user.kind == "prim::Store" for use in value.uses):
         return False
@@ -583,8 +595,8 @@ def _is_new_container(found: SugaredValue) -> bool:
 
 
 def _is_emptied(origin: FirstAssignment, around: Type) -> bool:
-    """Return whether a branch or a loop assigns an empty list or dict to a variable that was assigned before it
-    (``around``), which determines the element type."""
+    """Return whether the assignment is of an empty list, tuple, dict or set to a variable of that kind from outside the
+    block. ``around`` is the variable's type there, which determines the element type."""
     known = without_none(around)
     if isinstance(known, ListType):
         return origin.kind == (TUPLE if known.is_tuple else LIST)
@@ -600,10 +612,10 @@ def _items(target: Expr) -> list[Expr]:
 
 
 def _check_targets(targets: Sequence[Expr], range: SourceRange) -> int:
-    """Return the number of starred targets, at most one.
+    """Return the number of starred targets: 0 or 1.
 
     Raises:
-        UnsupportedError: there are several.
+        UnsupportedError: there are more.
     """
     starred = sum(target.tree.kind == Starred.KIND for target in targets)
     if starred > 1:

@@ -1,4 +1,5 @@
-"""The body of a ``try``: its assignments write to lists of one element, which its handlers read."""
+"""State of a ``try`` while its body is compiled. Assignments in the body also write to cells, which are lists of one
+element; the handlers, and the code after the ``try``, read these."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from rekindle.ir.types import BOOL, ListType, Type, unify
 
 @dataclass(slots=True)
 class VariableCell:
-    """The value of a variable when control leaves the body of a ``try``, at whatever point: a list of one element, to
-    which each assignment writes."""
+    """A list of one element, to which each assignment of a variable in the body of a ``try`` writes, so that its last
+    value is known wherever control leaves the body."""
 
     made: Node
     type: Type
@@ -31,7 +32,7 @@ class VariableCell:
         self.type = joined
 
     def finish(self) -> None:
-        """Set the final type of the cell, which every write may have widened."""
+        """Set the type of the cell to the common one of all its writes, and cast the values written to it."""
         self.made.output.type = ListType(self.type)
         self.writes = [each for each in self.writes if not each.is_destroyed]  # those of branches that are left out
         for node, offset in ((self.made, 0), *((write, 2) for write in self.writes)):
@@ -56,23 +57,23 @@ class TryBody:
     outer: EnvironmentFrame
     """The enclosing frame."""
     loop: LoopKind
-    """The enclosing loop, which its jumps leave or continue."""
+    """Kind of the enclosing loop, to which ``break`` and ``continue`` in the body belong."""
     cells: dict[str, VariableCell] = field(default_factory=dict)
-    """The cells of the variables from outside of the body, and of others that are defined at its end."""
+    """The cells of variables: of those from outside that the body assigns, and of others that are read later."""
     returned: VariableCell | None = None
     jumps: list[str] = field(default_factory=list)
     new: dict[str, Type] = field(default_factory=dict)
-    """The types that variables have at the end of the body, where control gets there."""
+    """The types of the body's new variables at its end."""
     ends: bool = True
-    """Whether control may get to the end of the body."""
+    """Whether control may reach the end of the body."""
     tree: int = 0
-    """The statement, by the identity of its tree."""
+    """The id of the statement's tree."""
     observed: Set[str] = frozenset()
-    """Variables of the body of which it matters whether it has assigned them before it raised."""
+    """Variables that the body assigns, and that are read where it may have raised before it assigned them."""
     flags: dict[str, VariableCell] = field(default_factory=dict)
-    """Whether it has, for each of them."""
+    """For each of the ``observed`` variables, the cell of its flag, whether it has been assigned."""
     assigned: dict[str, Type] = field(default_factory=dict)
-    """Types of the variables that the body may assign and that are undefined around it."""
+    """Types of the variables that the body may assign, and that are unassigned before it."""
 
     def note(
         self,
@@ -83,8 +84,9 @@ class TryBody:
         range: SourceRange,
         assigned: Value | None = None,
     ) -> None:
-        """Record the assignment of ``value`` to the variable ``name``, which may be a captured one. ``assigned`` is a
-        bool value for whether it is assigned at run time; None if it always is."""
+        """Emit a write of ``value`` to the cell of the variable ``name``, if that needs one: if it exists outside the
+        body or is ``observed``. The cell is created by the first write. ``assigned`` is a bool value for whether the
+        variable is assigned at run time; None if it always is."""
         known = self.outer.find_type(name)
         if known is None:
             if name in self.observed:
@@ -114,7 +116,8 @@ class TryBody:
         self.set_flag(graph, name, graph.insert_constant(True, range=range) if assigned is None else assigned, range)
 
     def set_flag(self, graph: Graph, name: str, assigned: Value, range: SourceRange) -> None:
-        """Set the flag that the variable is ``assigned``, or not."""
+        """Emit a write of ``assigned``, whether the variable is assigned, to the flag of the variable, if it has
+        one."""
         if name in self.flags:
             self.flags[name].write(graph, assigned, BOOL, range)
 

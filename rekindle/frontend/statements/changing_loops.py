@@ -1,10 +1,10 @@
 """Loops over containers that their bodies change.
 
-Of a list that the body may make longer or shorter, under whatever name, the length is asked before each iteration:
+If the body may change the length of the list, through any variable, the length is computed before each iteration:
 
 .. code-block:: text
 
-    for y in xs:                       %n : int = aten::len(%xs)         # asked where $at is compared, instead
+    for y in xs:                       %n : int = aten::len(%xs)         # computed where $at is compared, instead
         ys.append(y)        becomes    prim::Loop(%forever)
                                          block0(%i : int):
                                            = prim::Store[name="$at"](%i + 1)
@@ -12,8 +12,9 @@ Of a list that the body may make longer or shorter, under whatever name, the len
                                          block1():
                                            -> ($at < aten::len(%xs))
 
-A dict, a set or a deque that the body may change raises where it has another length before the next iteration. The
-values of a dict that the body may write to are read when an iteration comes to them (:func:`read_live`).
+If the body may change the length of a dict, a set or a deque, the loop raises before the next iteration if it has done
+so. If the body may assign to keys of a dict, each iteration reads the value of its key from the dict
+(:func:`read_live`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from rekindle.ir.operators.registry import AliasAnalysisKind
 from rekindle.ir.types import DictType, ListType, Type, is_python_key
 
 Private = Callable[[str], bool]
-"""Whether a variable alone holds its container."""
+"""Function that returns whether a variable has the only reference to its container."""
 
 _VIEWS: Final = ("keys", "values", "items")
 _KEEPS_LENGTH: Final = frozenset({"sort", "reverse"})
@@ -38,19 +39,19 @@ _LOOKS: Final = frozenset({"len", "__getitem__", "Loop"})
 
 
 def _name(node: Node) -> str:
-    """Return the name of an operator, which is ``python::keys`` in place of ``aten::keys`` for keys of several
-    types."""
+    """Return the name of an operator without its namespace, since operators of dicts whose keys are of several types
+    are ``python::keys`` instead of ``aten::keys``."""
     return node.kind.partition("::")[2]
 
 
 def library_of_keys(type: Type) -> str:
-    """Return the namespace of the operators on a dict of the type: ``python`` for key types that TorchScript lacks."""
+    """Return the namespace of the operators of a dict of this type: ``python`` for key types that TorchScript does not
+    have, else ``aten``."""
     return "python" if isinstance(type, DictType) and is_python_key(type.key) else "aten"
 
 
 def underlying_dict(value: Value) -> Value | None:
-    """Return the dict if ``value`` is the list of its keys, values or items that a loop iterates over; None for other
-    lists."""
+    """Return the dict of which ``value`` is the list of keys, values or items; None for other values."""
     if _name(value.node) not in _VIEWS:
         return None
     container, *_ = value.node.inputs
@@ -104,12 +105,13 @@ def error_of(type: Type) -> tuple[str, str]:
 
 
 def may_change_length(block: Block, value: Value, is_private: Private) -> bool:
-    """Return whether running ``block`` may make the container ``value`` longer or shorter."""
+    """Return whether ``block`` may make the container ``value``, which exists before it, longer or shorter."""
     return any(_changes(node, value, block, is_private) for node in block.all_nodes())
 
 
 def may_delete(block: Block, value: Value, is_private: Private) -> bool:
-    """Return whether ``block``, which may change the length of the container ``value``, may remove elements from it."""
+    """Return whether ``block``, which may change the length of the container ``value``, may do so by removing
+    elements."""
     nodes = (node for node in block.all_nodes() if _name(node) not in _ONLY_ADDS)
     return any(_changes(node, value, block, is_private) for node in nodes)
 
@@ -140,8 +142,8 @@ def _lengths_changed(node: Node) -> Iterator[Value]:
 
 
 def _callee_changes(node: Node, type: Type, seen: set[int]) -> bool:
-    """Return whether a called function may change the length of a container of this type that is not among its
-    arguments."""
+    """Return whether the function called by ``node`` may change the length of a container of this type that is not
+    among its arguments. ``seen`` are the ids of functions already searched; new ones are added."""
     record = called_function(node)
     if record is None or not record.is_defined:
         return True
@@ -184,7 +186,7 @@ def _same(a: Value, b: Value) -> bool:
 
 
 def _are_apart(a: Value, b: Value, is_private: Private) -> bool:
-    """Return whether two values are known to be different containers."""
+    """Return whether two values are certainly different containers."""
     return _is_alone(a, is_private) or _is_alone(b, is_private)
 
 
@@ -205,7 +207,8 @@ def _is_made(node: Node) -> bool:
 
 
 def _is_made_within(value: Value, body: Block) -> bool:
-    """Return whether ``value`` is a container made in the same iteration, so that it is not the iterated one."""
+    """Return whether ``value`` is a container that the same iteration of ``body`` has created, so that the loop does
+    not iterate over it."""
     node: Node | None = _source(value).node
     if node is None or node.kind != "prim::Load":
         return node is not None and body.contains(node) and _is_made(node)
@@ -223,7 +226,7 @@ def _is_made_within(value: Value, body: Block) -> bool:
 
 
 def _is_new(value: Value) -> bool:
-    """Return whether ``value`` is a new object, made here, without another reference."""
+    """Return whether ``value`` is a newly created container to which nothing else refers."""
     return _is_made(_source(value).node) and all(
         _name(use.user) in _LOOKS or _is_changed_by(use.user, value) for use in value.uses
     )

@@ -1,4 +1,4 @@
-"""Error recovery: the effects of a statement that could not be compiled, so that the emitter can continue after it."""
+"""What a statement that could not be compiled binds and does, so that the emitter can continue after it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def target_names(target: Expr) -> set[str]:
 
 
 def assigned_names(statements: Iterable[Stmt | Expr]) -> set[str]:
-    """Return the names that the statements (or expressions), and those within them, bind."""
+    """Return the names that the statements (or expressions) bind, including nested statements."""
     return names_given_by(tree for statement in statements for tree in walk_scope(statement.tree))
 
 
 def names_given_by(trees: Iterable[Tree]) -> set[str]:
-    """Return the names that ``trees`` bind themselves, without those bound in nested statements."""
+    """Return the names that ``trees`` bind themselves; names that only nested statements bind are excluded."""
     names: set[str] = set()
     for tree in trees:
         if tree.kind in _NAMING:
@@ -61,13 +61,13 @@ def names_given_by(trees: Iterable[Tree]) -> set[str]:
 
 
 def deleted_names(statement: Stmt) -> set[str]:
-    """Return the variables that the statement, and those within it, delete."""
+    """Return the variables that the statement deletes, including nested statements."""
     deletions = [Delete(tree) for tree in walk_scope(statement.tree) if tree.kind == Delete.KIND]
     return {name for each in deletions for target in each.targets for name in target_names(target)}
 
 
 def tries_that_assign(statement: Stmt) -> dict[str, frozenset[int]]:
-    """Return for each name the ids of the ``try`` statements in the statement that assign it."""
+    """Return, for each name that ``try`` statements in the statement assign, the ids of these."""
     found: dict[str, frozenset[int]] = {}
     for tree in walk_scope(statement.tree):
         if tree.kind == Try.KIND:
@@ -77,8 +77,8 @@ def tries_that_assign(statement: Stmt) -> dict[str, frozenset[int]]:
 
 
 def walk_scope(tree: Tree) -> Iterator[Tree]:
-    """Yield ``tree`` and its descendants, parents first. Of a nested function, only the definition is included, not the
-    body."""
+    """Yield ``tree`` and its descendants in the same scope, parents first. Of a nested function only the definition and
+    the defaults are included, of a lambda only the expression itself."""
     stack = [tree]
     while stack:
         tree = stack.pop()
@@ -98,7 +98,7 @@ _NAMING: Final[dict[str, Callable[[Tree], Iterable[str]]]] = {
     LocalImport.KIND: lambda tree: [LocalImport(tree).name],
     Handler.KIND: lambda tree: filter(None, [Handler(tree).name]),
 }
-"""The names that a tree of a kind binds, other than by targets."""
+"""Functions by kind of tree that return the names which it binds other than as targets."""
 
 _ASSIGNING: Final[dict[str, Callable[[Tree], Iterable[Expr]]]] = {
     Assign.KIND: lambda tree: Assign(tree).targets,
@@ -107,7 +107,7 @@ _ASSIGNING: Final[dict[str, Callable[[Tree], Iterable[Expr]]]] = {
     With.KIND: lambda tree: [item.target for item in With(tree).items if item.target is not None],
     Walrus.KIND: lambda tree: [Walrus(tree).target],
 }
-"""The targets that a tree of a kind assigns to."""
+"""Functions by kind of tree that return the targets to which it assigns."""
 
 
 def assigns_attribute(tree: Tree) -> bool:
@@ -128,7 +128,7 @@ def may_leave(statements: Iterable[Stmt]) -> bool:
 
 
 def names_in(expr: Expr) -> set[str]:
-    """Return the variables that ``expr`` names."""
+    """Return the names of variables that occur in ``expr``."""
     return {Var(tree).name.name for tree in expr.tree.walk() if tree.kind == Var.KIND}
 
 

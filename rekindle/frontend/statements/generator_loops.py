@@ -1,4 +1,4 @@
-"""Loops that compute the elements of a generator one by one: for ``any``, ``next``, ``in``, ``zip`` and
+"""Loops that compute the elements of a generator when they need them: for ``any``, ``next``, ``in``, ``zip`` and
 ``enumerate``."""
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ class GeneratedValue(DerivedIterable):
 
 
 def begun(emitter: Emitter, expr: Expr, later: Expr) -> Expr:
-    """Evaluate the parts of an iterable that Python evaluates before ``later``: all of it, or the first iterable of a
-    generator. Return the iterable with variables in place of these parts."""
+    """Evaluate those parts of the iterable ``expr`` that Python evaluates before ``later``: the first iterable of a
+    generator, or all of another iterable. Return ``expr`` with variables instead of these parts; unchanged if ``later``
+    is a constant."""
     if later.tree.kind in _CONSTANT:
         return expr
     generator = generator_of(emitter, expr, LAZY)
@@ -53,7 +54,7 @@ def begun(emitter: Emitter, expr: Expr, later: Expr) -> Expr:
 
 
 def begun_generator(emitter: Emitter, generator: GeneratorExpr) -> GeneratorExpr:
-    """Return the generator with its first iterable evaluated."""
+    """Evaluate the first iterable of a generator, and return the generator with a variable instead."""
     first, *others = generator.generators
     begun = Comprehension.create(first.range, first.target, _kept_source(emitter, first.iterable), first.conditions)
     return GeneratorExpr(GeneratorExpr.create(generator.range, generator.element, [begun, *others]).tree)
@@ -66,11 +67,11 @@ def _kept_source(emitter: Emitter, iterable: Expr) -> Expr:
 
 
 def elements_of(emitter: Emitter, expr: Expr) -> SugaredValue:
-    """Return the iterable ``expr`` for a loop over several iterables. Elements of generators are computed in order,
-    when needed.
+    """Return the iterable ``expr`` for a loop over several iterables. The elements of a generator are computed one by
+    one if it has one loop without conditions, and else beforehand.
 
     Raises:
-        UnsupportedError: they have effects, and could only be computed beforehand.
+        UnsupportedError: computing the elements beforehand would have effects too early.
     """
     generator = generator_of(emitter, expr)
     if generator is None:
@@ -103,8 +104,8 @@ def element_of(emitter: Emitter, element: Expr, target: Expr, item: SugaredValue
 
 
 def until_true(emitter: Emitter, expr: GeneratorExpr, condition: Callable[[], Value]) -> Value:
-    """Emit a loop over ``expr`` that ends with the first element for which ``condition`` holds; return whether there
-    was one."""
+    """Emit a loop over the generator ``expr`` that ends with the first element for which ``condition`` returns true.
+    Return whether there was one, as a bool value."""
     range = expr.range
     found = emitter.environment.hidden_variable("found")
     emitter.environment.store(found, range, emitter.graph.insert_constant(False, range=range), BOOL)
@@ -118,7 +119,8 @@ def until_true(emitter: Emitter, expr: GeneratorExpr, condition: Callable[[], Va
 
 
 def first_of(emitter: Emitter, expr: GeneratorExpr, other: Value | None) -> Value:
-    """Emit the first element of a generator. If it is empty, the result is ``other``; without ``other`` it raises."""
+    """Emit the first element of a generator, and return it. If the generator has none, the value is ``other``, or the
+    emitted code raises StopIteration if ``other`` is None."""
     range, environment = expr.range, emitter.environment
     found, first = environment.hidden_variable("found"), environment.hidden_variable("first")
     environment.store(found, range, emitter.graph.insert_constant(False, range=range), BOOL)
@@ -150,7 +152,7 @@ def first_of(emitter: Emitter, expr: GeneratorExpr, other: Value | None) -> Valu
 
 
 def among_generated(emitter: Emitter, expr: BinOp, generator: GeneratorExpr) -> Value:
-    """Emit ``x in (f(v) for v in xs)``. The loop ends with the first element that equals x."""
+    """Emit ``x in (f(v) for v in xs)`` as a loop that ends with the first element that equals x."""
     sought = emitter.environment.hidden_variable("sought")
     value = emitter.emit_expression(expr.lhs)
     emitter.environment.store(sought, expr.range, value, value.type)
@@ -160,8 +162,8 @@ def among_generated(emitter: Emitter, expr: BinOp, generator: GeneratorExpr) -> 
 
 
 def has_effects(node: Node, result: Value) -> bool:
-    """Return whether a node may have effects beyond computing values. Writing to ``result`` does not count, and
-    warnings may be moved."""
+    """Return whether a node may have effects other than computing its results. Changes to ``result`` and warnings are
+    excluded."""
     operator = node.operator
     if node.kind == "prim::CallMethod" or (operator and operator.has_side_effects and node.kind != "aten::warn"):
         return True

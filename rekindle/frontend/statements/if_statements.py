@@ -18,7 +18,7 @@ from rekindle.ir.types import ANY, Type, UnionBase, join_values, unify, union
 
 @dataclass(slots=True, frozen=True)
 class BranchBody:
-    """Body of a branch: ``emit`` emits it, and ``range`` is its location."""
+    """The body of a branch: ``emit`` emits it, and ``range`` is its location."""
 
     emit: Callable[[], object]
     range: SourceRange
@@ -53,9 +53,10 @@ def emit_if_else(
 def _merge_branches(
     emitter: Emitter, range: SourceRange, node: Node, frames: list[EnvironmentFrame], exits: tuple[bool, bool]
 ) -> None:
-    """Merge the names that the branches assign, after the ``if``.
+    """Merge the names that the branches assign, after the ``if``. ``exits`` says which branches end with an exit.
 
-    A name is defined if both branches define it, or it was defined before; a branch that exits does not count.
+    A name is defined if all branches without an exit define it, or if it was defined before. Otherwise it is possibly
+    assigned if the program follows Python, and undefined in TorchScript.
     """
     words = ("if the condition holds", "if the condition does not hold")
     emitter.environment.keep_origins([frame for frame, exited in zip(frames, exits, strict=True) if not exited])
@@ -119,7 +120,8 @@ def _merge_branches(
 
 
 def _merge_numbers(emitter: Emitter, name: str, types: Sequence[Type], joined: Type, range: SourceRange) -> None:
-    """Convert ``name`` to the number type ``joined`` after an ``if`` whose branches assign different number types."""
+    """Convert ``name`` to the number type ``joined`` after an ``if`` whose branches assign numbers of different
+    types."""
     environment = emitter.environment
     merged = union(types)
     environment.frame.types[name] = merged
@@ -128,7 +130,7 @@ def _merge_numbers(emitter: Emitter, name: str, types: Sequence[Type], joined: T
 
 
 def _merge_partial(emitter: Emitter, name: str, frames: Sequence[EnvironmentFrame]) -> None:
-    """Merge a name that only one of the branches definitely assigns."""
+    """Mark a name as possibly assigned after an ``if`` of which not both branches definitely assign it."""
     found: Partial | None = None
     for frame in frames:
         type = frame.find_type(name)
@@ -142,7 +144,8 @@ def _merge_partial(emitter: Emitter, name: str, frames: Sequence[EnvironmentFram
 
 
 def _merge_with_exit(emitter: Emitter, name: str, frame: EnvironmentFrame) -> None:
-    """Merge a name after an ``if`` of which one branch exits early, and the other one ends with ``frame``."""
+    """Give a name, after an ``if`` of which one branch exits early, the type that it has in ``frame``, that of the
+    other branch."""
     type = frame.find_type(name)
     partial = frame.find_partial(name)
     if type is not None:

@@ -68,11 +68,11 @@ from rekindle.syntax.views import (
 )
 
 _COMPREHENSIONS_ARE_INLINED: Final = sys.version_info >= (3, 12)
-"""Whether Python runs comprehensions inline, and only generators as functions."""
+"""Whether Python compiles comprehensions into the function around them, and only generators to functions."""
 
 
 def give_up_condition(emitter: Emitter, condition: Expr) -> None:
-    """Recover from a condition that could not be compiled: mark the variables that it may narrow or assign as
+    """Continue after a condition that could not be compiled: mark the variables that it may narrow or assign as
     unknown."""
     for name in assigned_names([condition]):
         emitter.environment.give_up(name)
@@ -83,13 +83,14 @@ def give_up_condition(emitter: Emitter, condition: Expr) -> None:
 
 
 def _forget_checks(emitter: Emitter, statement: While | For) -> None:
-    """Undo refinements of variables that the loop assigns: they hold in the first iteration only."""
+    """Undo the narrowing of variables that the loop assigns: it applies to the first iteration only."""
     if emitter.environment.narrowed:
         emitter.environment.forget_checks(assigned_names([statement]), statement.range)
 
 
 def emit_while(emitter: Emitter, statement: While) -> None:
-    """Emit a while loop. A condition that assigns is moved into the body: ``while True: if not …: break``."""
+    """Emit a while loop. A condition that contains an assignment is moved into the body: ``while True:`` with the
+    condition in an ``if``, whose ``else`` is a ``break``."""
     _forget_checks(emitter, statement)
     condition = statement.condition
     if any(tree.kind == Walrus.KIND for tree in walk_scope(condition.tree)):
@@ -101,8 +102,8 @@ def emit_while(emitter: Emitter, statement: While) -> None:
 
 
 def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("filter",)) -> GeneratorExpr | None:
-    """Return the generator expression that ``expr`` is, or that a call of one of the ``functions`` is: ``map``,
-    ``filter``; None for other expressions."""
+    """Return ``expr`` as a generator expression: it is one, a variable that holds one, or a call of one of the
+    ``functions``, such as ``map`` or ``filter``. Return None for other expressions, and in TorchScript."""
     if not emitter.graph.follows_python:
         return None
     if expr.tree.kind == Var.KIND:
@@ -112,8 +113,9 @@ def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("fi
 
 
 def _generator_apart(emitter: Emitter, expr: Expr, names: set[str]) -> GeneratorExpr | None:
-    """Return the generator over which a comprehension with targets ``names`` iterates, if it can be computed
-    separately; None if there is none, or if it reads variables with these names after they are bound."""
+    """Return the generator over which a comprehension with targets ``names`` iterates, if the loops of both can be
+    nested. Return None if ``expr`` is not a generator, or if it reads variables of these names after they are
+    assigned."""
     generator = generator_of(emitter, expr)
     return None if generator is None or names & names_read_late(generator) else generator
 
@@ -140,7 +142,8 @@ def emit_for(emitter: Emitter, statement: For) -> None:
 
 
 def _unroll_statement(emitter: Emitter, statement: For, iterator: SugaredValue) -> None:
-    """Unroll a loop statement; ``break`` and ``continue`` in it become branches."""
+    """Unroll a loop statement. If the program follows Python, ``break`` and ``continue`` in the body become
+    branches."""
     range, body, until = statement.range, statement.body, None
     jumps = jumps_in(body)
     if jumps and emitter.graph.follows_python:
@@ -156,8 +159,8 @@ def _unroll_statement(emitter: Emitter, statement: For, iterator: SugaredValue) 
 
 
 def _loop_over_what_failed(emitter: Emitter, statement: For) -> None:
-    """Emit the body of a loop whose iterable could not be compiled, to find other errors. The variables that it assigns
-    become unknown."""
+    """Emit the body of a loop whose iterable could not be compiled, to find the other errors in it. The variables that
+    it assigns become unknown."""
     node = emitter.insert_node("prim::Loop", statement.range, [emitter.literal(MAX_TRIP_COUNT, statement.range)], [])
     body = node.add_block()
     node.add_block()
@@ -235,7 +238,7 @@ def _take(
 def _if_longer(
     emitter: Emitter, iterable: SugaredValue, position: Value, range: SourceRange, body: Callable[[], None]
 ) -> None:
-    """Emit ``body`` in an ``if`` that runs it if ``iterable`` has an element at ``position``."""
+    """Emit ``body`` in a branch that runs only if ``iterable`` has an element at ``position``."""
     length = iterable.length(range, emitter.graph)
     node = emitter.insert_node("prim::If", range, [emitter.insert("aten::lt", range, position, length)], [])
     with emitter.inside(node.add_block()):
@@ -244,7 +247,7 @@ def _if_longer(
 
 
 def _unless(emitter: Emitter, variable: str, range: SourceRange, body: Callable[[], None]) -> None:
-    """Emit ``body`` in an ``if`` that runs it if the variable, a bool, is false."""
+    """Emit ``body`` in a branch that runs only if the variable, a bool, is false."""
     node = emitter.insert_node("prim::If", range, [emitter.environment.load(variable, BOOL, variable)], [])
     node.add_block()
     with emitter.inside(node.add_block()):
@@ -260,7 +263,7 @@ def _emit_loop(
     target: Expr | None = None,
     condition: Expr | None = None,
 ) -> None:
-    """Emit a loop statement; variables that it assigns are merged after it."""
+    """Emit a loop statement, and merge the variables that it assigns after it."""
     with emitter.environment.in_loop(statement):
         frame = _run_loop(emitter, statement.range, body, iterator=iterator, target=target, condition=condition)
         _leave_loop(emitter, frame, statement)
@@ -312,7 +315,8 @@ def _run_loop(
 
 
 def _heed_changes(emitter: Emitter, node: Node, iterator: SugaredValue, range: SourceRange) -> None:
-    """Emit checks of the lengths of the containers that a loop iterates over and its body may change."""
+    """Emit the checks, or repeated reads of the length, that a loop needs if its body may change the containers over
+    which it iterates."""
     asks_again = False
     for value in iterator.gone_over:
         container = underlying_dict(value) or value
@@ -331,8 +335,8 @@ def _heed_changes(emitter: Emitter, node: Node, iterator: SugaredValue, range: S
 
 
 def _check_length(emitter: Emitter, node: Node, container: Value, range: SourceRange) -> None:
-    """Emit a check before each iteration, which raises if the length of the container, or the keys of a dict, have
-    changed since the loop began."""
+    """Emit a check before each iteration. It raises if the length of the container has changed since the loop began, or
+    the keys of a dict."""
     message, error = error_of(container.type)
 
     def keys() -> Value:
@@ -474,10 +478,10 @@ def nest(
     is_function: bool,
     until: str | None = None,
 ) -> None:
-    """Emit nested loops over all generators, the first outermost, with ``body`` where all conditions hold.
+    """Emit nested loops over all generators, the first outermost, with ``body`` where all conditions are true.
 
-    The targets are variables of the comprehension and not visible outside; only the iterable of the first generator is
-    evaluated outside. If the variable ``until`` is given, the loops end once it is True.
+    The targets are variables of the comprehension that are unknown outside; only the iterable of the first generator is
+    evaluated outside. If the variable ``until`` is given, the loops end once it is true.
     """
     if emitter.graph.follows_python:
         names = {name for item in generators for name in target_names(item.target)}
@@ -559,7 +563,11 @@ def list_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Ty
 
 
 def dict_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
-    """Emit ``dict(source)``, where ``source`` iterates over pairs of key and value."""
+    """Emit ``dict(source)``, where the elements of ``source`` are pairs of key and value.
+
+    Raises:
+        TypeMismatchError: an element is not a pair, or has another type than the dict.
+    """
     wanted = None if hint is None else without_none(hint)
     result = emitter.insert_node("prim::DictConstruct", range, [], [wanted or DictType(STRING, TENSOR)]).output
 
@@ -593,7 +601,8 @@ def each(emitter: Emitter, range: SourceRange, iterator: SugaredValue, body: Cal
 
 
 def check_jump(emitter: Emitter, word: str, range: SourceRange) -> None:
-    """Reject ``break`` and ``continue`` outside of a loop, or in one that is unrolled."""
+    """Raise UnsupportedError for ``break`` or ``continue`` (the ``word``) outside of a loop, or in an unrolled one that
+    cannot express it."""
     if emitter.loop is LoopKind.NONE:
         raise UnsupportedError(f"'{word}' is outside of a loop", range)
     if emitter.loop is LoopKind.UNROLLED:
@@ -609,7 +618,7 @@ _indices = range
 
 
 def _widen_list(result: Value, type: Type) -> None:
-    """Set a wider type for a list that was constructed in this function, and for the results of ``append`` to it."""
+    """Set a wider type for a list that this function constructs, and for the results of ``append`` to it."""
     result.set_type(type)
     for use in result.uses:
         if use.user.kind == "aten::append":

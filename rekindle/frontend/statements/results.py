@@ -25,10 +25,11 @@ from rekindle.syntax.views import Return
 
 
 def as_declared(emitter: Emitter, value: Value, declared: Type, statement: Return) -> Value:
-    """Return the returned value, converted to the declared type.
+    """Return the value of a ``return`` statement, converted to the declared type. A value that may be None is checked
+    at run time.
 
     Raises:
-        TypeMismatchError: it does not fit that type.
+        TypeMismatchError: the value cannot be of that type.
     """
     if number_beside_tensor(value.type) is not None and without_none(declared) == TENSOR:
         value = emitter.present(value, statement.range, _other_result(value.type, declared))
@@ -67,8 +68,8 @@ def _no_result(declared: Type) -> str:
 def with_present_items(
     emitter: Emitter, value: Value, declared: TupleType, range: SourceRange, message: Callable[[Type], str]
 ) -> Value:
-    """Return a returned tuple whose items are checked: items that may be None, or numbers instead of Tensors, must have
-    their declared types."""
+    """Return a tuple with the checks that its items need to have their ``declared`` types: of items that may be None,
+    or numbers instead of Tensors. ``message`` gives the error message for the type of an item."""
     items = list(value.node.inputs)
     if len(items) != len(declared.elements) or value.type.is_subtype_of(declared):
         return value

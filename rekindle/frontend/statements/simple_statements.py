@@ -1,4 +1,4 @@
-"""Emit statements, with error recovery: an error in one does not prevent the emission of the others."""
+"""Emit statements one by one. An error in one does not prevent the emission of the others."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ from rekindle.syntax.views import (
 )
 
 _NOT_COMPILED: Final = "builtins.RuntimeError"
-"""Class of the error that is raised in a branch that was not compiled."""
+"""Class of the error that a branch raises at run time if it was not compiled."""
 
 
 class _AssertionFailure(Expr):
-    """The exception of a failed ``assert``: ``(assertion_failure (option message))``. Only the emitter makes it."""
+    """The exception of a failed ``assert``: ``(assertion_failure (option message))``. Only the emitter creates it."""
 
     __slots__ = ()
     KIND = "assertion_failure"
@@ -120,11 +120,12 @@ class _AssertionFailure(Expr):
 
 
 _COMPOUND: Final = frozenset({"if", "while", "for", "with", "try", "given_up"})
-"""Compound statements. The emission of their heads recovers from errors itself."""
+"""Kinds of compound statements. The functions that emit these handle errors in the head of the statement."""
 
 
 def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
-    """Emit statements one after the other. An error in one is recorded, and emission continues after it."""
+    """Emit statements in order. An error in one is recorded in the diagnostics, and emission continues after it.
+    Statements that are unreachable because an earlier one exits are not emitted."""
     for statement in statements:
         place = emitter.place
         # No function of its own: nested statements would take twice as much of Python's stack.
@@ -140,7 +141,8 @@ def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
 
 
 def _give_up_statement(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> None:
-    """Record the error of a statement, and continue after it. The names that it assigns become unknown."""
+    """Record the error of a statement in the diagnostics, so that emission can continue after it. The names that the
+    statement assigns become unknown. A bug in the compiler is raised instead, with the statement in its message."""
     if _raises_as_python(emitter, statement, error, place):
         return
     if is_bug(error) and not emitter.diagnostics.has_failed:
@@ -303,8 +305,8 @@ def _emit_assert(emitter: Emitter, tree: Tree) -> None:
 
 
 def _emit_assertion_failure(emitter: Emitter, failure: _AssertionFailure, range: SourceRange) -> None:
-    """Emit the error of a failed assertion as TorchScript does: the message begins with ``AssertionError:``; the error
-    has no class."""
+    """Emit the error of a failed assertion as TorchScript does: the message begins with ``AssertionError:``, and the
+    error has no class."""
     message = emitter.graph.insert_constant("AssertionError: ", range=range)
     if failure.message is not None:
         said = emitter.emit_expression(failure.message)
@@ -319,11 +321,11 @@ def _emit_return_statement(emitter: Emitter, tree: Tree) -> None:
 
 
 def _forget_any(emitter: Emitter, type: Type, range: SourceRange) -> None:
-    """Infer the result type of the function, although it declares ``Any``: in the IR, only the type distinguishes a
+    """Infer the result type of the function although it declares ``Any``: in the IR only the type distinguishes a
     ``torch.Size`` from a list, and a dtype from an int.
 
     Raises:
-        TypeMismatchError: the function returns values of several types.
+        TypeMismatchError: an earlier ``return`` returns a value of another type.
     """
     if emitter.returns.merged is not None:
         raise TypeMismatchError(
@@ -373,14 +375,19 @@ def emit_return(emitter: Emitter, statement: Return) -> None:
 
 
 def _differs_in_length(type: Type, declared: Type) -> bool:
-    """Return whether a tuple is declared to have another number of elements than it has."""
+    """Return whether both are tuples without field names, of different lengths."""
     if not isinstance(type, TupleType) or not isinstance(declared, TupleType):
         return False
     return len(type.elements) != len(declared.elements) and type.fields is None and declared.fields is None
 
 
 def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> None:
-    """Infer an element type from callers that add elements of the ``wanted`` type to a returned value of ``type``."""
+    """Infer the element type of a returned list or dict from the type that the caller has found out, ``wanted``.
+    ``expr`` is the returned expression, of ``type``. Do nothing if no caller has.
+
+    Raises:
+        RestartEmission: the evidence records the type.
+    """
     if wanted != wanted_result():
         return
     origin = emitter.environment.origin_of(expr)
@@ -392,8 +399,8 @@ def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> Non
 
 
 def _raises_as_python(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> bool:
-    """Emit Python's error for ``statement`` if it reads a name without a value, in a branch that the module's
-    attributes do not select. Return whether it was emitted."""
+    """Emit Python's error for ``statement``, if it reads an undefined name in a branch that the current attributes of
+    the module make unreachable. Return whether it was emitted."""
     missing = error.missing if isinstance(error, UndefinedNameError) else None
     if not emitter.is_unexpected or missing is None or statement.tree.kind in _COMPOUND:
         return False
@@ -415,8 +422,8 @@ def _emit_if(emitter: Emitter, tree: Tree) -> None:
 
 
 def _emit_expected(emitter: Emitter, statement: If, condition: CondValue) -> None:
-    """Emit the branches of an ``if``. The one that the module's attributes do not select is emitted as far as it can be
-    compiled."""
+    """Emit the branches of an ``if``. If the current attributes of the module make one unreachable, that raises at run
+    time where it cannot be compiled."""
     branches = [_branch(emitter, statement.range, body) for body in (statement.true_branch, statement.false_branch)]
     if condition.static is None and emitter.graph.follows_python:
         taken = evaluate_on_current_attributes(condition.value)
@@ -429,8 +436,8 @@ def _emit_expected(emitter: Emitter, statement: If, condition: CondValue) -> Non
 
 
 def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
-    """Emit statements that do not run with the current attributes of the module. If they cannot be compiled, they
-    raise."""
+    """Emit statements that are unreachable with the current attributes of the module. If they cannot be compiled, the
+    emitted code raises, and no error is recorded."""
     saved, emitter.diagnostics = emitter.diagnostics, Diagnostics()
     was_unexpected, emitter.is_unexpected = emitter.is_unexpected, True
     before = emitter.graph.insert_point.prev
@@ -455,8 +462,8 @@ def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
 
 
 def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
-    """Return a placeholder for the condition of ``statement``, which could not be compiled; None if a branch may be
-    one that must not be compiled."""
+    """Return a placeholder for the condition of ``statement``, which could not be compiled. Return None if the
+    condition may be known at compile time, so that one of the branches need not compile."""
     branches = [*statement.true_branch, *statement.false_branch]
     if _may_be_static(emitter, statement.condition):
         for name in assigned_names([statement.condition, *branches]):
@@ -490,8 +497,8 @@ def _branch(emitter: Emitter, range: SourceRange, statements: list[Stmt]) -> Bra
 
 
 def _emit_given_up(emitter: Emitter, tree: Tree) -> None:
-    """Emit the blocks of an unsupported statement, which is already reported, to find other errors. The variables that
-    they assign become unknown."""
+    """Emit the blocks of an unsupported statement, whose error is already recorded, to find the other errors in them.
+    The variables that they assign become unknown."""
     statement = ErrorStmt(tree)
     names = {*statement.names, *assigned_names([statement])}
     lost = names - {name for block in statement.blocks for name in assigned_names(block)}

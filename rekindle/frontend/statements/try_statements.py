@@ -18,9 +18,9 @@
                                      block1():
                                        …: break if %how is 2
 
-What the body assigns to a variable from around it goes to a list of one element as well, so that the handlers know what
-was assigned before the exception. ``prim::Try`` gives 0 where control came to the end of the body, a number for each
-other way to leave it, and -1 with the exception where one came out of it.
+Assignments in the body to a variable from outside also write to a list of one element, from which the handlers get its
+last value. ``prim::Try`` returns 0 if control reached the end of the body, another positive number if it was left by
+``return``, ``break`` or ``continue``, and -1, with the exception, if it raised.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from rekindle.syntax.views import Handler, LocalImport, Stmt, Try
 
 _RETURN: Final = 1
 _JUMPS: Final = {"break": 2, "continue": 3}
-"""How the body was left, where neither at its end nor by an exception."""
+"""First result of ``prim::Try`` if ``break`` or ``continue`` left the body."""
 
 
 def caught_exception(caught: Sequence[Value], range: SourceRange) -> Value:
-    """Return the exception that ``raise`` alone raises again.
+    """Return the exception that a ``raise`` without an exception raises again: that of the innermost handler around it.
 
     Raises:
-        UnsupportedError: none is being handled.
+        UnsupportedError: there is no handler around it.
     """
     if not caught:
         raise UnsupportedError(
@@ -72,7 +72,7 @@ def caught_exception(caught: Sequence[Value], range: SourceRange) -> Value:
 
 
 def leave_with(emitter: Emitter, value: Value, range: SourceRange) -> None:
-    """Emit ``return value``."""
+    """Emit ``return value``, also in a ``try`` statement."""
     attempt = emitter.environment.tried
     if attempt is None:
         emitter.graph.insert_node(emitter.graph.create("prim::ReturnStmt", [value], outputs=0, range=range))
@@ -85,7 +85,11 @@ def leave_with(emitter: Emitter, value: Value, range: SourceRange) -> None:
 
 
 def emit_jump(emitter: Emitter, word: str, range: SourceRange) -> None:
-    """Emit ``break`` or ``continue`` (the ``word``), also one that leaves a ``try`` statement."""
+    """Emit ``break`` or ``continue`` (the ``word``), also one that leaves a ``try`` statement.
+
+    Raises:
+        UnsupportedError: it is outside of a loop, or in an unrolled loop that cannot express it.
+    """
     attempt = emitter.environment.tried
     if emitter.loop is LoopKind.NONE and attempt is not None:
         with emitter.in_loop(attempt.loop):
@@ -114,7 +118,12 @@ def raise_again(emitter: Emitter, error: Value, range: SourceRange) -> None:
 
 
 def emit_import(emitter: Emitter, tree: Tree) -> None:
-    """Emit an import within the function, which is executed when the function is compiled."""
+    """Emit an import within the function: the module is imported now, while compiling, and its name assigned.
+
+    Raises:
+        UndefinedNameError: the import fails.
+        UnsupportedError: the source is not from a Python program.
+    """
     statement = LocalImport(tree)
     found = emitter.resolver.import_object(statement, emitter.graph)
     if found is None:
@@ -133,8 +142,9 @@ def emit_try(emitter: Emitter, statement: Try) -> None:
 
 
 def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
-    """Return the rest of a ``try`` that begins with imports, which the compiler executes, so that it knows whether a
-    handler runs; None for other statements."""
+    """Execute the imports with which the body of a ``try`` begins, and return the statements that remain to be emitted:
+    those of a handler if an import fails, else the rest of the ``try``. Return None if the body does not begin with an
+    import."""
     imports = list(takewhile(lambda each: each.tree.kind == LocalImport.KIND, statement.body))
     if not imports:
         return None
@@ -153,7 +163,7 @@ def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
 
 
 def _handler_of(emitter: Emitter, error: BaseException | None, handlers: Sequence[Handler]) -> Handler | None:
-    """Return the handler that catches the error of an import; None if none does."""
+    """Return the handler that catches ``error``, that of an import; None if none does."""
     if not isinstance(error, ImportError):
         return None
     raised = {f"builtins.{cls.__name__}" for cls in type(error).__mro__}
@@ -166,7 +176,7 @@ def _handler_of(emitter: Emitter, error: BaseException | None, handlers: Sequenc
 
 
 def _emit_handled(emitter: Emitter, statement: Try) -> None:
-    """Emit ``try``, ``except`` and ``else`` of a statement, without its ``finally``."""
+    """Emit the ``try``, ``except`` and ``else`` blocks of a statement, without its ``finally``."""
     range = statement.range
     attempt = _try(emitter, statement, partial(emitter.emit_statements, statement.body))
     error = attempt.node.outputs[1]
@@ -193,7 +203,8 @@ def _emit_handled(emitter: Emitter, statement: Try) -> None:
 
 
 def _emit_final(emitter: Emitter, statement: Try) -> None:
-    """Emit ``finally``: one copy, which runs however control leaves the preceding blocks."""
+    """Emit a statement with ``finally``. Its final block is emitted once, and runs however control leaves the blocks
+    before."""
     range = statement.range
 
     def tried() -> None:
@@ -221,7 +232,7 @@ def _emit_final(emitter: Emitter, statement: Try) -> None:
 
 
 def _emit_handlers(emitter: Emitter, handlers: Sequence[Handler], error: Value, range: SourceRange) -> None:
-    """Emit the handlers: the first that matches the exception runs; without one, it is raised again."""
+    """Emit the handlers: the first that matches the exception runs. If none matches, the exception is raised again."""
     if not handlers:
         raise_again(emitter, error, range)
         return
@@ -252,7 +263,8 @@ def _emit_handler(emitter: Emitter, handler: Handler, error: Value) -> None:
 
 
 def _lose_outer(emitter: Emitter, handler: Handler) -> None:
-    """Delete the exception's variable at the end of a handler, even if an enclosing handler has assigned it."""
+    """Make the exception's variable of an enclosing handler undefined if ``handler`` has one of the same name, which is
+    deleted at its end."""
     frame = emitter.environment.frame.find(handler.name)
     if frame is not None and isinstance(frame.sugared.get(handler.name), CaughtException):
         del frame.sugared[handler.name]
@@ -263,7 +275,7 @@ def _lose_outer(emitter: Emitter, handler: Handler) -> None:
 
 
 def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
-    """Emit the body of a ``try`` by ``emit``; return its record."""
+    """Emit the body of a ``try`` by a call of ``emit``, and return its record."""
     environment, range = emitter.environment, statement.range
     node = emitter.insert_node("prim::Try", range, [], [INT, ANY])
     block = node.add_block()
@@ -304,7 +316,8 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
 
 
 def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range: SourceRange) -> None:
-    """Record the variables that the body has assigned or reassigned at its end, including those in its loops."""
+    """Record the variables that are defined at the end of the body and that it has assigned, in its loops, too. New
+    ones are also written to cells."""
     assigned = {name: type for name in attempt.cells if (type := attempt.outer.find_type(name)) is not None}
     for name, type in (assigned | frame.types).items():
         if name in attempt.cells:
@@ -317,7 +330,7 @@ def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range
 
 
 def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Block) -> None:
-    """Record the names that the body assigns and that may be undefined before it."""
+    """Record the variables that the body assigns, and that may be unassigned before it."""
     stored = stored_types(block)
     for name in sorted(assigned_names([statement])):
         variable = emitter.environment.frame.variable(name)
@@ -329,14 +342,15 @@ def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Bl
 
 
 def _restore(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
-    """Assign to variables from outside of the body the values that they had when control left it."""
+    """Assign to the variables from outside of the body their values when control left it."""
     for name, cell in attempt.cells.items():
         if attempt.outer.find_type(name) is not None:
             _store(emitter, name, cell.read(emitter.graph, range), cell.type, range)
 
 
 def _restore_partial(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
-    """Mark the variables that only the body assigns as possibly unassigned: an error may have left the body before."""
+    """Mark the variables that only the body assigns as possibly assigned, since an exception may precede the
+    assignment. Those that are read later get their values and flags from the cells."""
     environment = emitter.environment
     for name, type in attempt.assigned.items():
         partial = Partial(type, frozenset({attempt.tree}))
@@ -353,7 +367,7 @@ def _restore_partial(emitter: Emitter, attempt: TryBody, range: SourceRange) -> 
 
 
 def _define(emitter: Emitter, attempt: TryBody, range: SourceRange, but: set[str] | None = None) -> None:
-    """Assign the values at the end of the body to its variables, except those in ``but``."""
+    """Assign to the body's variables their values at its end, except to those in ``but``."""
     for name, type in attempt.new.items():
         if but is not None and name in but:
             continue
@@ -370,7 +384,7 @@ def _store(emitter: Emitter, name: str, value: Value, type: Type, range: SourceR
 
 
 def _leave_as(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
-    """Emit the exit by which control left the body, if that was a return, ``break`` or ``continue``."""
+    """Emit a ``return``, ``break`` or ``continue`` that runs if the body was left by one."""
     how = attempt.node.outputs[0]
     ways: list[tuple[int, Callable[[], None]]] = []
     returned = attempt.returned

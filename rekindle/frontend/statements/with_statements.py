@@ -1,4 +1,4 @@
-"""Requirements of a with statement on its object."""
+"""The context manager of a ``with`` statement: its methods are checked, and ``__enter__`` is emitted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from rekindle.syntax.views import Expr
 
 
 def enter(emitter: Emitter, context: Value, expr: Expr) -> Value:
-    """Emit ``__enter__`` of the context manager of a ``with`` statement.
+    """Emit ``__enter__`` of the context manager of a ``with`` statement, and return its result. Both methods are
+    compiled.
 
     Raises:
-        TypeMismatchError: it is not a context manager.
+        TypeMismatchError: the object has no ``__enter__`` and ``__exit__``, or ``__exit__`` does not take three
+            arguments.
+        CompileError: a method cannot be compiled.
     """
     methods = getattr(context.type, "methods", None)
     if not isinstance(methods, dict) or "__enter__" not in methods or "__exit__" not in methods:

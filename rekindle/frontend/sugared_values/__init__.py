@@ -1,6 +1,6 @@
 """Sugared values: compile-time values of names and expressions.
 
-``base`` defines :class:`~rekindle.frontend.sugared_values.base.SugaredValue`, ``values`` the ones that stand for
-values of the graph. The other files hold one kind each: classes, interfaces, functions, iterables, special forms
-of the language.
+``base`` defines :class:`~rekindle.frontend.sugared_values.base.SugaredValue`, and ``values`` the kinds that refer to
+values of the graph. Each other module has the kinds for one subject: classes, interfaces, functions, iterables, special
+forms of the language.
 """

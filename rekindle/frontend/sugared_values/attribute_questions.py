@@ -1,6 +1,7 @@
 """Attributes of values that are not objects of the program's classes.
 
-``hasattr(x, "item")`` of what Python's own classes have, and the error of ``x.item`` where there is none.
+These decide ``hasattr(x, "item")`` by Python's own classes, and create the error of ``x.item`` if there is no such
+attribute.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _CLASSES: Final[dict[str, type]] = {
 
 
 def type_has(type: Type, name: str) -> bool:
-    """Return whether all values of a type have an attribute."""
+    """Return whether the Python classes of all values of a type have an attribute. Types whose class is not known do
+    not."""
     if isinstance(type, UnionBase):
         return all(type_has(member, name) for member in union_members(type))
     if isinstance(type, TupleType) and type.fields is not None and name in type.fields:
@@ -48,7 +50,8 @@ def type_has(type: Type, name: str) -> bool:
 
 
 def ask_type(value: Value, name: str, range: SourceRange, graph: Graph) -> Value | None:
-    """Emit a test whether a value has an attribute, if only some members of its type have it; else return None."""
+    """Emit a test at run time whether a value has an attribute, if only some members of its type, a Union, have it;
+    else return None."""
     members = union_members(value.type)
     having: list[Type] = [member for member in members if type_has(member, name)]
     if not having or len(having) == len(members):
@@ -59,7 +62,7 @@ def ask_type(value: Value, name: str, range: SourceRange, graph: Graph) -> Value
 
 
 def _class_of(given: Type) -> type | None:
-    """Return the Python class of values of a type; None if there are several."""
+    """Return the Python class of values of a type; None if it is not known, or if there are several."""
     if isinstance(given, ListType):
         kinds = {"": list, "tuple": tuple, "Size": torch.Size}
         return kinds.get(given.python)
@@ -70,7 +73,8 @@ def _class_of(given: Type) -> type | None:
 
 
 def missing_attribute(range: SourceRange, type: Type, name: str) -> UndefinedNameError:
-    """Return the error of ``x.name``, where ``x`` is of a type that has no such attribute."""
+    """Return the error for ``x.name``, where the type of ``x`` has no such attribute. ``range`` is the location of
+    ``x.name``."""
     if isinstance(type, ClassType) and not type.is_module:
         hint = f"give it a value in __init__: self.{name} = …"
         if name.startswith("__"):

@@ -2,10 +2,10 @@
 
 Most are values of the graph (:class:`SimpleValue`). Others exist in the compiler only: a module, a builtin function,
 ``range(n)``. The emitter requests an attribute, a call or an iteration of a sugared value. The sugared value emits
-nodes, or raises an error located at the request.
+nodes, or raises an error with the location of the request.
 
-The files beside this one hold the kinds: :mod:`values` (of the graph), :mod:`special_forms` (operators, casts, special
-forms), :mod:`iterables`. Those that know Python objects are in :mod:`rekindle.scripting`.
+Modules beside this one define the kinds: :mod:`values` (of the graph), :mod:`special_forms` (operators, casts, special
+forms), :mod:`iterables`, and more. Those for Python objects are in :mod:`rekindle.scripting`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Keywords: TypeAlias = "Mapping[str, SugaredValue]"
 @dataclass(slots=True, frozen=True)
 class FlattenedValue:
     """A sugared value flattened into values of the graph, which become parameters of another function, and static data.
-    One compiled function serves all sugared values with equal keys. ``unflatten`` rebuilds the sugared value from the
-    parameters, in the emitter of the other function."""
+    One compiled function serves all sugared values with equal keys. ``unflatten`` takes the parameters, and the emitter
+    of the other function, and returns the sugared value there."""
 
     key: Hashable
     values: Sequence[Value]
@@ -36,8 +36,8 @@ class FlattenedValue:
 
 @dataclass(slots=True, frozen=True)
 class CallSite:
-    """A call at compile time: its location, its arguments, and the number of names that its result is unpacked to (1
-    if it is not)."""
+    """A call at compile time: its location, its arguments, and the number of targets to which its result is unpacked (1
+    if it is not unpacked)."""
 
     range: SourceRange
     graph: Graph
@@ -47,8 +47,8 @@ class CallSite:
 
 
 class SugaredValue:
-    """The compile-time value of an expression: a value of the graph, or an object such as a function or a module. An
-    operation that a kind of sugared value does not support raises an error with its description."""
+    """The compile-time value of an expression: a value of the graph, or an object such as a function or a module. By
+    default each operation raises an error with the description of the value."""
 
     @property
     def description(self) -> str:
@@ -56,10 +56,10 @@ class SugaredValue:
         return type(self).__name__
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        """Return this as a value of the graph.
+        """Return this as a value of the graph, which may emit nodes.
 
         Raises:
-            UnsupportedError: it exists only while compiling, such as a module of Python.
+            UnsupportedError: this exists only while compiling, as a module of Python does.
         """
         raise UnsupportedError(f"{self.description} cannot be used as a value", range)
 
@@ -75,15 +75,15 @@ class SugaredValue:
         raise UnsupportedError(f"hasattr cannot be asked of {self.description}", range)
 
     def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
-        """Emit a test for an attribute whose existence is known only at run time; return None if it is known at compile
-        time."""
+        """Emit a test at run time whether this has an attribute, and return its result; return None if that is known at
+        compile time."""
         return None
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
         """Emit an assignment to the attribute: ``self.name = value``.
 
         Raises:
-            UnsupportedError: its attributes cannot be assigned.
+            UnsupportedError: the attributes of this cannot be assigned to.
         """
         raise UnsupportedError(f"an attribute of {self.description} cannot be assigned", range)
 
@@ -97,15 +97,15 @@ class SugaredValue:
         return False
 
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
-        """Declare an attribute with its type, for ``self.name: type = …``. Values whose attributes cannot be declared
-        ignore it."""
+        """Declare an attribute with its type, for ``self.name: type = …``. A value whose attributes cannot be declared
+        does nothing."""
 
     def as_type(self, range: SourceRange) -> Type | None:
-        """Return the type that this names; None if it names none."""
+        """Return the type to which this refers as an annotation; None if this is not a type."""
         return None
 
     def python_class(self, range: SourceRange) -> type | None:
-        """Return the Python class that this names; None if it names none."""
+        """Return the Python class to which this refers; None if this is not a class."""
         return None
 
     @property
@@ -114,12 +114,16 @@ class SugaredValue:
         return False
 
     def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
-        """Emit ``key in self`` for a ``key`` that is data-dependent, if the keys of this are known at compile time;
-        return None if that is unsupported."""
+        """Emit ``key in self`` for a ``key`` that is known only at run time, if the keys of this are known at compile
+        time. Return None if that is unsupported."""
         return None
 
     def contains(self, key: object) -> bool:
-        """Return ``key in self``, if the keys are known at compile time."""
+        """Return ``key in self`` for a ``key`` that is known at compile time.
+
+        Raises:
+            NotImplementedError: the keys of this are not known at compile time (:attr:`keys_are_known`).
+        """
         raise NotImplementedError
 
     @property
@@ -131,13 +135,13 @@ class SugaredValue:
         """Emit a call of this value: ``self(args, kwargs)``.
 
         Raises:
-            UnsupportedError: it cannot be called.
+            UnsupportedError: this cannot be called.
         """
         raise UnsupportedError(f"{self.description} cannot be called", call.range)
 
     @property
     def is_passed_sugared(self) -> bool:
-        """Whether this is passed to functions as a sugared value, not as a value of the graph."""
+        """Whether this is passed to functions as a sugared value rather than as a value of the graph."""
         return self.accepts_sugared_args
 
     @property
@@ -155,31 +159,32 @@ class SugaredValue:
         return self.call(CallSite(range, graph, values, named, targets))
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
-        """Return the flattened value, to pass to another function.
+        """Return this flattened, so that it can be passed to another function.
 
         Raises:
-            UnsupportedError: it cannot be passed to a function.
+            UnsupportedError: this cannot be passed to a function.
         """
         raise UnsupportedError(f"{self.description} cannot be passed to a function", range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
-        """Return the elements, for unpacking to ``size_hint`` targets or for a loop that is unrolled.
+        """Return the elements of this, for an unpacking or an unrolled loop. ``size_hint`` is the number of targets of
+        the unpacking, from which a list takes the number of its elements.
 
         Raises:
-            UnsupportedError: it cannot be unpacked.
+            UnsupportedError: this cannot be unpacked.
         """
         raise UnsupportedError(f"{self.description} cannot be unpacked", range)
 
     @property
     def gone_over(self) -> list[Value]:
-        """The containers over whose elements a loop over this iterates."""
+        """The containers over whose elements a loop over this iterates, which its body may change."""
         return []
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        """Return the iterable for a loop over this. It has a length and items, or a length known at compile time.
+        """Return the iterable for a loop over this: one with a length and items, or one that is unrolled.
 
         Raises:
-            UnsupportedError: it cannot be iterated over.
+            UnsupportedError: this cannot be iterated over.
         """
         raise UnsupportedError(f"{self.description} cannot be iterated over", range)
 
@@ -195,12 +200,13 @@ class SugaredValue:
 
     @property
     def bounded_by(self) -> list[SugaredValue]:
-        """The iterables that end an unrolled loop over this if they are shorter: ``xs`` of ``zip(self.layers, xs)``."""
+        """Iterables that end an unrolled loop over this early if they are shorter: ``xs`` in ``zip(self.layers,
+        xs)``."""
         return []
 
     @property
     def known_length(self) -> int | None:
-        """The result of ``len``, if this is not a value of the graph and the compiler knows it; else None."""
+        """The result of ``len``, if it is known at compile time and this is not a value of the graph; else None."""
         return None
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
@@ -210,7 +216,7 @@ class SugaredValue:
         """Emit a subscript: ``self[index]``.
 
         Raises:
-            UnsupportedError: it cannot be indexed.
+            UnsupportedError: this cannot be indexed.
         """
         raise UnsupportedError(f"{self.description} cannot be indexed", range)
 
@@ -222,7 +228,7 @@ class StaticValue(SugaredValue):
 
     @property
     def identity(self) -> Hashable:
-        """A key that is equal for equal objects."""
+        """A key that is equal for sugared values of the same object."""
         return self
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
@@ -230,14 +236,15 @@ class StaticValue(SugaredValue):
 
 
 ERROR_VALUE: Final = SugaredValue()
-"""Value of a name whose assignment could not be compiled. A use of it fails too, without an error of its own."""
+"""Value of a name whose assignment could not be compiled. A read of the name raises CascadingError."""
 
 
 _Answer = TypeVar("_Answer")
 
 
 class Resolver(Protocol):
-    """Lookup of names that the program does not define: in Python's globals and closures, or in an archive."""
+    """Lookup of what a function refers to and does not define itself: names in Python's globals and closures, or in an
+    archive. It also executes imports and class definitions within the function."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         """Return the sugared value of ``name``; None if it is undefined."""
@@ -253,7 +260,7 @@ class Resolver(Protocol):
 
 
 class EmptyResolver:
-    """Resolves no names, and rejects imports and classes."""
+    """Resolver that knows no names, and supports neither imports nor classes within functions."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         return None
@@ -269,7 +276,7 @@ class EmptyResolver:
 
 
 class ChainResolver:
-    """Resolver that tries several others in order."""
+    """Resolver that asks several others in order, and returns the first result that is not None."""
 
     def __init__(self, *resolvers: Resolver) -> None:
         self.resolvers = resolvers

@@ -1,4 +1,4 @@
-"""Script classes at compile time: a call of a class makes an object, and ``__init__`` determines its attributes."""
+"""Script classes at compile time: a call of a class creates an object, and ``__init__`` declares its attributes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rekindle.ir.types import TENSOR, ClassType, Type, unshaped
 def construct(
     type: ClassType, range: SourceRange, graph: Graph, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> SugaredValue:
-    """Emit ``type(args, kwargs)``: an object with the attributes of the class body, then the call of its
-    ``__init__``.
+    """Emit ``type(args, kwargs)``: the creation of an object with the initial values of the class body, then the call
+    of its ``__init__``. Return the object.
 
     Raises:
         CascadingError: the class could not be compiled.
@@ -70,7 +70,8 @@ class ScriptClassValue(SugaredValue):
 
 
 class NewObject(SpecialForm):
-    """``C.__new__``: called with the class, which is not a value, it returns an object without attributes."""
+    """``C.__new__``: called with the class, which is not a value of the graph, it returns an object without
+    attributes."""
 
     def __init__(self, type: ClassType) -> None:
         super().__init__("__new__")
@@ -92,10 +93,12 @@ class ObjectBinding:
 
 
 class InitBinding:
-    """The binding of ``self`` in ``__init__``, where the first assignment of an attribute declares it. ``declared`` are
-    the types that the body of the class declares. ``assumed`` are the parameters that were assumed to be Tensors
-    because they have no annotation. ``find_method`` returns the methods that ``__init__`` calls, which may declare
-    attributes as well; None for an unknown name."""
+    """The binding of ``self`` in ``__init__``, where the first assignment of an attribute declares it.
+
+    ``declared`` are the types that the body of the class declares. ``assumed`` are the parameters that are assumed to
+    be Tensors because they have no annotation. ``find_method`` returns the method of an object by name, since methods
+    that ``__init__`` calls may declare attributes, too; None for an unknown name.
+    """
 
     def __init__(
         self,
@@ -115,7 +118,8 @@ class InitBinding:
 
     @contextmanager
     def beginning_again(self) -> Iterator[None]:
-        """Forget the attributes declared in the ``with`` block if the emission restarts."""
+        """Return a context manager that removes the attributes declared in its block if the block raises
+        RestartEmission."""
         attributes, constants = dict(self._type.attributes), dict(self._type.constants)
         try:
             yield
@@ -131,14 +135,14 @@ class InitBinding:
 
 
 class _Unfinished(SimpleValue):
-    """An object whose attributes are not assigned yet."""
+    """An object whose ``__init__`` still assigns its attributes."""
 
     def check_not_frozen(self, range: SourceRange, type: ClassType, name: str) -> None:
-        """Accept the assignment, since ``__init__`` of a frozen class assigns attributes too."""
+        """Allow the assignment, since ``__init__`` of a frozen class assigns attributes, too."""
 
 
 class ObjectInMaking(SugaredValue):
-    """An object whose ``__init__`` is being compiled."""
+    """An object in its ``__init__``, which is being compiled."""
 
     def __init__(self, value: Value, binding: InitBinding) -> None:
         self.value = value
@@ -177,7 +181,8 @@ class ObjectInMaking(SugaredValue):
         """Declare an attribute with its type, for ``self.name: type = …`` in ``__init__``.
 
         Raises:
-            TypeMismatchError: it is declared with another type.
+            TypeMismatchError: the attribute is declared with another type.
+            UnsupportedError: a method has this name.
         """
         known = self.attribute_type(name)
         if known is not None and known != type:
@@ -212,7 +217,7 @@ class ObjectInMaking(SugaredValue):
         self.type.attributes[name].note = self._note(name, value)
 
     def _note(self, name: str, value: Value) -> str | None:
-        """Return a note for error messages about the inferred type of the attribute; None if the type needs none."""
+        """Return a note for error messages about the attribute's type, if the type was assumed; else None."""
         if value.node.kind == "prim::EmptyListLiteral":
             return f"an empty list without an annotation is a List[Tensor]; write self.{name}: List[…] = []"
         given = value.node.attributes.get("name") if value.node.kind == "prim::Load" else None
@@ -230,7 +235,7 @@ class ObjectInMaking(SugaredValue):
                 cause=Cause.INVALID_CLASS,
             )
         check_attribute(self.type.basename, name, type, range)
-        self.type.constants.pop(name, None)  # the object's own value counts more than that of the class
+        self.type.constants.pop(name, None)  # the object's own attribute hides that of the class
         self.type.add_attribute(name, type, is_declared=is_declared)
 
     # --------------------------------------------------------------------------------------------- as any other object

@@ -1,4 +1,4 @@
-"""Iterables that are not lists: ``itertools.count``, ``cycle``, ``repeat``, and ``islice`` of them."""
+"""Iterables other than lists: ``itertools.count``, ``cycle``, ``repeat``, and ``islice`` of these."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _insert(range: SourceRange, graph: Graph, kind: str, *values: Value) -> Valu
 
 
 class InfiniteIterator(IterableValue):
-    """An iterator without an end. In ``zip`` with a list, iteration ends with the list."""
+    """An iterator without an end. A ``zip`` of it and a list ends with the list."""
 
     name = ""
 
@@ -66,7 +66,7 @@ class RepeatValue(InfiniteIterator):
 
 
 class CycleValue(InfiniteIterator):
-    """``itertools.cycle(xs)``. If ``xs`` is empty, it has no elements."""
+    """``itertools.cycle(xs)``. It has no elements if ``xs`` is empty."""
 
     name = "cycle"
 

@@ -1,4 +1,4 @@
-"""Declarations of interfaces: classes whose methods have a signature and no body."""
+"""Declarations of interfaces: classes whose methods have signatures, but no bodies."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def interface_schema(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
-    """Return the schema of a method of an interface. Its first parameter is an object of the interface.
+    """Return the schema of a method of the interface ``owner``, whose first parameter is an object of the interface.
 
     Raises:
-        UnsupportedError: the method has a body, takes no self, or does not say what it returns.
-        CompileError: an annotation is not a type.
+        UnsupportedError: the method has a body, takes no self, or does not declare its result type.
+        CompileError: an annotation is not a type, or a default is not a literal.
     """
     name, range = definition.name.name, definition.name.range
     if not definition.params:
@@ -63,7 +63,7 @@ def basename(interface: InterfaceType) -> str:
 
 
 def _says_nothing(statement: Stmt) -> bool:
-    """Return whether a statement implements nothing: ``pass``, ``...``, a docstring or ``raise
+    """Return whether a statement may be the body of an interface's method: ``pass``, ``...``, a docstring or ``raise
     NotImplementedError``."""
     tree = statement.tree
     if tree.kind == Raise.KIND:
@@ -80,7 +80,7 @@ def _is_not_implemented(tree: Tree) -> bool:
 
 
 class InterfaceValue(SugaredValue):
-    """An interface as a name in the program: a type that cannot be instantiated."""
+    """An interface that the program refers to by name: a type without a constructor."""
 
     def __init__(self, type: InterfaceType) -> None:
         self.type = type

@@ -1,4 +1,4 @@
-"""Iterables of loops other than values of the graph: ``range``, ``zip``, ``enumerate``."""
+"""Iterables of loops that are not values of the graph: ``range``, ``zip``, ``enumerate``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rekindle.ir.types import INT, ListType, Type
 
 
 class IterableValue(SugaredValue):
-    """An iterable that a loop iterates directly."""
+    """An iterable over which a loop can iterate directly: it is its own iterator."""
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return self
 
 
 class DerivedIterable(IterableValue):
-    """An iterable whose elements are computed from those of ``source``, each when a loop reaches it."""
+    """An iterable whose elements are computed from those of ``source``, each when a loop needs it."""
 
     source: SugaredValue
 
@@ -47,7 +47,8 @@ class DerivedIterable(IterableValue):
 class RangeValue(IterableValue):
     """``range(stop)``, ``range(start, stop)``, ``range(start, stop, step)``
 
-    ``static_length`` is set where a range runs beside something whose length is known (``enumerate`` of a module list).
+    ``static_length`` is set if the range is iterated together with an iterable of known length, as in ``enumerate`` of
+    a module list.
     """
 
     description = "a range"
@@ -80,7 +81,7 @@ class RangeValue(IterableValue):
         return SimpleValue(graph.insert("aten::__derive_index", [index, self.start, self.step], range=range))
 
     def reversed(self, range: SourceRange, graph: Graph) -> RangeValue:
-        """Return the range with the same elements in the opposite order."""
+        """Return the range with the same elements in the opposite order, and emit its bounds."""
 
         def emit(operator: str, *operands: Value | int) -> Value:
             return graph.insert(f"aten::{operator}", list(operands), range=range)
@@ -96,9 +97,11 @@ _UNKNOWN_LENGTH: Final = (
 
 
 class IterableTree(IterableValue):
-    """Several iterables that a loop iterates over together: ``zip`` and ``enumerate``, which may be nested. The loop is
-    unrolled if one of them must be. It has as many iterations as the shortest with a length known at compile time; each
-    runs if the others have an element for it."""
+    """Several iterables over which a loop iterates together: ``zip`` and ``enumerate``, which may be nested.
+
+    The loop is unrolled if one of them must be. It then has as many iterations as the shortest whose length is known at
+    compile time, and each iteration runs only if the others have an element for it.
+    """
 
     description = "zip or enumerate"
     static_length: int | None = None

@@ -1,7 +1,8 @@
-"""Generators and other iterators that are kept in variables: ``g = (f(v) for v in xs)``, ``pairs = zip(xs, ys)``.
+"""Generators and other iterators in variables: ``g = (f(v) for v in xs)``, ``pairs = zip(xs, ys)``.
 
-The first iterable of a generator is evaluated where the generator is made, everything else where its elements are asked
-for, as in Python. Who goes over an iterator uses it up: the compiler knows of one who does, and refuses others.
+As in Python, the first iterable of a generator is evaluated where the generator is created, and everything else where
+its elements are computed. Only one loop can iterate over an iterator, which is then at its end: the compiler rejects a
+second one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class KeptIterator(StaticValue):
-    """An iterator in a variable, such as ``zip(xs, ys)``, which the first loop over it consumes."""
+    """An iterator in a variable, such as ``zip(xs, ys)``. Only one place in the program may iterate over it."""
 
     description = "an iterator"
 
@@ -33,10 +34,10 @@ class KeptIterator(StaticValue):
         self.taken: SourceRange | None = None
 
     def use(self, range: SourceRange) -> None:
-        """Record that the code at ``range`` iterates over the iterator, and reject a second use.
+        """Record that the code at ``range`` iterates over the iterator.
 
         Raises:
-            UnsupportedError: other code may have iterated over it before.
+            UnsupportedError: other code has iterated over it, or a loop does so repeatedly.
         """
         if self.taken not in (None, range) or self._is_within_a_loop():
             raise UnsupportedError(
@@ -47,7 +48,8 @@ class KeptIterator(StaticValue):
         self.taken = range
 
     def _is_within_a_loop(self) -> bool:
-        """Return whether a loop that began after the iterator's creation uses it repeatedly."""
+        """Return whether the current place is in a loop that does not contain the creation of the iterator, so that it
+        would be used repeatedly."""
         frame: EnvironmentFrame | None = self.emitter.environment.frame
         while frame is not None and frame is not self.made_in:
             if frame.is_loop_body:
@@ -81,7 +83,7 @@ class KeptIterator(StaticValue):
 
 
 class KeptGenerator(KeptIterator):
-    """A generator that a variable holds."""
+    """A generator in a variable."""
 
     description = "a generator"
 
@@ -91,10 +93,11 @@ class KeptGenerator(KeptIterator):
         self.variables = {name: self.made_in.variable(name) for name in names_in(generator)}
 
     def take(self, range: SourceRange) -> GeneratorExpr:
-        """Return the generator expression, for code that iterates over it.
+        """Return the generator expression, for the code at ``range``, which iterates over it.
 
         Raises:
-            UnsupportedError: another one may have done so, or it reads other variables here.
+            UnsupportedError: other code has iterated over it, a loop does so repeatedly, or its names refer to other
+                variables here.
         """
         self.use(range)
         frame = self.emitter.environment.frame
@@ -117,8 +120,8 @@ class KeptGenerator(KeptIterator):
 
 
 class KeptCall(KeptIterator):
-    """An iterator of ``itertools`` in a variable: the call, with evaluated arguments, runs when the elements are
-    needed."""
+    """An iterator of ``itertools`` in a variable. The call, whose arguments have been evaluated, is emitted where the
+    elements are needed."""
 
     static_length = None
     must_unroll = False
@@ -154,5 +157,5 @@ ITERTOOLS: Final = frozenset(
         *("groupby", "starmap", "zip_longest"),
     }
 )
-"""Those of ``itertools``, by their forms. Those of ``count`` and ``cycle`` have no end: a later loop continues with
-them."""
+"""Special forms of ``itertools`` whose results can be iterated over only once. ``count`` and ``cycle`` are excluded,
+since they have no end: a later loop can continue with them."""

@@ -1,4 +1,4 @@
-"""``**kwargs`` within a function: a dict with keys known at compile time."""
+"""The dict ``kwargs`` of a function with ``**kwargs``, and other dicts whose keys are known at compile time."""
 
 from __future__ import annotations
 
@@ -91,14 +91,15 @@ def _same(value: SugaredValue) -> SugaredValue:
 
 
 class StaticDict(KeywordArguments):
-    """A dict literal of items that are not values: functions, submodules."""
+    """A dict literal whose values are not values of the graph: functions, submodules."""
 
     description = "a dict of functions"
 
 
 def table_of_functions(literal: DictLiteral, emit: Callable[[Expr], SugaredValue]) -> SugaredValue | None:
-    """Return a dict of functions that are known at compile time, ``{"relu": F.relu, "none": lambda x: x}``; None if the
-    first value is a value of the graph, or the literal is of another form."""
+    """Return the value of a dict literal of functions, such as ``{"relu": F.relu, "none": lambda x: x}``, which are
+    known at compile time. Return None if the keys are not all string literals, or if the first value is a value of the
+    graph."""
     if not literal.keys or any(key.tree.kind != StringLiteral.KIND for key in literal.keys):
         return None
     if literal.values[0].tree.kind not in (Lambda.KIND, Select.KIND, Var.KIND):
@@ -121,7 +122,7 @@ def _constant_key(value: Value, range: SourceRange) -> str:
 
 
 class _Method(SugaredFunction):
-    """A method of the dict ``**kwargs``, such as ``kwargs.get``."""
+    """A method of a dict of keyword arguments, such as ``kwargs.get``."""
 
     def __init__(self, owner: KeywordArguments, name: str, method: _Emit) -> None:
         self.owner = owner

@@ -1,4 +1,4 @@
-"""Functions within functions, and lambdas: they read the variables around them."""
+"""Functions within functions, and lambdas, which read the variables of the enclosing function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def definition_of_lambda(expr: Lambda) -> Def:
-    """Return the lambda as a function definition."""
+    """Return the definition of a function that does what the lambda does."""
     range = expr.range
     body: list[Stmt] = [Return.create(expr.body.range, expr.body)]
     return Def.create(range, Ident.create(range, "_lambda"), expr.params, None, body)
@@ -50,12 +50,13 @@ def _trees_of(definition: Def) -> list[Tree]:
 
 
 def free_names(definition: Def) -> set[str]:
-    """Return the free variables of the function: the names that it reads and does not assign."""
+    """Return the free variables of the function: the names that it reads and does not assign, and its nonlocal
+    variables."""
     return set(_free(definition.tree))
 
 
 def _free(tree: Tree) -> Iterator[str]:
-    """Yield the free variables of a nested definition or lambda."""
+    """Yield the free variables of a nested definition or lambda, each as often as it is read."""
     definition = definition_of_lambda(Lambda(tree)) if tree.kind == Lambda.KIND else Def(tree)
     own = local_names(definition)
     yield from nonlocal_names(definition)
@@ -71,20 +72,20 @@ def _free(tree: Tree) -> Iterator[str]:
 
 
 def runs_in_place(definition: Def) -> bool:
-    """Return whether the body can be inlined into the caller: its only return is at the end."""
+    """Return whether the body can be inlined into the caller: its only return, if it has one, is its last statement."""
     returns = [tree for statement in definition.body for tree in walk_scope(statement.tree) if tree.kind == Return.KIND]
     last = definition.body[-1].tree
     return not returns or (len(returns) == 1 and returns[0] is last)
 
 
 def default_of(name: str) -> str:
-    """Return the name of the default of the parameter ``name`` within a recursive function."""
+    """Return the name of the variable in a recursive function that holds the default of the parameter ``name``."""
     return f"${name}"
 
 
 def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction | None:
-    """Return the sugared value of a local function within its own body, for recursive calls; None if it is not
-    recursive."""
+    """Return the sugared value of a local function within its own body, where it can call itself; None if it does not
+    read its own name."""
     definition = function.definition
     free = free_names(definition)
     if definition.name.name not in free:
@@ -99,8 +100,8 @@ def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction 
 
 
 class LocalFunction(SugaredFunction):
-    """A function defined within the one that is being compiled, or within one that has passed it as an argument.
-    ``variables`` are the captured ones: the name of each, and the emitter's variable for it."""
+    """A function defined within the one that is being compiled, or passed to that as an argument. ``variables`` maps
+    the names that it captures to the emitter's variables."""
 
     def __init__(
         self,
@@ -141,10 +142,11 @@ class LocalFunction(SugaredFunction):
         return self.function.definition.name.name in self.variables
 
     def captured(self, range: SourceRange) -> dict[str, SugaredValue]:
-        """Return the current sugared values of the captured variables. Names that are not variables are omitted.
+        """Return the current sugared values of the captured variables, and read them. Names that are not variables, and
+        the function itself, are omitted.
 
         Raises:
-            UnsupportedError: a variable may not have been assigned.
+            UnsupportedError: a variable may be unassigned.
         """
         found: dict[str, SugaredValue] = {}
         environment = self.emitter.environment
@@ -189,7 +191,8 @@ class LocalFunction(SugaredFunction):
 
 
 class PassedFunction(SugaredValue):
-    """A local function that is passed as an argument to another one. Its captured variables are values there."""
+    """A local function that is passed to another function as an argument. Its captured variables are sugared values
+    there."""
 
     def __init__(
         self, function: GenericFunction, around: Mapping[str, SugaredValue], defaults: Mapping[str, SugaredValue]
@@ -199,7 +202,8 @@ class PassedFunction(SugaredValue):
         self.defaults = defaults
 
     def within(self, emitter: Emitter) -> LocalFunction:
-        """Return the function as a local function of ``emitter``, in which its captured variables are new variables."""
+        """Return the function as a local function of ``emitter``, and assign its captured variables to new variables
+        there."""
         variables = {name: emitter.environment.hidden_variable(name) for name in self.around}
         range = self.function.definition.name.range
         for name, sugared in self.around.items():
@@ -210,7 +214,8 @@ class PassedFunction(SugaredValue):
 def run_in_place(
     emitter: Emitter, function: LocalFunction, parameters: Mapping[str, SugaredValue], range: SourceRange
 ) -> SugaredValue:
-    """Inline a call of a local function: emit its body. ``parameters`` are the sugared values of its parameters."""
+    """Inline a call of a local function: emit its body, and return its result. ``parameters`` are the sugared values of
+    its parameters."""
     definition = function.function.definition
     environment = emitter.environment
     saved = emitter.resolver

@@ -1,6 +1,6 @@
-"""``self.layers[i]``, ``ACTIVATIONS[name]`` where the program alone knows ``i`` and ``name``.
+"""``self.layers[i]`` and ``ACTIVATIONS[name]``, where ``i`` and ``name`` are known only at run time.
 
-What is done to such a module or function is done in branches, one for each that it may be::
+What is done with such a module or function is emitted once for each that it may be, in the branches of an ``if``::
 
     self.layers[i](x)                 if i == 0:
                                           y = self.layers[0](x)
@@ -25,8 +25,8 @@ Make = Callable[[], SugaredValue]
 
 
 class RuntimeDispatch(SugaredFunction):
-    """One of several objects, selected by a number or name that is known only at run time. ``makes`` emit each where it
-    is needed. Calls and attributes become an ``if`` for each object."""
+    """One of several objects, selected by an index or a name (``key``) that is known only at run time. Each of
+    ``makes`` emits one of the objects. A call, and a use as a value, become an ``if`` with a branch for each object."""
 
     is_passed_sugared = False
 
@@ -57,14 +57,14 @@ class RuntimeDispatch(SugaredFunction):
         return SimpleValue(self._branch(range, graph, call))
 
     def _branch(self, range: SourceRange, graph: Graph, emit: Callable[[SugaredValue], Value]) -> Value:
-        """Emit branches that return the result of ``emit`` for the selected object.
+        """Emit a branch for each object, and return the result of ``emit`` for the selected one.
 
         Raises:
-            TypeMismatchError: the results have several types.
+            TypeMismatchError: the results have no common type.
         """
         result: Type | None = None
         for make in self.makes:
-            # What the branches have in common, found out in a place that is thrown away.
+            # The common type of the results is determined in a block that is then removed.
             scratch = graph.insert_node(graph.create("prim::If", [graph.insert_constant(True)], outputs=0))
             with graph.inserting_at_end(scratch.add_block()):
                 found = unshaped(emit(make()).type)
@@ -95,7 +95,7 @@ class RuntimeDispatch(SugaredFunction):
         return node.add_output(result)
 
     def _is(self, index: int, range: SourceRange, graph: Graph) -> Value:
-        """Emit a test whether the object at ``index`` is selected. Python's negative indices count from the end."""
+        """Emit a test whether the object at ``index`` is selected. As in Python, negative keys count from the end."""
         if self.key.type == STRING:
             return graph.insert("aten::eq", [self.key, self.names[index]], range=range)
         assert self.key.type == INT
@@ -108,7 +108,7 @@ class RuntimeDispatch(SugaredFunction):
         return graph.insert("aten::eq", [position.add_output(INT), index], range=range)
 
     def _missing(self, range: SourceRange, graph: Graph, result: Type) -> Value:
-        """Emit the error of Python's container for a missing key or index."""
+        """Emit the error that Python's container raises for a missing key or index."""
         if self.key.type == STRING:
             message, error = self.key, "builtins.KeyError"
         else:

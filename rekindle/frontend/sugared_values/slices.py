@@ -1,6 +1,6 @@
 """Slice objects: ``rows = slice(1, n)``, for ``x[rows]`` and ``x[rows, 0]``.
 
-A slice is known while compiling, its bounds when the program runs.
+A slice exists only while compiling; its bounds are values of the graph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PARTS: Final = ("start", "stop", "step")
 
 
 class SliceValue(SugaredValue):
-    """A slice object. Bounds that are None are not values of the graph."""
+    """A slice object. ``bounds`` are its bounds by name, without those that are None."""
 
     def __init__(self, bounds: dict[str, Value]) -> None:
         self.bounds = bounds
@@ -75,7 +75,8 @@ class SliceClass(StaticValue):
 
 
 def constant_slice(obj: slice, range: SourceRange, graph: Graph) -> SliceValue | None:
-    """Return a Python slice as a sugared value; None if its bounds are not ints."""
+    """Return a Python slice as a sugared value, and insert its bounds as constants; None if a bound is neither an int
+    nor None."""
     bounds = {name: getattr(obj, name) for name in PARTS if getattr(obj, name) is not None}
     if not all(type(bound) is int for bound in bounds.values()):
         return None

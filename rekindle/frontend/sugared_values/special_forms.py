@@ -1,5 +1,5 @@
-"""The builtins of the language: casts, operators under Python's names, and forms whose arguments are not simply
-evaluated."""
+"""The builtins of the language: casts, operators under Python's names, and special forms, whose calls the emitter
+handles by name."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ from rekindle.ops.python.exceptions import exception_class
 
 
 class SpecialForm(StaticValue):
-    """A callable such as ``isinstance``, ``range`` or ``annotate`` whose calls the emitter handles itself, by its
-    name."""
+    """A callable such as ``isinstance``, ``range`` or ``annotate``. The emitter handles its calls by its name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -61,12 +60,12 @@ _MIRRORED: Final = {
     "__le__": "__ge__",
     "__ge__": "__le__",
 }
-"""Reflected comparisons, whose methods have no names of their own."""
+"""Methods of comparisons, and their reflected methods, whose names do not begin with ``__r``."""
 
 
 class MagicMethod(StaticValue):
-    """A function that objects implement by a method: ``len(x)`` calls ``x.__len__()`` for objects of script classes,
-    and ``base`` for other values."""
+    """A function that objects of script classes implement by a method: ``len(x)`` calls ``x.__len__()`` for these, and
+    ``base`` for other values."""
 
     def __init__(self, method: str, base: SugaredValue) -> None:
         self.method = method
@@ -96,12 +95,12 @@ class MagicMethod(StaticValue):
 
     @property
     def _reflected(self) -> str:
-        """The method of the operand on the right that is tried if the one on the left has none."""
+        """The method of the right operand that is tried if the left one is not an object of a script class."""
         return _MIRRORED.get(self.method, f"__r{self.method[2:]}")
 
     def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> SugaredValue | None:
-        """Emit Python's fallback for an object without the method; None if it has the method, or there is no
-        fallback."""
+        """Emit what Python does for an object without the method, such as ``not (a == b)`` for ``a != b``. Return None
+        if the object has the method, or Python raises."""
         owner = args[0].type
         if not isinstance(owner, ClassType) or owner.is_module or has_method(owner, self.method):
             return None
@@ -124,8 +123,8 @@ class MagicMethod(StaticValue):
 
 
 class Cast(BuiltinFunction):
-    """A conversion such as ``int(x)``, ``float(x)`` or ``bool(x)``. The operator is omitted if the value has the type
-    already."""
+    """A conversion such as ``int(x)``, ``float(x)`` or ``bool(x)``. It emits nothing if the value already has the
+    type."""
 
     def __init__(self, type: Type, kind: str) -> None:
         super().__init__(kind)
@@ -166,8 +165,8 @@ class StrCast(Cast):
 
 
 class InertContext(StaticValue):
-    """A class of context managers, or an object of it, without effect in programs: the body of the ``with`` statement
-    is compiled as if it had none."""
+    """A class of context managers, or an object of one, that has no effect in programs: the body of the ``with``
+    statement is compiled as if it were outside."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -203,7 +202,7 @@ class ExceptionClass(StaticValue):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        """The qualified name, by which the runtime finds the class: ``builtins.ValueError``."""
+        """The qualified name, by which the interpreter finds the class: ``builtins.ValueError``."""
 
     @property
     def description(self) -> str:
@@ -211,7 +210,7 @@ class ExceptionClass(StaticValue):
 
     def call(self, call: CallSite) -> SugaredValue:
         for item in call.kwargs:
-            item.materialize(call.graph)  # what the program raises is made of the positional arguments alone
+            item.materialize(call.graph)  # evaluated only: the exception is made of the positional arguments
         if not call.args:
             message = call.graph.insert_constant("", range=call.range)
         elif len(call.args) == 1:
@@ -235,12 +234,12 @@ class ExceptionInstance(SugaredValue):
         self.message = message
         self.class_name = class_name
         self.count = count
-        """The number of arguments; the message is the tuple of several, and an empty text for none."""
+        """The number of arguments. The message is the argument, the tuple of several, or an empty text for none."""
 
     @property
     def is_text(self) -> bool:
-        """Whether the message alone determines the arguments of the exception: then they are the message, or none if
-        there is no message."""
+        """Whether a text is enough to create the exception when it is raised: its one argument, a string, or an empty
+        text if it has no arguments."""
         if self.count == 0:
             return True
         known = self.message.to_python()
@@ -255,8 +254,8 @@ class ExceptionInstance(SugaredValue):
 
 
 class CaughtException(SugaredValue):
-    """The variable ``e`` of ``except ValueError as e``. As a value of the graph it has the type Any; ``str(e)`` is as
-    in Python."""
+    """The variable ``e`` of ``except ValueError as e``. As a value of the graph its type is Any. ``str(e)`` gives the
+    same text as in Python."""
 
     description = "an exception that was caught"
 
@@ -277,7 +276,7 @@ class CaughtException(SugaredValue):
 
 
 class ClassOfCaught(StaticValue):
-    """``type(e)`` of a caught exception. Only its name can be used as a value."""
+    """``type(e)`` of a caught exception. It is not a value of the graph, but its name is."""
 
     description = "the class of an exception that was caught"
 
@@ -299,7 +298,7 @@ class ClassOfCaught(StaticValue):
 
 
 class NewStyleString(SugaredValue):
-    """``"…".format``, the method: the template, to be called with the values to insert."""
+    """The method ``format`` of the string ``template``, to be called with the values to insert."""
 
     description = "the method 'format'"
 
@@ -326,7 +325,8 @@ class ToList(SugaredValue):
 
 
 class PythonBuiltin(BuiltinFunction):
-    """An operator under its name in Python."""
+    """A builtin function of Python that is one operator. A string over which the builtin iterates becomes a list of
+    characters."""
 
     def call(self, call: CallSite) -> SugaredValue:
         return super().call(replace(call, args=with_iterated(call.range, call.graph, self.kind, call.args)))
@@ -409,10 +409,10 @@ GLOBALS: Final[dict[str, SugaredValue]] = {
 """Sugared values of Python's builtin names."""
 
 FORK: Final = SpecialForm("fork")
-"""``fork``, which is not a name of Python."""
+"""``fork``, which is not a builtin name: programs refer to it as a function of ``torch``."""
 
 AWAITABLE: Final = SpecialForm("awaitable")
-"""``awaitable``: as ``fork``, but the first wait runs the call."""
+"""``awaitable``, which is like ``fork``, except that the call runs at the first wait."""
 
 ANNOTATE: Final = GLOBALS["annotate"]
 ISINSTANCE: Final = GLOBALS["isinstance"]

@@ -34,5 +34,5 @@ TENSOR_CASTS: dict[str, torch.dtype] = {
 """Methods of tensors that cast to a dtype."""
 
 PYTHON_METHODS: dict[str, Callable[[], SugaredValue]] = {}
-"""A table: methods of tensors that are not operators, but functions of Python with the tensor as their first argument.
-:mod:`rekindle.scripting.library_values.tensor_methods` fills it."""
+"""Methods of tensors that are not operators, but functions of Python with the tensor as their first argument, by name.
+:mod:`rekindle.scripting.library_values.tensor_methods` fills the table."""

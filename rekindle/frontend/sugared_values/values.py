@@ -1,4 +1,4 @@
-"""Sugared values that represent values of the graph, with their attributes and methods."""
+"""Sugared values that refer to values of the graph, with their attributes and methods."""
 
 from __future__ import annotations
 
@@ -121,16 +121,17 @@ class SimpleValue(SugaredValue):
         raise missing_attribute(range, type, name)
 
     def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
-        """Emit the unwrapping of an Optional value, with a check that raises ``error(message)``, if the program has
-        None checks; return None for other values."""
+        """Emit a check of an Optional value, which raises ``error(message)`` for None, and return the checked value.
+        Return None for other values, and if the program has no None checks."""
         checks = graph.none_checks
         if checks is None or not checks.can_check(self.value):
             return None
         return SimpleValue(checks.check(self.value, range, error, message))
 
     def _container(self, range: SourceRange, graph: Graph, message: str) -> SimpleValue | None:
-        """Unwrap a value that may be None or a number instead of a container, if the program has None checks. The
-        checks raise TypeError with ``message``, in which braces are replaced by the class of the value."""
+        """Emit a check of a value that may be None, or a number where a container is needed, and return the checked
+        value. The check raises TypeError with ``message``, in which braces are replaced by the class of the value.
+        Return None for other values, and if the program has no None checks."""
         checks = graph.none_checks
         found = None if checks is None else checks.container_in(self.value, range, message)
         return self._present(range, graph, message.format("NoneType")) if found is None else SimpleValue(found)
@@ -371,7 +372,7 @@ class SimpleValue(SugaredValue):
 
 
 class BoundCall(SugaredValue):
-    """A function bound to its first argument."""
+    """A function with its first argument, such as a method of a value."""
 
     is_passed_sugared = True
 
@@ -406,7 +407,8 @@ def parts_of_all(
     join: Callable[[list[SugaredValue]], SugaredValue],
     key: Hashable = None,
 ) -> FlattenedValue:
-    """Flatten ``items``, which are of one ``kind``; ``join`` rebuilds the whole from them."""
+    """Return the flattened value of a sugared value of class ``kind`` that consists of ``items``, and of static data
+    (``key``). ``join`` returns the sugared value for such items."""
     parts = [item.flatten(range, graph) for item in items]
 
     def rebuild(values: Sequence[Value], emitter: object) -> SugaredValue:
@@ -423,7 +425,7 @@ def parts_of_all(
 
 
 class TensorCast(SugaredValue):
-    """A method such as ``x.float`` or ``x.long``. A call of it converts the tensor to another dtype."""
+    """A method such as ``x.float`` or ``x.long``, whose call converts the tensor to another dtype."""
 
     description = "a method that casts a tensor"
 
@@ -440,8 +442,8 @@ class TensorCast(SugaredValue):
 
 
 def _cause_of(note: str | None) -> Cause | None:
-    """Return the cause that the note on an attribute's type implies: whether the type was assumed; None if it was
-    not."""
+    """Return the cause of a type mismatch according to the note on an attribute's type: that the type was assumed; else
+    None."""
     assumed = note is not None and ("no annotation" in note or "without an annotation" in note)
     return Cause.DEFAULT_TYPE_ASSUMED if assumed else None
 
@@ -456,15 +458,15 @@ def _is_left_to_python(value: Value, type: ClassType, name: str) -> bool:
 PythonMethod = Callable[[Value, type, str], SugaredValue | None]
 
 python_method: Final = LayerHook[PythonMethod]("rekindle.scripting", lambda value, cls, name: None)
-"""Returns a method that a Python class leaves to Python (``@ignore``), bound to an object; None if it has no such
-method."""
+"""Function that returns a method which a Python class does not compile (``@ignore``), bound to an object; None if the
+class has no such method."""
 
 
 ClassMember = Callable[[SourceRange, Graph, Value, str], SugaredValue | None]
 
 class_member: Final = LayerHook[ClassMember]("rekindle.scripting", lambda range, graph, value, name: None)
-"""Returns a method or property that the Python class of a NamedTuple or an enum defines, bound to a value; None if it
-has none of that name."""
+"""Function that returns a method or property which the Python class of a NamedTuple or an enum defines, bound to a
+value; None if the class has none of that name."""
 
 
 python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None
@@ -475,8 +477,8 @@ It closes a recursion: a method of a value may be a generic function, and the pa
 
 
 def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:
-    """Return attribute ``name`` of an object of class ``type``, as a sugared value: a slot, a constant, a method or a
-    property; None if there is none."""
+    """Return the attribute ``name`` of an object of class ``type`` as a sugared value, and emit the read: of a slot, a
+    constant, a method, or a property, whose getter is called. Return None if there is none."""
     if name in type.generic_methods:
         return cast("SugaredValue", type.generic_methods[name](value))
     if name in type.methods:
@@ -498,7 +500,7 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
 
 
 def has_method(type: ClassType, name: str) -> bool:
-    """Return whether objects of class ``type`` are known to have the method ``name``."""
+    """Return whether objects of class ``type`` have a method ``name``, as far as the compiler knows the class."""
     return name in type.methods or (type.is_torchbind_class and name in (methods_of(type) or ()))
 
 
@@ -517,11 +519,12 @@ def unknown_library_class(type: ClassType, range: SourceRange) -> UnknownLibrary
 
 
 def library_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue:
-    """Return attribute ``name`` of an object of a C++ class: a method, or a property, which a method ``name_getter``
-    reads.
+    """Return the attribute ``name`` of an object of a C++ class: a method, or a property, whose method ``name_getter``
+    is called. If nothing is known of an archive's class, it is a method.
 
     Raises:
-        UndefinedNameError: there is neither.
+        UndefinedNameError: the class has neither.
+        UnknownLibraryClassError: nothing is known of the class, and the program follows Python.
     """
     known = methods_of(type)
     if known is None and graph.follows_python:
@@ -541,10 +544,11 @@ def library_attribute(range: SourceRange, graph: Graph, value: Value, type: Clas
 def set_library_attribute(
     range: SourceRange, graph: Graph, object: Value, type: ClassType, name: str, value: Value
 ) -> None:
-    """Emit an assignment to a property of an object of a C++ class, by the method ``name_setter``.
+    """Emit an assignment to a property of an object of a C++ class, as a call of the method ``name_setter``.
 
     Raises:
-        UnsupportedError: there is no such property, or it is read-only.
+        UnsupportedError: the class has no such property, or it is read-only.
+        UnknownLibraryClassError: nothing is known of the class, and the program follows Python.
     """
     known, setter = methods_of(type), f"{name}_setter"
     if known is None and graph.follows_python:
@@ -556,7 +560,7 @@ def set_library_attribute(
 
 
 class SugaredTuple(SugaredValue):
-    """A tuple of sugared values. It is a tuple in the graph if all of them are values of the graph."""
+    """A tuple of sugared values. As a value of the graph it is a tuple of their values."""
 
     description = "a tuple"
     must_unroll = True
@@ -597,7 +601,8 @@ class SugaredTuple(SugaredValue):
 
 
 class BuiltinFunction(SugaredValue):
-    """An operator by its kind, bound to ``self_value`` if it is a method. ``preferred`` overloads are tried first."""
+    """An operator by its kind, with the receiver ``self_value`` if it is a method. Overloads in ``preferred`` are tried
+    first."""
 
     is_passed_sugared = True
 
@@ -649,8 +654,8 @@ class BuiltinFunction(SugaredValue):
 
 
 class _OverloadSchemas(Sequence[FunctionSchema]):
-    """The schemas of overloads. An overload is compiled when its schema is first read: a call does not compile those
-    after the one that fits."""
+    """The schemas of overloads. Reading a schema compiles its overload, so that a call compiles none after the first
+    that matches."""
 
     def __init__(self, overloads: Sequence[GraphFunction], called_from: SourceRange) -> None:
         self._overloads = overloads
@@ -728,8 +733,7 @@ class MethodValue(SugaredValue):
 
 
 class LibraryMethod(SugaredValue):
-    """A method of a C++ object. If its class is unknown, its results are assumed to be Tensors, unless the use
-    determines their types."""
+    """A method of a C++ object. If its class is unknown, a call has as many Tensors as results as there are targets."""
 
     def __init__(self, object: Value, type: ClassType, name: str) -> None:
         self.object = object
@@ -771,8 +775,8 @@ class LibraryMethod(SugaredValue):
 
 
 def _default_of(name: str, range: SourceRange, graph: Graph) -> Value:
-    """Return the default that Python's method has for an argument that is not given: the result of an operator for the
-    current device, or a new object of a C++ class."""
+    """Emit the default of Python's method for an omitted argument, and return it: the result of the operator ``name``
+    for the current device, or a new object of the C++ class ``name``."""
     if not name.startswith(LIBRARY_CLASSES):
         return graph.insert(name, [graph.insert_constant(None, range=range)], range=range)
     type = custom_class(name)
@@ -789,7 +793,7 @@ class LibraryProperty(LibraryMethod):
 
 
 class InterfaceMethodValue(SugaredValue):
-    """A method of an object that is known only by its interface."""
+    """A method of an object whose type is an interface."""
 
     def __init__(self, object: Value, name: str) -> None:
         self.object = object
