@@ -32,7 +32,7 @@ WAYS: Final = ("eager", "eager, fused", "torch.jit, fused", "rekindle, fused", "
 
 @dataclass(slots=True)
 class Row:
-    """``times`` are parts of eager's; ``first`` are the seconds of the first step, with compilation."""
+    """``times`` are ratios to PyTorch's loop; ``first`` has the seconds of the first step, with compilation."""
 
     what: str
     eager_us: float
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The compiled step's time over eager's."""
+        """The time of the compiled step divided by that of PyTorch's loop."""
         return self.times["compile_step"]
 
 
@@ -115,7 +115,7 @@ def run(rounds: int = ROUNDS, more: Sequence[str] = (), named: str = "") -> list
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each model."""
+    """Return a line of text for each row, after a row of column names."""
     ways = list(rows[0].times)[1:]
     lines = [["whole step", "eager", *(f"{way} / eager" for way in ways), *(f"first step, {way}" for way in ways)]]
     for each in rows:

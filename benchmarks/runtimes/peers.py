@@ -1,4 +1,5 @@
-"""Who runs a network: eager PyTorch, ``torch.jit``, ONNX Runtime, OpenVINO, and rekindle. One thread each, float32."""
+"""Executors of a network: eager PyTorch, ``torch.jit``, ONNX Runtime, OpenVINO and rekindle. One thread each,
+float32."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ PACKAGES: Final = {
 
 
 class Subject:
-    """A network and its arguments; its ONNX form is made once."""
+    """A network and its arguments. Its ONNX form is created once."""
 
     def __init__(self, module: nn.Module, arguments: tuple[Tensor, ...], is_traced: bool = False) -> None:
         self.module = module
@@ -54,12 +55,12 @@ class Subject:
 
 
 def eager(subject: Subject) -> Call:
-    """The network as Python runs it."""
+    """Return the network as it is."""
     return lambda: tree_leaves(subject.module(*subject.arguments))
 
 
 def torch_jit(subject: Subject) -> Call:
-    """Scripted or traced, frozen and optimised for inference there."""
+    """Return the network scripted or traced, frozen and optimized for inference by ``torch.jit``."""
     module, arguments = subject.module, subject.arguments
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -69,7 +70,7 @@ def torch_jit(subject: Subject) -> Call:
 
 
 def ours(subject: Subject) -> Call:
-    """Scripted or traced, frozen and optimised for inference here."""
+    """Return the network scripted or traced, frozen and optimized for inference by rekindle."""
     module, arguments = subject.module, subject.arguments
     compiled: Any = rekindle.trace(module, arguments) if subject.is_traced else rekindle.script(module)
     made = rekindle.optimize_for_inference(compiled)
@@ -77,7 +78,7 @@ def ours(subject: Subject) -> Call:
 
 
 def onnxruntime(subject: Subject) -> Call:
-    """ONNX Runtime on the CPU, with all of its optimisations."""
+    """Return the network in ONNX Runtime on the CPU, with all of its optimizations."""
     runtime = _package("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -90,7 +91,8 @@ def onnxruntime(subject: Subject) -> Call:
 
 
 def openvino(subject: Subject) -> Call:
-    """OpenVINO on the CPU. It would compute in bfloat16 where the processor can: float32 is asked for."""
+    """Return the network in OpenVINO on the CPU, in float32, since its default is bfloat16 on processors that have
+    it."""
     runtime = _package("openvino")
     core = runtime.Core()
     settings = {

@@ -92,7 +92,7 @@ CODES: Final[dict[torch.dtype, tuple[int, int]]] = {
     torch.complex64: (5, 64),
     torch.complex128: (5, 128),
 }
-"""The code and the bits that DLPack has for each dtype."""
+"""DLPack's type code and number of bits for each dtype."""
 _DTYPES: Final = {codes: dtype for dtype, codes in CODES.items()}
 
 
@@ -141,10 +141,10 @@ class NativeLibrary:
         return text.decode(errors="replace")
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method with Python's values; arguments with defaults may be left out.
+        """Call a method with Python values, and return its result; arguments with default values may be omitted.
 
         Raises:
-            LibraryError: the arguments are not those that the method takes, or the library has no code for them.
+            LibraryError: the library has no such method, or no code for these arguments.
             Exception: what the program raises.
         """
         kept: list[Any] = []
@@ -163,7 +163,11 @@ class NativeLibrary:
         return self._result(code, result)
 
     def _result(self, code: int, result: Value) -> Any:
-        """Return the result of a function of the library in Python, or raise the exception of its error code."""
+        """Return the result of a function of the library as a Python value, and free it.
+
+        Raises:
+            Exception: the exception of the error ``code``, if it is not 0.
+        """
         if code:
             busy = "another thread calls the instance"
             raise _EXCEPTIONS.get(code, LibraryError)(self._message() if code != ErrorCode.BUSY else busy)
@@ -176,7 +180,11 @@ class NativeLibrary:
         self._function("free", None, ctypes.c_void_p)(ctypes.byref(value))
 
     def _unpack(self, value: Value) -> Any:
-        """Return the attributes of an object."""
+        """Return the attributes of an object of the library, as a tuple.
+
+        Raises:
+            LibraryError: the library rejects the object.
+        """
         result = Value()
         function = self._function("unpack", ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         return self._result(function(self._instance, ctypes.byref(value), ctypes.byref(result)), result)
@@ -186,7 +194,7 @@ class NativeLibrary:
         return self.call("forward" if "forward" in self.methods else self.methods[0], *arguments)
 
     def close(self) -> None:
-        """Free the instance."""
+        """Free the instance; later calls of methods fail. Closing it again has no effect."""
         if self._instance.value:
             self._function("close", None, ctypes.c_void_p)(self._instance)
             self._instance = ctypes.c_void_p()
@@ -242,10 +250,11 @@ class LibraryObject:
 
 
 def _to_c(value: Any, kept: list[Any]) -> Value:
-    """Convert a Python value to one of the C API. Objects that must live as long as that are added to ``kept``.
+    """Convert a Python value to one of the C API. Objects that must live as long as the result are appended to
+    ``kept``.
 
     Raises:
-        LibraryError: the C API has no form for the value.
+        LibraryError: the C API cannot represent the value.
     """
     found = Value()
     match value:
@@ -311,7 +320,8 @@ def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
 
 
 def _to_python(value: Value, library: NativeLibrary) -> Any:
-    """Convert a result to a Python value, which shares no memory with it. Objects are moved from it."""
+    """Convert a result to a Python value that shares no memory with it. Objects of the library are moved out of
+    ``value``."""
     match value.kind:
         case CKind.NONE:
             return None
@@ -339,7 +349,7 @@ def _to_python(value: Value, library: NativeLibrary) -> Any:
 
 
 def _to_tensor(given: _DLTensor) -> Tensor:
-    """Return a copy of a tensor in a result."""
+    """Return a copy of a DLPack tensor."""
     dtype = _DTYPES[given.code, given.bits]
     shape, strides = given.shape[: given.ndim], given.strides[: given.ndim]
     result = torch.empty(shape, dtype=dtype)

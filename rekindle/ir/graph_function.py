@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakMethod
 
 from rekindle.errors import (
     CompileError,
@@ -28,6 +29,39 @@ COMPILING = threading.RLock()
 """Held while functions are compiled or optimized: by one thread at a time, since functions share their callees."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredForm:
+    """A compiled Python function on disk. ``digest`` covers the function with all its dependences; ``types`` are the
+    class types to which its graph may refer, ``callees`` the stored functions that it calls, with their digests: their
+    class types are among these. ``is_valid`` returns whether the class types are still as they were when the digest was
+    computed."""
+
+    digest: bytes
+    types: Sequence[ClassType]
+    callees: Sequence[tuple[GraphFunction, bytes]]
+    is_valid: Callable[[], bool]
+
+
+def stored_program(record: GraphFunction) -> Sequence[GraphFunction] | None:
+    """Return a function with all that it calls, if all of it is as it is stored on disk, so that its digest identifies
+    the program; None otherwise."""
+    if record.stored is None or not record.stored.is_valid():
+        return None
+    found: dict[GraphFunction, None] = {record: None}
+    pending = [record]
+    while pending:
+        form = pending.pop().stored
+        if form is None:
+            return None
+        for callee, digest in form.callees:
+            if callee.digest != digest:
+                return None
+            if callee not in found:
+                found[callee] = None
+                pending.append(callee)
+    return None if any(each.result is not None or each.is_recursive for each in found) else list(found)
+
+
 class _Referable:
     """The base of slotted classes with weak references."""
 
@@ -38,8 +72,7 @@ class _Referable:
 class GraphFunction(_Referable):
     """A function or a method: its qualified name, graph and schema.
 
-    ``function_creator`` fills in graph and schema when they are first asked for, so that functions are compiled on
-    demand.
+    ``function_creator`` fills in graph and schema when either is first read, so that functions are compiled on demand.
     """
 
     name: str
@@ -52,12 +85,12 @@ class GraphFunction(_Referable):
     binder: object = field(default=None, repr=False)
     """Binder of the runtime for the schema; the runtime owns this slot too."""
     runner: Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
-    """How Python calls it, once it has; :mod:`rekindle.program.calling` owns this slot."""
+    """Calls the function from Python; set at the first such call. :mod:`rekindle.program.calling` owns this slot."""
     is_from_class: bool = False
     """Whether it is compiled from a function of its module's class. If not, as in a trace, its graph is all there
     is: calls with other arguments cannot recompile the function."""
     is_from_archive: bool = False
-    """Whether it is part of a program from an archive, which takes what TorchScript takes."""
+    """Whether it is part of a program from an archive, which accepts the arguments that TorchScript accepts."""
     takes_tensors_as_numbers: bool = False
     """Whether Python may pass a Tensor of one element for a number: compiled through the drop-in."""
     is_recursive: bool = False
@@ -65,11 +98,17 @@ class GraphFunction(_Referable):
     relies_on: set[tuple[ClassType | GraphFunction, str]] = field(default_factory=set, repr=False)
     """The attributes and functions whose inferred types this graph depends on, and which may still be widened."""
     result: ResultSlot | None = field(default=None, repr=False)
-    """The list or dict that it returns, where it does not declare it."""
+    """State of the inference of its result type, if it returns a list or dict without declaring it; else None."""
     library_name: str = ""
     """For a function of the frontend's library, its name there."""
     digest: bytes = b""
-    """The key of the compiled form of a Python function and all its dependences, if it is stored on disk."""
+    """The key of the compiled form of a Python function and all its dependences, if it is stored on disk; empty after
+    an edit of the graph."""
+    stored: StoredForm | None = field(default=None, repr=False)
+    """That compiled form, if :attr:`digest` is not empty."""
+    _graph_reader: Callable[[], Graph] | None = field(default=None, repr=False)
+    """Decodes the graph when it is first asked for."""
+    _when_loaded: list[Callable[[GraphFunction], None]] = field(default_factory=list, repr=False)
     _state: str = "undefined"
     _last_definer: Callable[[GraphFunction], None] | None = field(default=None, repr=False)
     """Function that recompiles it, if a wider type may be needed."""
@@ -80,6 +119,11 @@ class GraphFunction(_Referable):
 
     @property
     def is_defined(self) -> bool:
+        return self._graph is not None or self._graph_reader is not None
+
+    @property
+    def is_loaded(self) -> bool:
+        """Return whether the graph is in memory. If not, it is as it is stored on disk."""
         return self._graph is not None
 
     @property
@@ -89,6 +133,8 @@ class GraphFunction(_Referable):
     @property
     def graph(self) -> Graph:
         self.ensure_defined()
+        if self._graph is None and self._graph_reader is not None:
+            self._load()
         if self._graph is None:
             raise InternalError(f"the function '{self.name}' has no graph")
         return self._graph
@@ -105,7 +151,39 @@ class GraphFunction(_Referable):
         self._graph = graph
         self._schema = schema
         self.digest = b""
+        self.stored = self._graph_reader = None
         self.executable = self.binder = self.runner = None
+
+    def define_later(self, reader: Callable[[], Graph], schema: FunctionSchema) -> None:
+        """Define the function, with a graph that ``reader`` decodes when it is first asked for."""
+        self._graph = None
+        self._schema = schema
+        self.executable = self.binder = self.runner = None
+        self._graph_reader = reader
+
+    def is_stored_as(self, form: StoredForm) -> None:
+        """Record the form in which the function is stored on disk, until its graph is edited."""
+        self.digest, self.stored = form.digest, form
+        if self._graph is not None:
+            self._graph.watch(WeakMethod(self._note_edit))
+
+    def when_loaded(self, callback: Callable[[GraphFunction], None]) -> None:
+        """Have ``callback`` called with this function when its graph is decoded, before anything can edit it."""
+        self._when_loaded.append(callback)
+
+    def _load(self) -> None:
+        with COMPILING, gc_paused():
+            if self._graph_reader is None:
+                return  # another thread was faster
+            graph = self._graph_reader()
+            graph.watch(WeakMethod(self._note_edit))
+            callbacks, self._when_loaded = self._when_loaded, []
+            self._graph, self._graph_reader = graph, None
+            for callback in callbacks:
+                callback(self)
+
+    def _note_edit(self) -> None:
+        self.digest, self.stored = b"", None
 
     def declare(self, schema: FunctionSchema | None) -> None:
         """Set the schema before the graph is compiled; None removes it."""
@@ -113,19 +191,22 @@ class GraphFunction(_Referable):
         self.binder = self.runner = None
 
     def forget_definition(self) -> None:
-        """Discard the compiled graph: the next use compiles the function again."""
+        """Discard the compiled graph and the schema: the next use compiles the function again. Has no effect on a
+        function that depends on no inferred type that may be widened."""
         if self._state == "defined" and self._last_definer is not None:
             self.function_creator = self._last_definer
-            self._graph = None
+            self._graph = self._graph_reader = None
+            self._note_edit()
             self.declare(None)
             self.executable = None
             self._state = "undefined"
 
     def ensure_defined(self, called_from: SourceRange | None = None) -> None:
-        """Compile the function now, if that has not been done.
+        """Compile the function, unless it is compiled already. Record that the function under compilation, if any,
+        depends on it (:func:`inherit_reliance`).
 
         Raises:
-            CompileError: it cannot be compiled, or it calls itself.
+            CompileError: the function cannot be compiled, or it calls itself without declaring its result type.
         """
         definer = self.function_creator
         if self._state != "defined" and definer is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.graph_function import GraphFunction, called_function, stored_program
 from rekindle.ir.verifier import verify
 from rekindle.runtime.interpreter.code import Code
 
@@ -29,15 +30,36 @@ class Executable:
 
     def begin(self, record: GraphFunction) -> None:
         """Observe edits of the function's graph, and of the functions that it calls: an edit discards the code compiled
-        from it."""
+        from it. After an edit, verify the graph first.
+
+        Raises:
+            VerificationError: the edited graph is invalid.
+            GraphError: the edited graph has another number of inputs or outputs than the function's schema.
+        """
         if self.was_edited:
             verify(record.graph)
             _check_signature(record)
             self.was_edited = False
         if not self.is_watching:
             self.is_watching = True
-            for graph in graphs_of(record):
-                graph.watch(weakref.WeakMethod(self.forget))
+            record.ensure_defined()
+            functions = stored_program(record)
+            if functions is None:
+                self._watch(graphs_of(record))
+                return
+            watch_loaded = _Weakly(weakref.WeakMethod(self._watch_loaded))
+            for function in functions:
+                if function.is_loaded:
+                    self._watch_loaded(function)
+                else:
+                    function.when_loaded(watch_loaded)
+
+    def _watch(self, graphs: Iterable[Graph]) -> None:
+        for graph in graphs:
+            graph.watch(weakref.WeakMethod(self.forget))
+
+    def _watch_loaded(self, record: GraphFunction) -> None:
+        self._watch(graphs_of(record, only_loaded=True))
 
     def forget(self) -> None:
         """Discard all versions: a graph was edited."""
@@ -79,9 +101,23 @@ def code_of(record: GraphFunction) -> Code:
     return code
 
 
-def graphs_of(record: GraphFunction) -> list[Graph]:
+class _Weakly:
+    """A function that calls a method of an object, as long as there is one."""
+
+    __slots__ = ("method",)
+
+    def __init__(self, method: weakref.WeakMethod[Callable[[GraphFunction], None]]) -> None:
+        self.method = method
+
+    def __call__(self, record: GraphFunction) -> None:
+        method = self.method()
+        if method is not None:
+            method(record)
+
+
+def graphs_of(record: GraphFunction, *, only_loaded: bool = False) -> list[Graph]:
     """Return the graph of a function, the graphs within it, and those of the functions that it calls, as far as these
-    are compiled."""
+    are compiled; with ``only_loaded``, as far as they are in memory."""
     pending, seen = [record.graph], dict[Graph, None]()
     while pending:
         graph = pending.pop()
@@ -90,7 +126,7 @@ def graphs_of(record: GraphFunction) -> list[Graph]:
         seen[graph] = None
         for node in graph.all_nodes():
             callee = called_function(node)
-            if callee is not None and callee.is_defined:
+            if callee is not None and (callee.is_loaded if only_loaded else callee.is_defined):
                 pending.append(callee.graph)
             pending.extend(held for held in node.attributes.values() if isinstance(held, Graph))
     return list(seen)

@@ -203,7 +203,7 @@ def of_a_union(x: Union[torch.Tensor, int], y: torch.Tensor):
 
 def test_facts_of_tensors_are_not_asked_of_an_argument_that_may_be_something_else() -> None:
     function = rekindle.script(of_a_union)
-    creator = ArgumentSpecCreator(function.inlined_graph)
+    creator = ArgumentSpecCreator.of(function.inlined_graph)
     assert all(creator.graph.inputs[path.input].name == "y.1" for path, _ in creator.queried_properties)
     y = torch.ones(3)
     for _ in range(3):
@@ -212,7 +212,7 @@ def test_facts_of_tensors_are_not_asked_of_an_argument_that_may_be_something_els
 
 
 def test_specs_in_words() -> None:
-    creator = ArgumentSpecCreator(rekindle.script(pair).inlined_graph)
+    creator = ArgumentSpecCreator.of(rekindle.script(pair).inlined_graph)
     assert creator.key is not None
     spec = creator.key((torch.ones(2), None), 3)
     of_the_first = "t.1[0]: device cpu; t.1[0]: dtype torch.float32; t.1[0]: rank 1"
@@ -231,7 +231,7 @@ def state_of_a_loop(x: torch.Tensor, h: torch.Tensor, c: torch.Tensor, n: int):
 
 def test_facts_of_what_loops_carry_are_asked_of_what_they_start_with() -> None:
     function = rekindle.script(state_of_a_loop)
-    creator = ArgumentSpecCreator(function.inlined_graph)
+    creator = ArgumentSpecCreator.of(function.inlined_graph)
     asked = {creator.graph.inputs[path.input].name for path, _ in creator.queried_properties}
     assert {"h.1", "c.1"} <= asked
     matrix, vector = torch.ones(2, 2), torch.ones(2)

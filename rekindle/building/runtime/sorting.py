@@ -1,4 +1,4 @@
-"""Sorting and reducing lists."""
+"""Sorting and reduction of lists."""
 
 from __future__ import annotations
 

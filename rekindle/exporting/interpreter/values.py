@@ -39,11 +39,11 @@ class UnbackedScalar:
     limit: Any = None
     """For a non-negative int: an exclusive upper bound, or -1 if unknown. For rows that a loop still appends to: -2."""
     symbol: Callable[[], Any] | None = None
-    """Computes the number from those of others, where it is a sum of them or the like, so that PyTorch knows how
-    sizes that depend on it are related. None where it is read off the tensor."""
+    """Function that computes the number from the symbols of other scalars, such as their sum, so that PyTorch knows how
+    sizes that depend on it are related. None if the number is read from the tensor."""
     is_copy: bool = False
-    """Whether it represents another scalar within a branch or a loop: it is read again there, which PyTorch has to
-    see."""
+    """Whether the scalar is a copy, within a branch or a loop, of an earlier one. Its number is read again there, from
+    a clone of the tensor."""
     _number: Any = None
 
     @property

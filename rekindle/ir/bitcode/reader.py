@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import torch
@@ -11,6 +11,7 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE, Source, SourceRange, shared_source
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.bitcode.references import PLAIN, SIMPLE_TYPES, Encoded, NotEncodable, References
+from rekindle.ir.bitcode.writer import BUILT_IN
 from rekindle.ir.graph import Block, Graph
 from rekindle.ir.node import FIRST_POSITION, POSITION_GAP, Node, Use, Value
 from rekindle.ir.operators.registry import REGISTRY
@@ -40,7 +41,7 @@ class GraphReader:
         they are read.
 
         Raises:
-            NotEncodable: it calls an operator that is not known.
+            NotEncodable: the bundle refers to an unknown type, or to an operator that is not registered.
         """
         strings, types, sources, ranges, callstacks, operators, tensors, self._encoded = bundle
         self._objects = references.objects
@@ -51,7 +52,8 @@ class GraphReader:
         self._sources = [shared_source(*each) for each in sources]
         self._ranges = [UNKNOWN_RANGE, *(self._range(*each) for each in ranges[1:])]
         self._callstacks = [tuple([(name, self._ranges[place]) for name, place in calls]) for calls in callstacks]
-        self._operators = [None, *map(_known_operator, operators[1:])]
+        check_operators(operators[1:])
+        self._operators = [None, *operators[1:]]
         self._tensors = [decode_tensor(*each) for each in tensors]
         self._graphs: dict[int, Graph] = {}
 
@@ -186,16 +188,15 @@ def _use(user: Node, numbers: Sequence[int], values: list[Value]) -> None:
         inputs.append(value)
 
 
-def _known_operator(name: str) -> str:
-    """Return ``name``, after a check that the operator exists. Operators of PyTorch are not checked, since many are in
-    branches that never run.
+def check_operators(names: Iterable[str]) -> None:
+    """Check that operators exist. Operators of PyTorch are not checked, since many are in branches that never run.
 
     Raises:
-        NotEncodable: there is no such operator.
+        NotEncodable: one does not exist.
     """
-    if not name.startswith(("aten::", "prim::")) and REGISTRY.find(name) is None:
-        raise NotEncodable(f"the operator '{name}'")
-    return name
+    for name in names:
+        if not name.startswith(BUILT_IN) and REGISTRY.find(name) is None:
+            raise NotEncodable(f"the operator '{name}'")
 
 
 def _tensor_type(dtype: str | None, device: str | None, *rest: Any) -> TensorType:
@@ -207,7 +208,8 @@ def _tensor_type(dtype: str | None, device: str | None, *rest: Any) -> TensorTyp
 
 
 def decode_tensor(dtype: str, shape: tuple[int, ...], content: bytes) -> torch.Tensor:
-    """Return a tensor with these elements."""
+    """Return a CPU tensor of the dtype with this name; ``content`` holds the bytes of its elements in row-major
+    order."""
     made = torch.empty(shape, dtype=getattr(torch, dtype), device="cpu")
     if content:
         made.view(-1).view(torch.uint8).copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))

@@ -27,12 +27,13 @@ REAL_OF: Final = {complex_: real for real, complex_ in _COMPLEX_OF.items()}
 
 
 def complex_of(dtype: torch.dtype | None) -> torch.dtype | None:
-    """Return the complex dtype whose parts are of ``dtype``."""
+    """Return the complex dtype whose parts are of ``dtype``; a complex dtype is returned itself. None if there is no
+    such dtype, or ``dtype`` is None."""
     return None if dtype is None else _COMPLEX_OF.get(dtype, dtype if dtype.is_complex else None)
 
 
 def real_of(dtype: torch.dtype | None) -> torch.dtype | None:
-    """Return the dtype of the absolute value of numbers of ``dtype``."""
+    """Return the dtype of the absolute value of numbers of ``dtype``; None if ``dtype`` is None."""
     return None if dtype is None else REAL_OF.get(dtype, dtype)
 
 

@@ -62,7 +62,8 @@ def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any])
     """Return the arguments of a call in the order of the schema, converted to the program's types.
 
     Raises:
-        ArgumentError: they do not fit. The message names the function, the argument, what it got and what it takes.
+        ArgumentError: the arguments do not fit the schema. The message names the function, the argument, its value and
+            the declared type.
     """
     return Binder(schema).bind(args, kwargs)
 
@@ -368,7 +369,8 @@ def signature(schema: FunctionSchema) -> str:
 
 
 def describe(value: object) -> str:
-    """Return a value in an error: its class and, where that is short, itself."""
+    """Return a description of a value for error messages: its class, and its ``repr`` if that is useful, cut to 60
+    characters; for a tensor, its shape and dtype."""
     if value is None:
         return "None"
     if value is NOT_ASSIGNED:

@@ -1,21 +1,23 @@
 """Argument specs: the properties of arguments that select the version of a graph.
 
-A graph asks things of its arguments that are the same in nearly every call::
+A graph queries properties of its arguments that are the same in nearly every call::
 
     graph(%x : Tensor, %mask : Tensor?):
       %2 : int = aten::dim(%x)                        asks for the rank of %x
       %4 : bool = aten::__is__(%mask, %3)             and whether %mask is None
 
 Here the :class:`ArgumentSpec` of a call is ``(2, True)`` for a matrix and no mask. :func:`specialize` writes into a
-copy of the graph what a spec says, so that passes can fold what was asked; the copy runs the calls of this spec alone.
-Only what the graph asks is part of a spec. Elements of tuples count as arguments; what a list or an object holds can
-change while the graph runs, and does not.
+copy of the graph what a spec states, so that passes can fold the queries; the copy is valid for calls of this spec
+only.
+
+Only properties that the graph queries are part of a spec. Elements of tuples count as arguments. Items of lists and
+attributes of objects do not, since they can change while the graph runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
@@ -86,32 +88,64 @@ class ArgumentPath:
         return f"r{self.input}" + "".join(f"[{index}]" for index in self.path)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class PropertyQuery:
+    """A property of an argument that a graph queries. ``may_be_none`` is whether the argument may be None, where the
+    property is another one."""
+
+    argument: ArgumentPath
+    queried: ArgumentProperty
+    may_be_none: bool
+
+    @property
+    def expression(self) -> str:
+        """The Python expression that evaluates it."""
+        value = self.argument.expression
+        query = self.queried.value.format(value)
+        return f"None if {value} is None else {query}" if self.may_be_none else query
+
+
 class ArgumentSpecCreator:
-    """A generator of the specs of the calls of ``graph``. ``key``, called with all arguments, returns the spec; it is
+    """A generator of the specs of the calls of a graph. ``key``, called with all arguments, returns the spec; it is
     None if the graph queries nothing about its arguments. It is Python code written for the graph, since it runs at
-    every call. If ``allowed`` is given, only those queries are part of a spec."""
+    every call."""
 
-    graph: Graph
-    allowed: Collection[tuple[ArgumentPath, ArgumentProperty]] | None = None
-    queried_properties: list[tuple[ArgumentPath, ArgumentProperty]] = field(init=False)
-    key: Callable[..., ArgumentSpec] | None = field(init=False)
+    __slots__ = ("_graph", "input_count", "key", "queries")
 
-    def __post_init__(self) -> None:
-        self.queried_properties = [
-            query for query in _questions(self.graph) if self.allowed is None or query in self.allowed
+    def __init__(self, graph: Callable[[], Graph], queries: Sequence[PropertyQuery], input_count: int) -> None:
+        """Prepare for the graph that ``graph`` returns, with ``queries``, the result of :meth:`of` for that graph."""
+        self._graph = graph
+        self.queries = queries
+        self.input_count = input_count
+        self.key = self._key() if queries else None
+
+    @classmethod
+    def of(
+        cls, graph: Graph, allowed: Collection[tuple[ArgumentPath, ArgumentProperty]] | None = None
+    ) -> ArgumentSpecCreator:
+        """Return the generator for ``graph``. If ``allowed`` is given, only those queries are part of a spec."""
+        types = {place: value.type for value, place in _arguments(graph).items()}
+        queries = [
+            PropertyQuery(place, fact, fact is not ArgumentProperty.IS_NONE and isinstance(types[place], OptionalType))
+            for place, fact in _questions(graph)
+            if allowed is None or (place, fact) in allowed
         ]
-        self.key = self._key() if self.queried_properties else None
+        return cls(lambda: graph, queries, len(graph.inputs))
+
+    @property
+    def graph(self) -> Graph:
+        """The graph for whose calls specs are made."""
+        return self._graph()
+
+    @property
+    def queried_properties(self) -> list[tuple[ArgumentPath, ArgumentProperty]]:
+        """The properties of arguments that a spec consists of, in this order."""
+        return [(each.argument, each.queried) for each in self.queries]
 
     def _key(self) -> Callable[..., ArgumentSpec]:
-        types = {place: value.type for value, place in _arguments(self.graph).items()}
-        answers: list[str] = []
-        for place, fact in self.queried_properties:
-            query = fact.value.format(place.expression)
-            may_be_none = fact is not ArgumentProperty.IS_NONE and isinstance(types[place], OptionalType)
-            answers.append(f"None if {place.expression} is None else {query}" if may_be_none else query)
-        parameters = ", ".join(f"r{index}" for index in range(len(self.graph.inputs)))
-        return eval(f"lambda {parameters}: ({', '.join(answers)},)", {})  # type: ignore[no-any-return]  # noqa: S307
+        parameters = ", ".join(f"r{index}" for index in range(self.input_count))
+        answers = "".join(f"{each.expression}, " for each in self.queries)
+        return eval(f"lambda {parameters}: ({answers})", {})  # type: ignore[no-any-return]  # noqa: S307
 
     def types_for(self, spec: ArgumentSpec) -> dict[int, TensorType]:
         """Return the types that ``spec`` states for tensors among the inputs, by index."""
@@ -119,7 +153,8 @@ class ArgumentSpecCreator:
         for (place, fact), answer in zip(self.queried_properties, spec, strict=True):
             if not place.path and answer is not None and fact is not ArgumentProperty.IS_NONE:
                 known.setdefault(place.input, {})[fact] = answer
-        return {index: _refined(_tensor_type(self.graph.inputs[index]), facts) for index, facts in known.items()}
+        inputs = self.graph.inputs if known else ()
+        return {index: _refined(_tensor_type(inputs[index]), facts) for index, facts in known.items()}
 
     def describe(self, spec: ArgumentSpec) -> str:
         """Return a spec in words: ``x: rank 2; mask is None``."""
@@ -207,8 +242,8 @@ class _Derived:
         self.known: dict[Value, frozenset[Value] | None] = {}
 
     def roots(self, value: Value) -> frozenset[Value]:
-        """Return the tensors among the arguments from which dtype, rank and device of ``value`` follow; none if they do
-        not follow from arguments alone."""
+        """Return the tensors among the arguments from which dtype, rank and device of ``value`` follow; an empty set if
+        they do not follow from arguments alone."""
         value = _unwrapped(value)
         pending = [value]
         begun: set[Value] = set()

@@ -121,6 +121,29 @@ def _module_name(path: ModulePath, known: dict[ModulePath, str], lines: list[str
     return known[path]
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramFacts:
+    """Facts about a function with all that it calls, which hold for every call. ``inputs`` are the used inputs that may
+    be None or are bools, by index, and whether they are bools."""
+
+    inputs: tuple[tuple[int, bool], ...]
+    runs_unknown_code: bool
+    """Whether the program calls code that may write to any attribute."""
+    keeps_types: bool
+    """See :func:`rekindle.passes.simplification.partial_evaluation.keeps_types`."""
+
+    def known_inputs(self, arguments: Sequence[object]) -> dict[int, object]:
+        """Return by index the inputs that are None, True or False, or known not to be None."""
+        found: dict[int, object] = {}
+        for index, is_bool in self.inputs:
+            argument = arguments[index]
+            if not is_bool:
+                found[index] = None if argument is None else PRESENT
+            elif isinstance(argument, bool):
+                found[index] = argument
+        return found
+
+
 @dataclass(slots=True)
 class CallFactsFinder:
     """A search for assumptions about the calls of a function that a version may depend on. ``volatile`` are the
@@ -128,31 +151,48 @@ class CallFactsFinder:
 
     record: GraphFunction
     volatile: set[AttributeRead] = field(default_factory=set)
-    written: AbstractSet[AttributeKey] | None = field(init=False)
-    """The attributes that the program writes to; None if it calls code that may write to any."""
-    keeps_types_known: Callable[[Callable[[], bool]], bool] | None = None
-    """Returns whether the program :attr:`keeps_types` from what an earlier process found, or from the function."""
-    _keeps_types: bool | None = field(init=False, default=None)
+    stored_facts: Callable[[Callable[[], ProgramFacts]], ProgramFacts] | None = None
+    """Returns the facts about the program that an earlier process found, or else those that its argument finds."""
+    _facts: ProgramFacts | None = field(init=False, default=None)
+    _written: list[AbstractSet[AttributeKey] | None] = field(init=False, default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.written = _written_attributes(graphs_of(self.record))
+    @property
+    def written(self) -> AbstractSet[AttributeKey] | None:
+        """The attributes that the program writes to; None if it calls code that may write to any."""
+        if not self._written:
+            self._written.append(_written_attributes(graphs_of(self.record)))
+        return self._written[0]
+
+    @written.setter
+    def written(self, attributes: AbstractSet[AttributeKey] | None) -> None:
+        self._written = [attributes]
+
+    @property
+    def facts(self) -> ProgramFacts:
+        """The facts about the program that do not depend on calls."""
+        if self._facts is None:
+            known = self.stored_facts
+            self._facts = self._find_facts() if known is None else known(self._find_facts)
+        return self._facts
 
     @property
     def keeps_types(self) -> bool:
         """See :func:`rekindle.passes.simplification.partial_evaluation.keeps_types`."""
-        if self._keeps_types is None:
-            known = self.keeps_types_known
-            self._keeps_types = self._find_keeps_types() if known is None else known(self._find_keeps_types)
-        return self._keeps_types
+        return self.facts.keeps_types
 
-    def _find_keeps_types(self) -> bool:
-        return keeps_types(graphs_of(self.record))
+    def _find_facts(self) -> ProgramFacts:
+        inputs = {
+            index: value.type == BOOL
+            for index, value in enumerate(self.record.graph.inputs)
+            if value.has_uses and (value.type == BOOL or isinstance(value.type, OptionalType))
+        }
+        return ProgramFacts(tuple(inputs.items()), self.written is None, keeps_types(graphs_of(self.record)))
 
     def evaluation(self, arguments: Sequence[object]) -> PartialEvaluation:
         """Return the pass that evaluates the graph of the function for calls like one with ``arguments``."""
-        graph = self.record.graph
-        attributes = None if self.written is None else _LiveAttributes(arguments, self.written, self.volatile)
-        return PartialEvaluation(_inputs(graph, arguments), attributes=attributes, with_types=self.keeps_types)
+        facts = self.facts
+        attributes = None if facts.runs_unknown_code else _LiveAttributes(arguments, self)
+        return PartialEvaluation(facts.known_inputs(arguments), attributes=attributes, with_types=facts.keeps_types)
 
     def forget(self, reads: AbstractSet[AttributeRead], arguments: Sequence[object]) -> None:
         """Exclude from later assumptions those attributes in ``reads`` whose current value is neither a bool nor a
@@ -160,28 +200,16 @@ class CallFactsFinder:
         self.volatile |= {read for read in reads if not isinstance(_value_of(arguments, read), (bool, torch.Tensor))}
 
 
-def _inputs(graph: Graph, arguments: Sequence[object]) -> dict[int, object]:
-    """Return by index the inputs that are None, True or False, or known not to be None."""
-    found: dict[int, object] = {}
-    for index, (value, argument) in enumerate(zip(graph.inputs, arguments, strict=True)):
-        if isinstance(value.type, OptionalType):
-            found[index] = None if argument is None else PRESENT
-        elif value.type == BOOL and isinstance(argument, bool):
-            found[index] = argument
-    return {index: fact for index, fact in found.items() if graph.inputs[index].has_uses}
-
-
 @dataclass(slots=True)
 class _LiveAttributes:
     """The current attributes of the modules among ``arguments``."""
 
     arguments: Sequence[object]
-    written: AbstractSet[AttributeKey]
-    volatile: AbstractSet[AttributeRead]
+    finder: CallFactsFinder
 
     def value_of(self, read: AttributeRead) -> object:
         """Return the current value of an attribute; ``UNKNOWN`` if it does not exist or may not be assumed."""
-        if read in self.volatile:
+        if read in self.finder.volatile:
             return UNKNOWN
         value = _value_of(self.arguments, read)
         if isinstance(value, torch.Tensor):
@@ -190,7 +218,8 @@ class _LiveAttributes:
 
     def is_written(self, key: AttributeKey) -> bool:
         """Return whether the program may write to the attribute."""
-        return key in self.written
+        written = self.finder.written
+        return written is None or key in written
 
 
 @dataclass(slots=True)

@@ -18,26 +18,25 @@ import marshal
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 
 from rekindle.analysis.attribute_writes import AttributeKey
 from rekindle.analysis.effects import CALLS
 from rekindle.codegen.fusion import Blocker, blockers_of, note_blockers, was_fused
-from rekindle.codegen.llvm.disk_cache import DiskCache
 from rekindle.codegen.llvm.engine import disk_cache
 from rekindle.errors.debug_settings import settings
 from rekindle.ir.bitcode.digest import ProgramDescription, describe
-from rekindle.ir.bitcode.reader import GraphReader
+from rekindle.ir.bitcode.reader import GraphReader, check_operators
 from rekindle.ir.bitcode.references import MARSHAL_VERSION, Encoded, NotEncodable, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import called_function
+from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.types import TensorType
 from rekindle.passes import PartialEvaluation, Pass
 from rekindle.passes.simplification.partial_evaluation import (
@@ -47,12 +46,20 @@ from rekindle.passes.simplification.partial_evaluation import (
     Attributes,
     ModulePath,
 )
+from rekindle.runtime.strategies.argument_spec import (
+    ArgumentPath,
+    ArgumentProperty,
+    ArgumentSpecCreator,
+    PropertyQuery,
+)
+from rekindle.runtime.strategies.call_facts import ProgramFacts
+from rekindle.runtime.strategies.stored_programs import ProgramFile, StoredProgram
 from rekindle.runtime.user_passes import has_user_passes
 
 _LOG: Final = logging.getLogger(__name__)
 _NONE: Final = marshal.dumps(None, MARSHAL_VERSION)
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 """Counts the changes of the format."""
 MIN_NODES: Final = 40
 """Smaller programs, with the functions that they call, are optimized as fast as they are looked up."""
@@ -60,13 +67,63 @@ _MAX_VARIANTS: Final = 4
 """Maximum number of cached evaluations of a function that differ in the attributes of its modules."""
 
 
+class Storage(Protocol):
+    """The interface of what stores graphs: a folder with a file for each, or the file of one program."""
+
+    def load(self, key: bytes) -> bytes | None:
+        """Return the bytes stored under ``key``; None if there are none."""
+
+    def store(self, key: bytes, payload: bytes) -> bool:
+        """Store ``payload`` under ``key``; return whether it was stored."""
+
+
+class Evaluated:
+    """A graph after :class:`~rekindle.passes.PartialEvaluation`, decoded when it is first needed. ``creator`` makes the
+    specs of its calls."""
+
+    __slots__ = ("_graph", "_read", "creator")
+
+    def __init__(self, read: Callable[[], Graph], queries: Sequence[PropertyQuery], input_count: int) -> None:
+        self._read = read
+        self._graph: Graph | None = None
+        self.creator = ArgumentSpecCreator(lambda: self.graph, queries, input_count)
+
+    @classmethod
+    def of(cls, graph: Graph) -> Evaluated:
+        """Return a graph that is in memory."""
+        return cls(lambda: graph, ArgumentSpecCreator.of(graph).queries, len(graph.inputs))
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        if self._graph is None:
+            self._graph = self._read()
+        return self._graph
+
+
 @dataclass(slots=True)
 class GraphCache:
-    """The optimized graphs of one function that are stored on ``disk``."""
+    """The optimized graphs of one function that are stored on ``disk``. ``file`` is there if that is the file of the
+    program, which is written at the end of a compilation."""
 
-    disk: DiskCache
-    program: ProgramDescription
+    disk: Storage
+    program: ProgramDescription | StoredProgram
     pipeline: tuple[str, ...]
+    file: ProgramFile | None = None
+
+    @classmethod
+    def of_function(cls, record: GraphFunction, passes: Sequence[Pass]) -> GraphCache | None:
+        """Return the cache of what ``passes`` produce for a function; None if such results are not stored. If the
+        function is as it is stored, its graph is not decoded."""
+        disk = disk_cache()
+        if disk is None or are_passes_watched():
+            return None
+        program = StoredProgram.of(record)
+        if program is None:
+            return cls.of(record.graph, passes)
+        names = tuple([each.name for each in passes])
+        file = ProgramFile.open(disk, marshalled(("program", program.digest, names, process_description())))
+        return cls(file, program, names, file)
 
     @classmethod
     def of(cls, graph: Graph, passes: Iterable[Pass]) -> GraphCache | None:
@@ -81,39 +138,47 @@ class GraphCache:
             _LOG.debug("not kept on disk: the program depends on %s", reason)
             return None
 
-    def evaluated(self, evaluation: PartialEvaluation, build: Callable[[], Graph]) -> tuple[Graph, DerivedGraphs]:
+    def write(self) -> None:
+        """Write what was stored since the last time, if it is in the file of the program."""
+        if self.file is not None:
+            self.file.write()
+
+    def evaluated(self, evaluation: PartialEvaluation, build: Callable[[], Graph]) -> tuple[Evaluated, DerivedGraphs]:
         """Return the graph of the function after ``evaluation``, from disk or from ``build``, and the cache of graphs
         derived from it. The assumptions of the evaluation are set as if it had run."""
         known = tuple([(index, "" if fact is PRESENT else repr(fact)) for index, fact in evaluation.known.items()])
         key = marshalled(("evaluated", *self._key(), known, evaluation.with_types))
         payload = self.disk.load(key)
         variants = () if payload is None else marshal.loads(payload)
-        for answers, relied_on, encoded in variants:
+        for answers, relied_on, encoded, queries, input_count in variants:
             assumed = _assumed(evaluation.attributes, answers)
-            graph = None if assumed is None else self.decoded(encoded)
-            if assumed is not None and graph is not None:
-                evaluation.assumptions.update(assumed[read] for read in relied_on)
-                return graph, DerivedGraphs(self, (key, answers))
+            read = None if assumed is None else self.reader(encoded)
+            if assumed is not None and read is not None:
+                evaluation.assumptions.update(assumed[each] for each in relied_on)
+                found = Evaluated(read, _decoded_queries(queries), input_count)
+                return found, DerivedGraphs(self, (key, answers))
         recorded = None if evaluation.attributes is None else RecordedAttributes(evaluation.attributes)
         evaluation.attributes = recorded
         graph = build()
+        found = Evaluated.of(graph)
         answers = () if recorded is None else recorded.encoded()
         relied_on = tuple(map(_encoded_read, evaluation.assumptions))
         if {read for read, _ in answers}.issuperset(relied_on):
             encoded = self.encoded(graph)
             if encoded is not None:
-                self.disk.store(key, marshalled(((answers, relied_on, encoded), *variants[: _MAX_VARIANTS - 1])))
-        return graph, DerivedGraphs(self, (key, answers))
+                variant = answers, relied_on, encoded, _encoded_queries(found.creator), len(graph.inputs)
+                self.disk.store(key, marshalled((variant, *variants[: _MAX_VARIANTS - 1])))
+        return found, DerivedGraphs(self, (key, answers))
 
-    def fact(self, name: str, find: Callable[[], bool]) -> bool:
-        """Return a fact about the function that follows from its graph and those of the functions that it calls: from
-        disk or from ``find``."""
-        key = marshalled(("fact", *self._key(), name))
+    def facts(self, find: Callable[[], ProgramFacts]) -> ProgramFacts:
+        """Return the facts about the function that follow from its graph and those of the functions that it calls:
+        from disk or from ``find``."""
+        key = marshalled(("facts", *self._key()))
         payload = self.disk.load(key)
         if payload is not None:
-            return bool(marshal.loads(payload))
+            return ProgramFacts(*marshal.loads(payload))
         found = find()
-        self.disk.store(key, marshalled(found))
+        self.disk.store(key, marshalled((found.inputs, found.runs_unknown_code, found.keeps_types)))
         return found
 
     def derived(self) -> DerivedGraphs:
@@ -133,20 +198,30 @@ class GraphCache:
         except NotEncodable as reason:
             _LOG.debug("not kept on disk: the graph has %s", reason)
             return None
-        return bundle, number, blockers if was_fused(graph) else None
+        return bundle, number, blockers if was_fused(graph) else None, writer.foreign_operators
 
     def decoded(self, encoded: Encoded) -> Graph | None:
         """Decode a graph; None if its data are invalid in this process."""
-        bundle, number, blockers = encoded
+        read = self.reader(encoded)
+        return None if read is None else read()
+
+    def reader(self, encoded: Encoded) -> Callable[[], Graph] | None:
+        """Return a function that decodes a graph; None if its data are invalid in this process."""
+        bundle, number, blockers, foreign = encoded
         try:
-            reader = GraphReader(marshal.loads(bundle), self.program.references)
+            check_operators(foreign)
         except NotEncodable as reason:
             _LOG.info("not read from disk: the graph has %s", reason)
             return None
-        graph = reader.graph(number)
-        if blockers is not None:
-            note_blockers(graph, [Blocker(kind, reader.range(place), reason) for kind, place, reason in blockers])
-        return graph
+
+        def read() -> Graph:
+            reader = GraphReader(marshal.loads(bundle), self.program.references)
+            graph = reader.graph(number)
+            if blockers is not None:
+                note_blockers(graph, [Blocker(kind, reader.range(place), reason) for kind, place, reason in blockers])
+            return graph
+
+        return read
 
 
 @dataclass(slots=True)
@@ -209,6 +284,19 @@ def _assumed(attributes: Attributes | None, answers: Encoded) -> dict[Encoded, t
             return None
         found[encoded] = read, value
     return found
+
+
+def _encoded_queries(creator: ArgumentSpecCreator) -> Encoded:
+    return tuple(
+        [(each.argument.input, each.argument.path, each.queried.name, each.may_be_none) for each in creator.queries]
+    )
+
+
+def _decoded_queries(queries: Encoded) -> Sequence[PropertyQuery]:
+    return [
+        PropertyQuery(ArgumentPath(input, path), ArgumentProperty[name], may_be_none)
+        for input, path, name, may_be_none in queries
+    ]
 
 
 def _encoded_read(read: AttributeRead) -> Encoded:

@@ -37,7 +37,7 @@ from rekindle.runtime.strategies.argument_spec import (
     specialize,
 )
 from rekindle.runtime.strategies.call_facts import AssumedAttributes, CallFacts, CallFactsFinder
-from rekindle.runtime.strategies.graph_cache import DerivedGraphs, GraphCache
+from rekindle.runtime.strategies.graph_cache import DerivedGraphs, Evaluated, GraphCache
 from rekindle.runtime.version import Version
 
 _LOG: Final = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class SpecializeArguments:
     queried: Collection[tuple[ArgumentPath, ArgumentProperty]] | None = None
 
     def run(self, graph: Graph) -> bool:
-        creator = ArgumentSpecCreator(graph, self.queried)
+        creator = ArgumentSpecCreator.of(graph, self.queried)
         if creator.key is None or not may_change("specialize", graph):
             return False
         return specialize(graph, creator, creator.key(*self.arguments))
@@ -87,7 +87,7 @@ class VersionTable:
     general: Version | None = None
     """The version for any arguments."""
     fallback: Version | None = None
-    """The same, once no others are made."""
+    """The version for calls that fit no entry, once no more versions are compiled; None before."""
 
     @property
     def versions(self) -> list[Version]:
@@ -129,16 +129,16 @@ class GraphVersions:
         self._budget = budget
         self._table = VersionTable()
         self._with_types = evaluation.with_types
-        self._evaluated: Graph
+        self._evaluated: Evaluated
         """The graph for any arguments of which the facts hold, optimized where that is needed."""
         self._stored: DerivedGraphs | None = None
         """Cached data of that graph on disk."""
         if stored is None:
-            self._evaluated = self._evaluated_by(evaluation)
+            self._evaluated = Evaluated.of(self._evaluated_by(evaluation))
         else:
             self._evaluated, self._stored = stored.evaluated(evaluation, lambda: self._evaluated_by(evaluation))
         self._is_optimized = not evaluation.with_types
-        self._creator = ArgumentSpecCreator(self._evaluated)
+        self._creator = self._evaluated.creator
         self.facts = CallFacts(evaluation.known, evaluation.assumptions)
         self._general = None if self.facts.hold is None else general
 
@@ -236,9 +236,9 @@ class GraphVersions:
         """Return the graph of the version for these arguments, which must not be changed."""
         if arguments is None or not self._with_types:
             if not self._is_optimized:
-                optimize(self._evaluated, OPTIMIZATION)
+                optimize(self._evaluated.graph, OPTIMIZATION)
                 self._is_optimized = True
-            graph = self._evaluated if arguments is None else self._evaluated.copy()
+            graph = self._evaluated.graph if arguments is None else self._evaluated.graph.copy()
         else:
             graph = self._record.graph.copy()
             optimize(graph, self.passes_for(arguments))
@@ -291,7 +291,10 @@ class SpecializingStrategy:
             compilation_of(name),
             recorded(f"optimize {name}"),
         ):
-            return self._graph_for(arguments).prepare(arguments)
+            found = self._graph_for(arguments).prepare(arguments)
+            if self._stored is not None:
+                self._stored.write()
+            return found
 
     def general(self) -> Version:
         """Return the version for any arguments."""
@@ -316,9 +319,9 @@ class SpecializingStrategy:
             self._graphs.append(found)
             return found
         if not self._graphs:
-            self._stored = stored = GraphCache.of(self._record.graph, OPTIMIZATION)
+            self._stored = stored = GraphCache.of_function(self._record, OPTIMIZATION)
             if stored is not None:
-                self._finder.keeps_types_known = lambda find: stored.fact("keeps types", find)
+                self._finder.stored_facts = stored.facts
         evaluation = self._finder.evaluation(arguments)
         found = self.versions_of(self._record, self._budget, evaluation, self.general, self._stored)
         if found.facts.hold is None:

@@ -1,14 +1,15 @@
 """Compiled Python functions on disk, so that a new process need not compile them again.
 
-Kept are functions of modules' files that mean the same in every process that finds the same objects under the names
-that they use: no methods, closures, decorators or overloads. A file holds the graph, the schema, and what was found
-under each name, in the order in which the compiler asked::
+A function is stored if it is defined in a module's file, and compiles to the same graph in every process that finds the
+same objects under the names that it uses. Closures and wrappers are not stored. A file holds the graph, the schema, and
+a description of what was found under each name, in the order in which the compiler looked them up::
 
     ("relu", globals)              a function, by its code, and by the digest of what it was compiled to
     ("torch", globals)             a module
     ("tanh", attribute of torch)   a function of PyTorch, by its name
 
-All of it has to be found again. What no such description covers, such as an object of some class, is not kept.
+The form is valid if the same descriptions are found again. A function that uses an object without such a description,
+such as an object of a user's class, is not stored.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from rekindle.codegen.llvm.engine import disk_cache
 from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
 from rekindle.frontend.dialect import DIALECT
 from rekindle.ir.bitcode.digest import MANGLE
-from rekindle.ir.bitcode.reader import GraphReader
+from rekindle.ir.bitcode.reader import GraphReader, check_operators
 from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.graph_function import GraphFunction, StoredForm, called_function
 from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import ClassType
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
@@ -48,7 +49,7 @@ from rekindle.scripting.callables.untyped_parameters import open_parameters
 from rekindle.scripting.resolver import ABSENT
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 
 
 # ---------------------------------------------------------------------------------------------------------- on disk
@@ -114,8 +115,8 @@ class StoredFunction:
         *,
         is_method: bool = False,
     ) -> StoredFunction | None:
-        """Return the stored form of ``function``, compiled under ``name``; None if it cannot be stored. For a method,
-        the caller sets the owner.
+        """Return a handle for the stored form of ``function``, compiled under ``name``, whether or not one is stored
+        yet; None if it cannot be stored. For a method, the caller sets ``owner`` of the result.
 
         ``declaration`` is that of an overload, ``overloads`` those of all overloads. They are part of the key, since a
         caller is stored with the digest of the overload that it calls, and the others determine which one that is.
@@ -141,7 +142,8 @@ class StoredFunction:
         _LOG.debug("'%s' is not kept on disk: %s", self.function.__qualname__, reason)
 
     def load(self, record: GraphFunction) -> bool:
-        """Define ``record`` from the stored form; return whether there is a valid one."""
+        """Define ``record`` from the stored form, if there is a valid one; return whether there is. The functions and
+        methods that it calls are compiled or loaded."""
         payload = self.disk.load(self.key)
         if payload is None:
             return False
@@ -149,6 +151,7 @@ class StoredFunction:
         objects = self._objects(found)
         if objects is None:
             return False
+        called: list[tuple[GraphFunction, bytes]] = []
         references = References()
         functions: list[Any] = objects
         if self.owner is not None:
@@ -162,6 +165,7 @@ class StoredFunction:
             method.ensure_defined()
             if method.digest != digest:
                 return False
+            called.append((method, digest))
         for place, index, digest in callees:
             records = self.records(functions[place])
             if index >= len(records):
@@ -169,6 +173,7 @@ class StoredFunction:
             records[index].ensure_defined()
             if records[index].digest != digest:
                 return False
+            called.append((records[index], digest))
             references.add(records[index])
         for name, index in builtins:
             references.add(find_builtin_functions(name)[index])
@@ -178,7 +183,7 @@ class StoredFunction:
                 function = _library_function(name, library_name, content, others)
                 others.add(function)
                 references.add(function)
-            graph, schema = _decoded(definition, references)
+            reader, schema = _decoded(definition, references)
         except NotEncodable as reason:
             _LOG.info("'%s' is not read from disk: %s", record.name, reason)
             return False
@@ -187,12 +192,20 @@ class StoredFunction:
                 return False
             record.relies_on.update((self.owner.class_types[number], name) for number, name in relied_on)
         record.takes_tensors_as_numbers = DIALECT.tensors_as_numbers
-        record.define(graph, schema)
-        record.digest = hashlib.sha256(self.key + payload).digest()
+        record.define_later(reader, schema)
+        record.is_stored_as(self._form(payload, called))
         return True
 
+    def _form(self, payload: bytes, called: Sequence[tuple[GraphFunction, bytes]]) -> StoredForm:
+        owner = self.owner
+        digest = hashlib.sha256(self.key + payload).digest()
+        if owner is None:
+            return StoredForm(digest, (), called, lambda: True)
+        return StoredForm(digest, owner.class_types, called, lambda: owner.is_unchanged)
+
     def _objects(self, found: Encoded) -> list[Any] | None:
-        """Return the objects found under the names; None if they differ from those when the function was stored."""
+        """Return the objects found under the names, in the order of ``found``; None if one differs from that when the
+        function was stored. Exception classes are registered in :data:`EXCEPTION_CLASSES`."""
         objects: list[Any] = []
         names = self.function.__globals__
         for owner, name, description in found:
@@ -208,16 +221,25 @@ class StoredFunction:
         return objects
 
     def store(self, record: GraphFunction, dependencies: Dependencies) -> None:
-        """Store the compiled form of ``record``, if possible."""
+        """Store the compiled form of ``record``, if possible, and set its digest. Log the reason if it cannot be
+        stored."""
         try:
-            payload = self._payload(record, dependencies)
+            payload, called = self._payload(record, dependencies)
         except (NotKept, NotEncodable) as reason:
             _LOG.debug("'%s' is not kept on disk: %s", record.name, reason)
             return
         if self.disk.store(self.key, payload):
-            record.digest = hashlib.sha256(self.key + payload).digest()
+            record.is_stored_as(self._form(payload, called))
 
-    def _payload(self, record: GraphFunction, dependencies: Dependencies) -> bytes:
+    def _payload(
+        self, record: GraphFunction, dependencies: Dependencies
+    ) -> tuple[bytes, Sequence[tuple[GraphFunction, bytes]]]:
+        """Return the encoded function, and the stored functions that it depends on, with their digests.
+
+        Raises:
+            NotKept: the function cannot be stored.
+            NotEncodable: the graph holds something that can be neither written nor referred to.
+        """
         if dependencies.reason:
             raise NotKept(dependencies.reason)
         graph, schema = (
@@ -231,6 +253,7 @@ class StoredFunction:
         references = References()
         functions = dependencies.objects
         methods: Encoded = ()
+        called: list[tuple[GraphFunction, bytes]] = []
         if self.owner is not None:
             if not self.owner.is_unchanged:
                 raise NotKept("what is known of its module after it was compiled")
@@ -238,6 +261,10 @@ class StoredFunction:
             for type in self.owner.class_types:
                 references.add(type)
             methods = _called_methods(graph, references, self.owner)
+            for number, name, digest in methods:
+                method = self.owner.method(number, name)
+                assert method is not None
+                called.append((method, digest))
         relied_on = tuple([(_number_of(owner, references), name) for owner, name in record.relies_on])
         callees: list[Encoded] = []
         for place, item in enumerate(functions):
@@ -249,6 +276,7 @@ class StoredFunction:
                         raise NotKept(f"the function '{callee.name}'")
                     references.add(callee)
                     callees.append((place, index, callee.digest))
+                    called.append((callee, callee.digest))
         builtins = tuple(_builtin_functions(graph))
         for name, index in builtins:
             references.add(find_builtin_functions(name)[index])
@@ -260,7 +288,8 @@ class StoredFunction:
             references.add(each)
         found = tuple([(owner, name, description) for (owner, name), description in dependencies.found.items()])
         definition = _encoded(graph, schema, references)
-        return marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), definition))
+        payload = marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), definition))
+        return payload, called
 
 
 def _exception_name(cls: type) -> str:
@@ -287,11 +316,11 @@ def _number_of(owner: object, references: References) -> int:
 
 
 def _called_methods(graph: Graph, references: References, owner: Owner) -> Encoded:
-    """Return the methods that a graph calls: the numbers of their types, their names, and what they were compiled to.
-    The overloads before one that is called are among them: that they did not fit has decided the call.
+    """Return the methods that a graph calls: the numbers of their types in ``references``, their names, and their
+    digests. For a call of an overload, the earlier overloads are included: that they did not fit has decided the call.
 
     Raises:
-        NotKept: one of them is not kept.
+        NotKept: one of the methods has no digest, so that it is not stored.
     """
     found: dict[tuple[int, str], bytes] = {}
     for node in graph.find_nodes("prim::CallMethod"):
@@ -320,7 +349,12 @@ def _earlier_overloads(name: str) -> Sequence[str]:
 
 
 def _library_functions(graph: Graph, found: dict[GraphFunction, None] | None = None) -> Sequence[GraphFunction]:
-    """Return the prelude functions that a graph calls, each after those that it calls itself."""
+    """Return the prelude functions that a graph calls, each after those that it calls itself. They are added to
+    ``found``.
+
+    Raises:
+        NotKept: one of them is recursive.
+    """
     found = {} if found is None else found
     for node in graph.all_nodes():
         callee = called_function(node)
@@ -340,7 +374,8 @@ def _library_function(name: str, library_name: str, content: Encoded, references
     key = library_name, content, tuple(map(id, references.objects))
     if key not in _LOADED:
         made = GraphFunction(unique_name(MANGLE.sub("", name)), library_name=library_name)
-        made.define(*_decoded(content, references))
+        reader, schema = _decoded(content, references)
+        made.define(reader(), schema)
         _LOADED[key] = made
     return _LOADED[key]
 
@@ -349,18 +384,19 @@ def _library_function(name: str, library_name: str, content: Encoded, references
 
 
 def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> Encoded:
-    """Encode the graph and the schema of a function.
+    """Encode the graph and the schema of a function, each with tables of its own. Types and functions that are not in
+    ``references`` are encoded too.
 
     Raises:
-        NotKept: the schema has what those of functions do not have.
+        NotKept: the schema has variadic arguments, an overload name, or parts that only schemas of operators have.
         NotEncodable: the graph holds something that can be neither written nor referred to.
     """
     if schema.is_vararg or schema.is_varret or schema.overload:
         raise NotKept("a schema with more than arguments")
-    writer = GraphWriter(references)
-    number = writer.add(graph)
-    parts = [tuple([_encoded_argument(each, writer) for each in part]) for part in (schema.arguments, schema.returns)]
-    return marshalled(writer.bundle()), number, schema.name, *parts
+    body, head = GraphWriter(references), GraphWriter(references)
+    number = body.add(graph)
+    parts = [tuple([_encoded_argument(each, head) for each in part]) for part in (schema.arguments, schema.returns)]
+    return marshalled(body.bundle()), number, body.foreign_operators, schema.name, *parts, head.bundle()
 
 
 def _encoded_argument(argument: Argument, writer: GraphWriter) -> Encoded:
@@ -371,16 +407,21 @@ def _encoded_argument(argument: Argument, writer: GraphWriter) -> Encoded:
     return argument.name, type, default, argument.kwarg_only, argument.size, argument.assumed
 
 
-def _decoded(encoded: Encoded, references: References) -> tuple[Graph, FunctionSchema]:
-    """Decode a graph and a schema.
+def _decoded(encoded: Encoded, references: References) -> tuple[Callable[[], Graph], FunctionSchema]:
+    """Decode a schema, and return it with a function that decodes the graph.
 
     Raises:
         NotEncodable: the graph calls an operator that is not known.
     """
-    bundle, number, name, arguments, returns = encoded
-    reader = GraphReader(marshal.loads(bundle), references)
-    takes, gives = [tuple([_decoded_argument(each, reader) for each in part]) for part in (arguments, returns)]
-    return reader.graph(number), FunctionSchema(name, "", takes, gives)
+    bundle, number, foreign, name, arguments, returns, tables = encoded
+    check_operators(foreign)
+    head = GraphReader(tables, references)
+    takes, gives = [tuple([_decoded_argument(each, head) for each in part]) for part in (arguments, returns)]
+
+    def read() -> Graph:
+        return GraphReader(marshal.loads(bundle), references).graph(number)
+
+    return read, FunctionSchema(name, "", takes, gives)
 
 
 def _decoded_argument(encoded: Encoded, reader: GraphReader) -> Argument:
