@@ -47,6 +47,15 @@ class EditDistance(nn.Module):
         return edit_distance(a, b)
 
 
+class SmallOperators(nn.Module):
+    """Operators of small tensors that libraries leave to PyTorch: a call takes about as long as its dispatch."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(100):
+            x = torch.logcumsumexp(x, 0)
+        return x
+
+
 @dataclass(frozen=True, slots=True)
 class DeployedProgram:
     """A name, and what makes the module and its arguments."""
@@ -80,4 +89,5 @@ PROGRAMS: Final = (
     DeployedProgram("transformer block, 16×64", partial(_network, "transformer block, 16×64")),
     DeployedProgram("ResNet-18, 224", partial(_network, "ResNet-18, 224")),
     DeployedProgram("edit distance, 162 letters", _edit_distance),
+    DeployedProgram("100 small operators of PyTorch", lambda: (SmallOperators().eval(), (torch.zeros(8),))),
 )
