@@ -20,7 +20,7 @@ from rekindle.ir.graph_function import GraphFunction, stored_program
 from rekindle.ir.types import ClassType
 
 MAX_BYTES: Final = 4 << 20
-"""The size at which a file is begun anew."""
+"""Maximum size of a file. If what other processes have added makes it larger, only what this process uses remains."""
 
 
 @dataclass(slots=True)
