@@ -113,7 +113,7 @@ def _beside_the_baseline(rows: list[Any], options: argparse.Namespace) -> list[b
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers depend on."""
+    """Return the versions, the processor and the number of threads that the results depend on."""
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -384,7 +384,7 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _save_if_asked(benchmark: ModuleType, rows: list[Any], options: argparse.Namespace) -> None:
-    """Write the table of a benchmark, a module with ``save`` and ``PATH``, if the options ask for that."""
+    """With ``--save``, write the rows of a benchmark, a module with ``save`` and ``PATH``, to its file of results."""
     if options.save:
         benchmark.save(rows, machine())
         CONSOLE.print(f"written: {benchmark.PATH}")

@@ -1,4 +1,4 @@
-"""What compiling costs, beside another commit: whether those pay for what was added who do not use it.
+"""Compile time compared with another commit: what new features cost programs that do not use them.
 
 python -m benchmarks.against COMMIT            the commit's files are laid out in a temporary folder
 python -m benchmarks.against COMMIT --rounds 5
@@ -41,8 +41,9 @@ _FIRST: Final = 40
 
 @dataclass(slots=True)
 class Comparison:
-    """Seconds to compile most of ``programs`` programs, of each round: at the other commit, here, and there again; and
-    the ``instructions`` that it takes, at the other commit and here."""
+    """Seconds to compile the programs in each round: at the other commit (``before``), here, and at the other commit
+    again. ``instructions`` are the executed Python instructions at the other commit and here. ``programs`` includes
+    those of the warm-up, which are not timed."""
 
     programs: int
     instructions: tuple[int, int]
@@ -52,13 +53,13 @@ class Comparison:
 
     @property
     def ratios(self) -> list[float]:
-        """Of each round, what compiling takes here over the mean of what it took before and after."""
+        """The time here divided by the mean of the two times at the other commit, for each round."""
         rounds = zip(self.before, self.here, self.again, strict=True)
         return [2 * here / (before + again) for before, here, again in rounds]
 
     @property
     def noise(self) -> list[float]:
-        """Of each round, the other commit's second time over its first."""
+        """The second time of the other commit divided by its first, for each round."""
         return [again / before for before, again in zip(self.before, self.again, strict=True)]
 
 
@@ -81,7 +82,7 @@ def run(commit: str, rounds: int = ROUNDS) -> Comparison:
 
 @contextmanager
 def _laid_out(commit: str) -> Iterator[Path]:
-    """A folder with the files of ``commit``."""
+    """Yield a temporary folder with the files of ``commit``. Raise RuntimeError if git does not know it."""
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=False)
         if archive.returncode:
@@ -100,7 +101,7 @@ def _process(root: Path, *arguments: str) -> str:
 
 
 def told(comparison: Comparison) -> str:
-    """The comparison in words."""
+    """Return the comparison as text: medians of the ratios, and the ratio of the instructions."""
     lines = [f"{comparison.programs - _FIRST} programs, {len(comparison.here)} rounds, time of the processor"]
     for what, found in ((" here / other commit", comparison.ratios), ("other commit / itself", comparison.noise)):
         quarters = statistics.quantiles(found, n=4) if len(found) > 1 else [found[0]] * 3
@@ -114,7 +115,8 @@ def told(comparison: Comparison) -> str:
 
 
 def _plain() -> dict[str, Any]:
-    """The programs of the corpus that TorchScript has a form for, by name. Which corpus, the path says."""
+    """Return the programs of the corpus that ``torch.jit`` and rekindle both compile, by name. ``sys.path`` selects the
+    commit whose corpus is imported."""
     from tests.language.corpus import corpus
 
     return {each.name: each for each in corpus() if each.torch == "works" and each.refusal is None}
@@ -126,7 +128,7 @@ def _list() -> None:
 
 
 def _compile_all(names: Sequence[str], begin: Callable[[], None]) -> None:
-    """Compile the programs; ``begin`` is called when the compiler is loaded."""
+    """Compile the programs. ``begin`` is called after the first :data:`_FIRST` of them, which load the compiler."""
     import rekindle
 
     programs = _plain()

@@ -26,7 +26,7 @@ BLOCKS = 100
 
 
 class Block(nn.Module):
-    """Three modules in one."""
+    """A linear map, a normalization and an activation."""
 
     def __init__(self, factor: float = 1.0) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Block(nn.Module):
 
 
 def heavy() -> nn.Module:
-    """100 MB of weights."""
+    """Return a module with 100 MB of weights."""
     return nn.Sequential(*(nn.Linear(1_250, 2_000), nn.Linear(2_000, 2_500), nn.Linear(2_500, 7_000)))
 
 
@@ -51,7 +51,7 @@ def equal_parts() -> nn.Module:
 
 
 def different_parts() -> nn.Module:
-    """Each block has a constant of its own, and with it a class of its own."""
+    """Return a sequence of blocks, each of a class of its own, since each has another constant."""
 
     def block(index: int) -> nn.Module:
         name = f"Block{index}"
@@ -69,7 +69,7 @@ PROGRAMS: dict[str, Callable[[], nn.Module]] = {
 
 @dataclass(slots=True)
 class Row:
-    """What was measured, in milliseconds, here and in torch.jit."""
+    """Milliseconds of loading or saving an archive, in rekindle and in ``torch.jit``."""
 
     what: str
     rekindle: float
@@ -77,12 +77,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The time here over that of torch.jit: less than 1 is faster."""
+        """The time of rekindle divided by that of ``torch.jit``."""
         return self.rekindle / self.torch_jit
 
 
 def run(rounds: int = 10) -> list[Row]:
-    """Measure; takes about half a minute."""
+    """Measure all programs for ``rounds`` rounds, which takes about half a minute."""
     rows = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -105,7 +105,7 @@ def _program(name: str, module: nn.Module, folder: Path, rounds: int) -> list[Ro
 
 
 def _check(path: str, module: nn.Module) -> None:
-    """Both give what the module gives."""
+    """Assert that both compilers load modules that return what the module returns."""
     x = torch.randn(4, next(module.parameters()).shape[1])
     expected = module.eval()(x)
     for load in (rekindle.load, torch.jit.load):
@@ -113,7 +113,7 @@ def _check(path: str, module: nn.Module) -> None:
 
 
 def _medians(candidates: tuple[Callable[[], object], ...], rounds: int) -> list[float]:
-    """Milliseconds."""
+    """Return the median milliseconds of each candidate."""
     times: list[list[float]] = [[] for _ in candidates]
     for round in range(rounds + 1):
         for candidate, found in zip(candidates, times, strict=True):
@@ -126,7 +126,7 @@ def _medians(candidates: tuple[Callable[[], object], ...], rounds: int) -> list[
 
 
 def table(rows: list[Row]) -> list[list[str]]:
-    """The rows as text, under their heads."""
+    """Return the rows as text, after a row of column names."""
     head = ["archive", "rekindle, ms", "torch.jit, ms", "ratio"]
     return [head, *([row.what, f"{row.rekindle:.1f}", f"{row.torch_jit:.1f}", f"{row.ratio:.2f}"] for row in rows)]
 

@@ -1,4 +1,7 @@
-"""A baseline of ratios, kept with the code: what grew beyond it has become slower.
+"""Baseline of ratios, stored in the repository, for finding regressions.
+
+A ratio is rekindle's time divided by a peer's in the same round. Since ratios differ between machines, a regression is
+a ratio that has grown by more than a quarter.
 
 Ratios are our time over a peer's in the same round. They hold for other machines too, as far as these are alike, which
 is why a ratio may grow by a quarter before that counts.
@@ -24,7 +27,7 @@ Ratios = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """A ratio that was ``before`` and is ``now``."""
+    """A ratio that was ``before`` in the baseline and is ``now``, of a workload and a peer."""
 
     workload: str
     peer: str
@@ -36,7 +39,7 @@ class Regression:
 
 
 def ratios_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """What a baseline keeps of a run."""
+    """Return the ratios of rekindle to each peer, by workload and peer. Ratios that are NaN are omitted."""
     return {
         row.what: {
             name: round(timed.ours_of_it, 4)
@@ -48,7 +51,7 @@ def ratios_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def save(rows: Sequence[Row], machine: Mapping[str, Any], path: Path = PATH) -> None:
-    """Make these ratios the baseline; workloads that did not run keep theirs."""
+    """Write the ratios of ``rows`` into the baseline. Other ratios in it are kept."""
     known = dict(load(path)) if path.exists() else {}
     for what, ratios in ratios_of(rows).items():
         known[what] = {**known.get(what, {}), **ratios}
@@ -62,7 +65,8 @@ def load(path: Path = PATH) -> Ratios:
 
 
 def regressions(now: Ratios, baseline: Ratios, slack: float = SLACK) -> list[Regression]:
-    """The ratios that are more than ``slack`` times what they were; what the baseline does not have is none."""
+    """Return the ratios that are more than ``slack`` times those of the baseline. Ratios that the baseline lacks are
+    ignored."""
     return [
         Regression(workload, peer, before, ratio)
         for workload, ratios in now.items()

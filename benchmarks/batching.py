@@ -22,7 +22,7 @@ ROUNDS: Final = 60
 
 
 def two_layers(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
-    """The example of the blog post that asked for vmap on graphs."""
+    """Compute two linear layers: the example of the blog post on vmap by graph editing."""
     w1 = w1.sigmoid()
     x = x @ w1 + b1
     x = x.tanh()
@@ -43,8 +43,8 @@ def network(k1: Tensor, b1: Tensor, k2: Tensor, w: Tensor, x: Tensor, y: Tensor)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``weights`` are the same for all examples, whose shapes are ``examples``; None stands for a class. ``gradients``
-    says by how many weights the gradients are taken, 0 for the function itself."""
+    """A function, weights that all examples share, and the ``examples``: shapes of batched float tensors, or None for a
+    tensor of classes. ``gradients`` is the number of weights to differentiate, 0 to call the function itself."""
 
     name: str
     function: Callable[..., Tensor]
@@ -72,7 +72,7 @@ CASES: Final = (
 
 @dataclass(slots=True)
 class Row:
-    """Of one case: the time of torch.func.vmap in microseconds, and the time of the others over it."""
+    """The median microseconds of ``torch.func.vmap`` in a case, and the median ratios of the others to it."""
 
     case: str
     functorch: float

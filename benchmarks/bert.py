@@ -1,4 +1,4 @@
-"""BERT at the size called base: 12 layers, 768 features, 12 heads, 110 million random weights."""
+"""BERT-base: 12 layers, 768 features, 12 heads, 110 million random weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH, HEADS, LAYERS, VOCABULARY, LENGTH = 768, 12, 12, 30522, 512
 
 
 class Embeddings(nn.Module):
-    """Words, places and segments, added."""
+    """Sum of the embeddings of tokens, positions and segments."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Embeddings(nn.Module):
 
 
 class Attention(nn.Module):
-    """Every word looks at every other."""
+    """Multi-head self-attention."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention, and two linear maps, each with a way round it."""
+    """Attention and two linear maps, each with a residual connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,8 @@ class Layer(nn.Module):
 
 
 class Bert(nn.Module):
-    """Tokens [batch, length] and the mask [batch, length] of those that count -> features, and the pooled first."""
+    """The model. Takes tokens and a mask, both [batch, length]; returns the features, and those of the first token
+    after a linear map and tanh."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +83,7 @@ class Bert(nn.Module):
 
 
 def bert(batch: int = 8, length: int = 128) -> tuple[nn.Module, tuple[Tensor, ...]]:
-    """The model, and an input for it."""
+    """Return the model and an input for it."""
     tokens = torch.randint(1, VOCABULARY, (batch, length))
     mask = (torch.arange(length) < torch.randint(length // 2, length + 1, (batch, 1))).long()
     return Bert().eval(), (tokens, mask)

@@ -50,7 +50,7 @@ print(json.dumps(seconds))
 
 @dataclass(slots=True)
 class Row:
-    """Median milliseconds to script a model for the first time in a process, and for the second."""
+    """Median milliseconds to script a model: the first time in a process, and the second."""
 
     what: str
     ours: float
@@ -62,12 +62,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times torch.jit's time ours is."""
+        """The time of the first ``script`` divided by that of ``torch.jit.script``."""
         return self.ours / self.torch_jit
 
 
 def run(rounds: int = ROUNDS) -> list[Row]:
-    """Time every model."""
+    """Measure all models."""
     from benchmarks.models import MODELS
 
     return [_measure(which, rounds) for which in MODELS]
@@ -94,7 +94,7 @@ def _process(which: str, compiler: str) -> list[float]:
 
 
 def table(rows: list[Row]) -> list[list[Any]]:
-    """The rows as text, with their heading on top."""
+    """Return the rows as text, after a row of column names."""
     head = ["model", "rekindle, ms", "torch.jit, ms", "ratio", "again, ms", "torch.jit again, ms", "import, ms"]
     body = [
         [

@@ -39,8 +39,8 @@ PEERS: Final = ("dynamo", "rekindle", "rekindle, ahead of time", "inductor")
 
 @dataclass(slots=True)
 class Row:
-    """``first`` are the seconds of the first call, ``times`` those of later ones as parts of eager's, by peer; a peer
-    that does not run a model is not there."""
+    """``first`` has the seconds of the first call, ``times`` the median ratios of later calls to eager, by peer. Peers
+    that do not run the model are omitted."""
 
     what: str
     first: dict[str, float] = field(default_factory=dict)
@@ -48,12 +48,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Rekindle's time over Inductor's; over eager's where Inductor was not asked."""
+        """Rekindle's time divided by Inductor's; by eager's if Inductor was not measured."""
         return self.times["rekindle"] / self.times.get("inductor", 1.0)
 
 
 def run(rounds: int = ROUNDS, named: str = "", peers: Sequence[str] = PEERS) -> Iterator[Row]:
-    """Measure, two rows for each model: without gradients, and forward and backward."""
+    """Yield two rows for each model: inference, and forward with backward."""
     for number, subject in enumerate(SUBJECTS):
         if named not in subject.name:
             continue
@@ -79,7 +79,7 @@ def _process(number: int, peer: str, rounds: int) -> list[list[float]]:
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """A line for each model and way of calling it."""
+    """Return a line of text for each row, after a row of column names."""
     names = list(rows[0].times)
     lines = [["model", *(f"{name}, first call, s" for name in names), *(f"{name} / eager" for name in names)]]
     for row in rows:
@@ -109,7 +109,7 @@ def _compiled(model: nn.Module, peer: str) -> Callable[..., Any]:
 
 
 def _calls(model: Callable[..., Any], subject: Subject) -> tuple[Callable[[], None], Callable[[], None]]:
-    """A call without gradients, and one with."""
+    """Return two functions: a call without gradients, and one with the backward pass."""
     arguments = subject.arguments()
     parameters = list(model.parameters())  # type: ignore[attr-defined]
 

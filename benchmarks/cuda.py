@@ -82,7 +82,7 @@ def ten_groups(x: Tensor, y: Tensor) -> Tensor:
 
 
 class LstmLoop(nn.Module):
-    """A recurrence written as a loop, which collects its states."""
+    """An LSTM cell in a loop, which collects the states."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class LstmLoop(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A function, what it is called with, and how many bytes it has to read and write."""
+    """A function, its arguments, and the bytes that it must read and write."""
 
     title: str
     function: Callable[..., Any]
@@ -117,7 +117,7 @@ def _normal(*sizes: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def bandwidth_programs() -> list[Program]:
-    """Elementwise chains."""
+    """Return elementwise programs, which memory bandwidth limits."""
     n, half = 1 << 26, torch.bfloat16
     return [
         Program("tanh(a*b+c), 2^26 floats", chain, lambda: tuple(_normal(n) for _ in range(3)), 16 * n),
@@ -133,7 +133,7 @@ def bandwidth_programs() -> list[Program]:
 
 
 def row_programs() -> list[Program]:
-    """Rows, columns and full reductions."""
+    """Return programs with reductions of rows, of columns and of all elements."""
     n, half = 1 << 26, torch.bfloat16
     found = [
         Program("softmax(2x), 16384x4096 bf16", softmax, lambda: (_normal(16384, 4096, dtype=half),), 4 * n),
@@ -167,7 +167,7 @@ def row_programs() -> list[Program]:
 
 
 def launch_programs() -> list[Program]:
-    """Small tensors, where the host is what takes time."""
+    """Return programs on small tensors, which the host limits."""
     return [
         Program("one group, 16 floats", one_group, lambda: (_normal(16), _normal(16)), 0),
         Program("ten groups and ten sorts, 16 floats", ten_groups, lambda: (_normal(16), _normal(16)), 0),
@@ -175,7 +175,7 @@ def launch_programs() -> list[Program]:
 
 
 def model_programs() -> list[Program]:
-    """Modules that others wrote, and the loops that people write."""
+    """Return modules of ``torch.nn``, and models written as loops and by hand."""
     cell = nn.LSTMCell(512, 512).cuda().eval()
     encoder = nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, norm_first=True).cuda().eval()
     block = Block(512, 8).cuda().eval()
@@ -194,7 +194,7 @@ def model_programs() -> list[Program]:
 
 
 def prepared(program: Program, peer: str) -> Callable[..., Any]:
-    """The program as ``peer`` runs it."""
+    """Return the program compiled by ``peer``."""
     function = copy.deepcopy(program.function)
     if peer == "torch.jit":
         return torch.jit.script(function)
@@ -220,7 +220,7 @@ def _bound(peer: str, function: Callable[..., Any], *arguments: Any) -> Callable
 
 
 def device_times(candidates: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Microseconds of the device a call, by candidate."""
+    """Return the microseconds of device time of a call, by candidate."""
     found: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
         for name, call in candidates.items():
@@ -236,7 +236,7 @@ def device_times(candidates: dict[str, Callable[[], Any]], rounds: int) -> dict[
 
 
 def host_times(candidates: dict[str, Callable[[], Any]], rounds: int, most: int = 200) -> dict[str, float]:
-    """Microseconds of the host a call, by candidate: the mean of as many calls as take 50 ms, but not more than
+    """Return the microseconds until a call returns, by candidate: the mean of as many calls as take 50 ms, at most
     ``most``, so that they do not wait for the device."""
     found: dict[str, list[float]] = {name: [] for name in candidates}
     calls: dict[str, int] = {}
@@ -257,7 +257,7 @@ def host_times(candidates: dict[str, Callable[[], Any]], rounds: int, most: int 
 
 
 def measure(program: Program, peers: Sequence[str], rounds: int, *, of_host: bool) -> dict[str, Any]:
-    """One row of the table."""
+    """Measure a program with all peers; return its row."""
     arguments = program.arguments()
     candidates: dict[str, Callable[[], Any]] = {}
     errors: dict[str, str] = {}
@@ -296,7 +296,7 @@ def _leaves(value: Any) -> list[Tensor]:
 
 
 def measure_training(program: Program, peers: Sequence[str], rounds: int) -> dict[str, Any]:
-    """One row: forward and backward, and the gradients of all parameters."""
+    """Measure the forward and backward pass with the gradients of all parameters; return the row."""
 
     def step(function: Callable[..., Any], parameters: list[Tensor], arguments: tuple[Any, ...]) -> Callable[[], Any]:
         def call() -> Any:

@@ -40,7 +40,9 @@ TOLERANCE: Final = 1.05
 
 @dataclass(slots=True)
 class Timed:
-    """One peer on one workload: microseconds a call; milliseconds to compile and call for the first time; bytes.
+    """Measurements of one peer on one workload: microseconds of a call, milliseconds of compiling with the first call,
+    and peak bytes of tensors. ``of_eager`` is the median ratio of its time to eager's, ``ours_of_it`` that of
+    rekindle's time to its time. ``unavailable`` is the reason if there are no numbers.
 
     ``of_eager`` is the median over the rounds of how many times eager's time its own was, and ``ours_of_it`` of how
     many times its time ours was. ``unavailable`` says why there are no numbers.
@@ -56,14 +58,14 @@ class Timed:
 
 @dataclass(slots=True)
 class Row:
-    """A workload, and what each peer took."""
+    """The measurements of a workload, by peer."""
 
     what: str
     peers: dict[str, Timed] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float:
-        """The time here over that of eager: less than 1 is faster."""
+        """Rekindle's time divided by eager's."""
         return self.peers[OURS].of_eager
 
 
@@ -75,7 +77,7 @@ def run(
     threads: int = 1,
     slice: float = SLICE,
 ) -> Iterator[Row]:
-    """Measure, a workload at a time.
+    """Yield a row for each workload.
 
     Raises:
         AssertionError: rekindle gives another answer than eager.
@@ -92,7 +94,7 @@ def run(
 
 
 def _warm_up(peers: Sequence[str]) -> None:
-    """Have each peer load what it is made of: that is no workload's first call."""
+    """Let each peer compile and call a small program, so that loading it is not part of a workload's first call."""
     for name in peers:
         with suppress(Unavailable):
             PEERS[name](Case(_successor, (1,)))(1)
@@ -144,7 +146,7 @@ def _prepare(name: str, case: Case, expected: Any, timed: Timed) -> Call:
 def interleaved(
     calls: Sequence[Callable[[], object]], rounds: int, slice: float, clock: Callable[[], float] = time.perf_counter
 ) -> list[list[float]]:
-    """The seconds that each of ``calls`` takes by ``clock``, once for each round."""
+    """Return the seconds of a call of each of ``calls`` by ``clock``, one number for each round."""
     repeats = [_repeats(call, slice, clock) for call in calls]
     slowest = max(_time(call, count, clock) * count for call, count in zip(calls, repeats, strict=True))
     rounds = max(min(rounds, round(MOST / slowest)), min(rounds, 5))
@@ -157,7 +159,7 @@ def interleaved(
 
 
 def _repeats(call: Callable[[], object], slice: float, clock: Callable[[], float]) -> int:
-    """How often to call for ``slice`` seconds."""
+    """Return how many calls take about ``slice`` seconds."""
     count = 1
     while True:
         taken = max(_time(call, count, clock) * count, 1e-9)
@@ -176,7 +178,7 @@ def _time(call: Callable[[], object], count: int, clock: Callable[[], float]) ->
 
 @contextmanager
 def resting_collector() -> Iterator[None]:
-    """Within, Python's garbage collector does nothing."""
+    """Collect garbage, then disable Python's garbage collector within the ``with`` block."""
     gc.collect()
     gc.disable()
     try:
@@ -186,8 +188,7 @@ def resting_collector() -> Iterator[None]:
 
 
 def peak_memory(call: Callable[[], object]) -> int:
-    """The bytes that tensors take at most during ``call``, of those that it allocates: what it frees of earlier tensors
-    makes no room."""
+    """Return the peak of the bytes that ``call`` allocates for tensors. Earlier tensors that it frees do not count."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     # Without acc_events, PyTorch 2.12 and earlier warn.
     with torch.profiler.profile(activities=activities, profile_memory=True, acc_events=True) as profile:
@@ -205,7 +206,7 @@ def peak_memory(call: Callable[[], object]) -> int:
 
 
 def _allocations(profile: Any) -> list[tuple[int, int]]:
-    """The addresses and sizes of what was allocated, in the order of time; sizes are negative where it was freed."""
+    """Return the addresses and sizes of allocations in the order of time. Sizes are negative for freed memory."""
     found: list[tuple[int, int, int]] = []
     waiting = list(profile.profiler.kineto_results.experimental_event_tree())
     while waiting:
@@ -220,12 +221,12 @@ def _allocations(profile: Any) -> list[tuple[int, int]]:
 
 
 def geometric_mean(ratios: Iterable[float]) -> float:
-    """Of numbers above 0."""
+    """Return the geometric mean of numbers above 0."""
     return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 def speed_table(rows: Sequence[Row]) -> list[list[Any]]:
-    """Microseconds a call, and how many times eager's time that is."""
+    """Return microseconds of a call and ratios to eager, a line for each workload."""
     peers = list(rows[0].peers)
     head = ["workload", *(f"{name}, µs" for name in peers), *(f"{name} / {BASE}" for name in peers if name != BASE)]
     body = [
@@ -241,13 +242,13 @@ def speed_table(rows: Sequence[Row]) -> list[list[Any]]:
 
 
 def mean_of_eager(rows: Sequence[Row], name: str) -> float:
-    """The geometric mean of a peer's ratios, over the workloads that it runs."""
+    """Return the geometric mean of a peer's ratios to eager, over the workloads that it runs."""
     ratios = [row.peers[name].of_eager for row in rows if not row.peers[name].unavailable]
     return geometric_mean(ratios) if ratios else math.nan
 
 
 def cost_table(rows: Sequence[Row]) -> list[list[Any]]:
-    """Compilation with the first call, and memory."""
+    """Return milliseconds of the first call, and peak memory, a line for each workload."""
     peers = list(rows[0].peers)
     compiled = [name for name in peers if name != BASE]
     head = ["workload", *(f"{name}, first call, ms" for name in compiled), *(f"{name}, KiB" for name in peers)]
@@ -263,7 +264,8 @@ def cost_table(rows: Sequence[Row]) -> list[list[Any]]:
 
 
 def remarks(rows: Sequence[Row]) -> list[str]:
-    """What a reader of the tables has to know: who did not run what, and where we are slower than we want to be."""
+    """Return remarks for readers of the tables: peers that do not run a workload, and workloads in which rekindle is
+    slower."""
     found = [
         f"{name} on '{row.what}': {timed.unavailable}"
         for row in rows

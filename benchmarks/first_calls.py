@@ -39,9 +39,9 @@ WORKLOADS: Final = (CELL, LOOP, CHAINS["10 thousand"], SOFTMAXES[1], NORMS[1], S
 
 @dataclass(slots=True)
 class FirstCall:
-    """Milliseconds to compile and call a workload, for each peer, and to call it :data:`CALLS` times (``settled``);
-    ``from_disk`` is the latter of ours where an earlier process had compiled it. ``pieces`` are those that each piece
-    of machine code of ours took, and ``loaded`` those from disk."""
+    """Milliseconds to compile and call a workload, by peer, and to compile and call it :data:`CALLS` times
+    (``settled``). ``from_disk`` is the latter for rekindle, where an earlier process had compiled it. ``pieces`` are
+    the times to compile each function of machine code, ``loaded`` those to load them from disk."""
 
     what: str
     peers: dict[str, float] = field(default_factory=dict)
@@ -52,12 +52,12 @@ class FirstCall:
 
     @property
     def ratio(self) -> float:
-        """How many times sooner everything of ours is compiled than the slowest peer's."""
+        """The time of the slowest peer's first call divided by the time until all of rekindle is compiled."""
         return max(self.settled.values()) / self.settled["rekindle"]
 
 
 def run(peers: Sequence[str], workloads: Iterable[Workload] = WORKLOADS) -> Iterator[FirstCall]:
-    """Measure, a workload at a time."""
+    """Yield a measurement of each workload."""
     for workload in workloads:
         found = FirstCall(workload.name)
         for peer in peers:
@@ -91,7 +91,7 @@ def _process(workload: Workload, peer: str, caches: str) -> dict[str, Any]:
 
 
 def table(rows: Sequence[FirstCall]) -> list[list[Any]]:
-    """Milliseconds by peer, and what of ours is machine code."""
+    """Return milliseconds by peer, and the number and times of rekindle's compiled functions."""
     names = list(dict.fromkeys(name for row in rows for name in row.peers))
     head = ["workload", *(f"{name}, ms" for name in names), *(f"{name}, {CALLS} calls" for name in names)]
     head += ["from disk", "pieces", "median, ms", "longest, ms"]

@@ -58,7 +58,7 @@ class FirstUse:
 
 
 def run(rounds: int = ROUNDS, mode: str = "training", only: str = "") -> Iterator[FirstUse]:
-    """Measure, a module at a time."""
+    """Yield a row for each module."""
     torch.set_num_threads(1)
     _load()
     cases = {case.name: case for case in torch_nn.CASES}
@@ -87,7 +87,8 @@ def _measure(case: ModuleCase, mode: str, rounds: int) -> FirstUse:
 
 
 def table(rows: Sequence[FirstUse]) -> list[list[Any]]:
-    """Milliseconds by compiler, and the ratios; the last row has the medians of these."""
+    """Return milliseconds by compiler and the ratios, a line for each module. The last line has the medians of the
+    ratios."""
     head = ["module", *(f"{name}, {part}" for name in COMPILERS for part in ("script", "calls"))]
     head += ["over torch.jit", "second process over first"]
     body = [

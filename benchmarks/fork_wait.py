@@ -47,7 +47,7 @@ def forked(a: Tensor, b: Tensor, n: int) -> Tensor:
 
 
 class Towers(torch.nn.Module):
-    """Two stacks of layers on the same rows."""
+    """Two stacks of linear layers on the same input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ def many(n: int) -> int:
 
 @dataclass(slots=True)
 class Row:
-    """What was measured, in milliseconds here and in torch.jit; for chains also the time without forks."""
+    """Milliseconds in rekindle and in ``torch.jit``; for chains also the time of rekindle without forks."""
 
     what: str
     rekindle: float
@@ -85,17 +85,17 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The time here over that of torch.jit: less than 1 is faster."""
+        """The time of rekindle divided by that of ``torch.jit``."""
         return self.rekindle / self.torch_jit
 
     @property
     def of_serial(self) -> float | None:
-        """The time with forks over that without, here: 0.5 is the best that two cores can do."""
+        """The time with forks divided by that without, in rekindle. Two cores can reach 0.5."""
         return None if self.rekindle_serial is None else self.rekindle / self.rekindle_serial
 
 
 def run(rounds: int = 20) -> list[Row]:
-    """Measure; takes about ten seconds."""
+    """Measure all programs for ``rounds`` rounds, which takes about ten seconds."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -148,7 +148,7 @@ def _torch_script(function: Any) -> Any:
 
 
 def _medians(candidates: list[Callable[[], object]], rounds: int) -> list[float]:
-    """Milliseconds."""
+    """Return the median milliseconds of each candidate."""
     times: list[list[float]] = [[] for _ in candidates]
     for round in range(rounds + 2):
         for candidate, found in zip(candidates, times):
@@ -160,7 +160,7 @@ def _medians(candidates: list[Callable[[], object]], rounds: int) -> list[float]
 
 
 def table(rows: list[Row]) -> list[list[Any]]:
-    """The rows as text, with their heading on top."""
+    """Return the rows as text, after a row of column names."""
     head = ["program", "rekindle, ms", "torch.jit, ms", "ratio", "without forks, ms", "of that"]
     body = [
         [

@@ -44,7 +44,7 @@ class Residual(nn.Module):
 
 
 def residual(width: int = 64) -> nn.Module:
-    """A ResNet-18, with ``width`` channels to begin with."""
+    """Return a ResNet-18 whose first layer has ``width`` channels."""
     layers: list[nn.Module] = [nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
     layers.append(nn.MaxPool2d(3, 2, 1))
     for stage in range(4):
@@ -54,7 +54,7 @@ def residual(width: int = 64) -> nn.Module:
 
 
 def perceptron(width: int) -> nn.Module:
-    """Six linear maps, each with a normalisation and a relu."""
+    """Return six linear maps, each with a normalization and a relu."""
     parts = [part for _ in range(6) for part in (nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU())]
     return nn.Sequential(*parts)
 
@@ -77,7 +77,7 @@ NETWORKS: Final = (
 
 @dataclass(slots=True)
 class Row:
-    """Of one network: eager's time in microseconds, and the time of the others over eager's."""
+    """Median microseconds of a network in eager, and the median ratios of the others to it."""
 
     network: str
     eager: float
@@ -85,7 +85,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The time of the module optimised for inference over eager's."""
+        """The time of the module that is optimized for inference divided by eager's."""
         return self.ratios["rekindle.optimize_for_inference"]
 
 

@@ -47,9 +47,9 @@ ALLOWED: Final = 1.02
 
 @dataclass(slots=True)
 class Row:
-    """A model: milliseconds of eager's call; the time over eager's compiled and optimized, and of the optimized over
-    the compiled; the seconds of optimising with the first call. ``error`` says why there are no numbers, and ``load``
-    is the load of the machine."""
+    """A model: milliseconds of a call in eager, the ratios of the compiled and of the optimized model to it, the ratio
+    of the optimized to the compiled one, and the seconds of optimizing with the first call. ``error`` is the reason if
+    there are no numbers, ``load`` the load of the machine."""
 
     model: str
     eager: float = math.nan
@@ -105,7 +105,8 @@ def _ratio(mine: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def measured(case: ModuleCase, limit: float) -> Row:
-    """Measure one model in a process of its own."""
+    """Measure one model in a process of its own. If that fails or takes more than ``limit`` seconds, return a row with
+    the error."""
     command = [sys.executable, "-m", "benchmarks.frozen_models", "--one", case.title]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)

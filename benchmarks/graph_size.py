@@ -1,4 +1,4 @@
-"""The time to compile programs of growing size, which is to grow no faster than they do.
+"""Time to compile programs of growing size, which should grow linearly.
 
 Three families of programs: operators in a straight line, branches and loops one after the other, and layers of modules.
 Each is compiled whole: source to graph, the passes, instructions, the plan as Python, and Python's own compiler. A time
@@ -30,7 +30,8 @@ STAGES: Final = ("source to graph", "passes", "instructions", "plan")
 
 
 def straight(size: int, seed: int) -> GraphFunction:
-    """Operators on two tensors."""
+    """Compile about ``size`` nodes of operators on two tensors, in a straight line. ``seed`` is part of the function's
+    name."""
     lines = [f"def f{seed}(x, y):"]
     for index in range(size // 4):
         lines.append(f"    x = torch.tanh(x * y + {index}.5) - y")
@@ -38,7 +39,8 @@ def straight(size: int, seed: int) -> GraphFunction:
 
 
 def branching(size: int, seed: int) -> GraphFunction:
-    """Branches that differ from each other, and short loops."""
+    """Compile about ``size`` nodes of branches that differ from each other, and of short loops. ``seed`` is part of the
+    function's name."""
     lines = [f"def f{seed}(x, n: int):", "    k = n"]
     for index in range(size // 11):
         lines += [
@@ -82,7 +84,7 @@ class _Stack(nn.Module):
 
 
 def modules(size: int, seed: int) -> GraphFunction:
-    """Layers with parameters, each inlined."""
+    """Compile about ``size`` nodes of layers with parameters, each inlined."""
     return rekindle.script(_Stack(size // 9)).forward._record  # type: ignore[no-any-return]
 
 
@@ -95,7 +97,8 @@ FAMILIES: Final[dict[str, Callable[[int, int], GraphFunction]]] = {
 
 @dataclass(slots=True)
 class Row:
-    """A program: the nodes of its graph before anything is optimised, but for calls; seconds by stage."""
+    """The number of nodes of a program's graph before optimization, calls not counted, and the seconds of each
+    stage."""
 
     what: str
     nodes: int
@@ -107,12 +110,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Microseconds a node."""
+        """Microseconds for each node."""
         return self.total / self.nodes * 1e6
 
 
 def run(rounds: int = 3, sizes: tuple[int, ...] = SIZES) -> list[Row]:
-    """Measure; takes a minute."""
+    """Measure all programs, which takes a minute."""
     compile_all(straight(100, 0))  # loads what compiling needs
     return [_measure(name, make, size, rounds) for name, make in FAMILIES.items() for size in sizes]
 
@@ -131,7 +134,7 @@ def _measure(name: str, make: Callable[[int, int], GraphFunction], size: int, ro
 
 
 def compile_all(record: GraphFunction) -> dict[str, float]:
-    """Seconds for each stage but the first."""
+    """Return the seconds of each stage after the first."""
     marks = [time.thread_time()]
     graph = record.graph.copy()
     optimize(graph, OPTIMIZATION)
@@ -148,7 +151,7 @@ def count_nodes(graph: Graph) -> int:
 
 
 def table(rows: list[Row]) -> list[list[Any]]:
-    """The rows as text, with their heading on top."""
+    """Return the rows as text, after a row of column names."""
     head = ["program", "nodes", *(f"{stage}, ms" for stage in STAGES), "all, ms", "a node, µs"]
     body = [
         [

@@ -1,5 +1,4 @@
-"""What ``import rekindle`` takes, beside ``import torch``, which it needs; what the first use of it loads; and what the
-command line takes to start. Times of the processor and memory, the most that was in use.
+"""Cost of ``import rekindle`` compared with ``import torch``, of the first program, and of starting the command line.
 
 Every measurement is a process of its own; the median over a few processes counts.
 """
@@ -48,8 +47,8 @@ COMMANDS: Final = ("--help", "inspect --help", "show --help", "inspect net.pt", 
 
 @dataclass(slots=True)
 class Row:
-    """A step, and the median of its milliseconds; ``ratio`` is to the import of torch. ``megabytes`` is the most memory
-    that the process had used by the end of the step."""
+    """A step and the median of its milliseconds. ``ratio`` is to the import of torch. ``megabytes`` is the peak memory
+    of the process up to the end of the step."""
 
     what: str
     milliseconds: float
@@ -81,13 +80,13 @@ def _command(arguments: str, net: Path) -> tuple[float, float]:
 
 
 def _numbers(program: str, *arguments: str) -> list[tuple[float, float]]:
-    """What a process writes: the seconds of its processor and its megabytes, in lines."""
+    """Run a process and return the numbers that it prints: seconds of processor time and megabytes."""
     command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
     out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [(float(seconds), float(memory)) for seconds, memory in map(str.split, out.splitlines())]
 
 
 def table(rows: list[Row]) -> list[list[Any]]:
-    """The rows as text, with their heading on top."""
+    """Return the rows as text, after a row of column names."""
     body = [[row.what, f"{row.milliseconds:.0f}", f"{row.ratio:.2f}", f"{row.megabytes:.0f}"] for row in rows]
     return [["step", "ms", "of importing torch", "MB by then"], *body]

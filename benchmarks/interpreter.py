@@ -55,8 +55,8 @@ CHAIN_SOURCE = "def f(x, y):\n" + "    x = x + y\n" * ADDS + "    return x\n"
 
 @dataclass(slots=True)
 class Row:
-    """What was measured, and nanoseconds a node: here, in torch.jit, in eager Python, and in the plainest loop over
-    the same instructions that calls the same operations."""
+    """Nanoseconds for each node: in rekindle, in ``torch.jit``, in eager Python, and in a minimal loop over the same
+    instructions that calls the same operations."""
 
     what: str
     rekindle: float
@@ -66,12 +66,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The time here over that of torch.jit: less than 1 is faster."""
+        """The time of rekindle divided by that of ``torch.jit``."""
         return self.rekindle / self.torch_jit
 
 
 def run(rounds: int = 30) -> list[Row]:
-    """Measure; takes a few seconds."""
+    """Measure all programs, which takes a few seconds."""
     x, y = torch.ones(4), torch.ones(4)
     with torch.no_grad():
         return [
@@ -106,7 +106,7 @@ def _measure(what: str, graph: str, source: str, arguments: list[Any], nodes: in
 
 
 class Naive:
-    """The plainest interpreter of the same instructions, to compare with."""
+    """A minimal interpreter of the same instructions, for comparison."""
 
     def __init__(self, code: Code) -> None:
         self.code = code
@@ -144,7 +144,7 @@ class Naive:
 
 
 def table(rows: list[Row]) -> list[list[Any]]:
-    """The rows as text, with their heading on top."""
+    """Return the rows as text, after a row of column names."""
     head = ["program", "rekindle, ns", "torch.jit, ns", "ratio", "eager, ns", "plainest loop, ns"]
     body = [
         [

@@ -1,4 +1,4 @@
-"""The programs that kernels are made for, beside eager, torch.jit and Inductor: what was aimed at, and what came out.
+"""Programs whose operators fuse, compared with eager, ``torch.jit`` and Inductor, with aims and results.
 
 Measured as :mod:`benchmarks.execution` measures, under the strategy that makes kernels. :func:`bandwidth` says how fast
 a program that memory bounds goes beside the fastest that the machine was seen to do the same reads and writes.
@@ -40,7 +40,7 @@ NO_SLOWER: Final = 1.03
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """On a workload, our time is to be at most so many times a peer's."""
+    """The largest ratio of rekindle's time to a peer's that a workload should have."""
 
     workload: Workload
     peer: str
@@ -64,7 +64,7 @@ AIMS: Final = (
 
 @contextmanager
 def strategy() -> Iterator[None]:
-    """Within, programs run under :data:`STRATEGY`."""
+    """Select the strategy :data:`STRATEGY` within the ``with`` block."""
     before = rekindle.set_execution_strategy(STRATEGY)
     try:
         yield
@@ -75,13 +75,13 @@ def strategy() -> Iterator[None]:
 def run(
     rounds: int, peers: Sequence[str], workloads: Iterable[Workload] = KERNELS, *, threads: int = 1
 ) -> Iterator[Row]:
-    """Measure, a workload at a time."""
+    """Yield a row for each workload."""
     with strategy():
         yield from execution.run(rounds, peers, workloads, threads=threads)
 
 
 def aims_table(rows: Sequence[Row]) -> list[list[Any]]:
-    """What was aimed at for these workloads, and whether it is so."""
+    """Return the aims for these workloads, the measured ratios, and whether the aims are met."""
     by_name = {row.what: row for row in rows}
     table: list[list[Any]] = [["workload", "beside", "aim", "measured", ""]]
     for aim in AIMS:
@@ -109,12 +109,12 @@ class Bandwidth:
 
     @property
     def ratio(self) -> float:
-        """How much of the machine's ours is."""
+        """Rekindle's bandwidth divided by the machine's."""
         return self.peers["rekindle"] / self.machine
 
 
 def bandwidth(rounds: int, peers: Sequence[str], *, threads: int = 1) -> Iterator[Bandwidth]:
-    """Measure, a size at a time."""
+    """Yield a measurement for each size."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     clock = time.thread_time if threads == 1 else time.perf_counter
@@ -146,7 +146,7 @@ def _bandwidth(elements: int, workload: Workload, rounds: int, peers: Sequence[s
 
 
 def bandwidth_table(rows: Sequence[Bandwidth]) -> list[list[Any]]:
-    """Gigabytes a second by size."""
+    """Return gigabytes per second, a line for each size."""
     speeds = [f"{name}, GB/s" for name in rows[0].peers]
     head = ["elements", "addition into a tensor, GB/s", "into a new one", *speeds, "rekindle / addition"]
     body = []

@@ -1,4 +1,4 @@
-"""Three models learn for 200 steps, as eager Python runs them and scripted here: same start, same data.
+"""Training curves: three models are trained for 200 steps, in eager and scripted, from the same start and data.
 
 The losses of both are compared step by step; ``--plot`` draws them.
 """
@@ -20,7 +20,7 @@ STEPS: Final = 200
 
 
 class Block(nn.Module):
-    """Attention, then two layers for each word, both beside a way past them."""
+    """Attention, then two linear layers for each token, both with residual connections."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Two blocks that tell the next letter."""
+    """Two transformer blocks that predict the next letter."""
 
     def __init__(self, letters: int = 12, width: int = 32, length: int = 16) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class GPT(nn.Module):
 
 
 class Residual(nn.Module):
-    """Two convolutions beside a way past them."""
+    """Two convolutions with a residual connection."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Residual(nn.Module):
 
 
 class ResidualCNN(nn.Module):
-    """Tells in which quarter of a picture there is a bright spot."""
+    """A network that predicts in which quarter of an image there is a bright spot."""
 
     def __init__(self, width: int = 8) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class ResidualCNN(nn.Module):
 
 
 class LoopLSTM(nn.Module):
-    """A recurrence written as a loop, which adds the numbers that are marked."""
+    """An LSTM written as a loop, which is trained to add the marked numbers."""
 
     def __init__(self, width: int = 16) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class LoopLSTM(nn.Module):
 
 
 def _letters(generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Letters of an alphabet in steps of one to three, so that two letters tell all that follow."""
+    """Return sequences of letters at a constant distance of one to three, so that two letters determine the rest."""
     start = torch.randint(0, 12, (8, 1), generator=generator)
     step = torch.randint(1, 4, (8, 1), generator=generator)
     text = (start + step * torch.arange(17)) % 12
@@ -127,7 +127,7 @@ Data = Callable[[torch.Generator], tuple[Tensor, Tensor]]
 
 @dataclass(slots=True, frozen=True)
 class Lesson:
-    """A model, what it learns from, and how fast."""
+    """A model, its data, and the learning rate."""
 
     name: str
     model: Callable[[], nn.Module]
@@ -143,7 +143,7 @@ LESSONS: Final = (
 
 
 def train(model: Any, lesson: Lesson, steps: int, dtype: torch.dtype = torch.float32) -> list[float]:
-    """The loss at each step."""
+    """Train a model and return the loss of each step."""
     generator = torch.Generator().manual_seed(17)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lesson.rate)
     losses = []
@@ -160,7 +160,7 @@ def train(model: Any, lesson: Lesson, steps: int, dtype: torch.dtype = torch.flo
 
 @dataclass(slots=True)
 class Row:
-    """Losses of both. ``difference`` is the greatest between them, as a part of eager's first loss."""
+    """The losses of both trainings. ``difference`` is their largest difference, divided by eager's first loss."""
 
     what: str
     eager: list[float]
@@ -172,12 +172,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The last loss over eager's."""
+        """The last loss divided by eager's."""
         return self.ours[-1] / self.eager[-1]
 
 
 def lesson_row(lesson: Lesson, steps: int = STEPS, dtype: torch.dtype = torch.float32) -> Row:
-    """Both trainings of a model."""
+    """Train a model in eager and scripted; return both losses."""
     torch.manual_seed(5)
     eager = lesson.model().to(dtype)
     ours = rekindle.script(copy.deepcopy(eager))
@@ -185,7 +185,7 @@ def lesson_row(lesson: Lesson, steps: int = STEPS, dtype: torch.dtype = torch.fl
 
 
 def run(steps: int = STEPS) -> list[Row]:
-    """All models, by the strategy ``native``, on one thread."""
+    """Train all models, with the strategy ``native`` and one thread."""
     threads = torch.get_num_threads()
     before = rekindle.set_execution_strategy("native")
     torch.set_num_threads(1)
@@ -197,7 +197,7 @@ def run(steps: int = STEPS) -> list[Row]:
 
 
 def curves(rows: Sequence[Row], every: int = 10) -> dict[str, list[tuple[float, float]]]:
-    """Lines of the mean loss of each few steps, as a part of eager's first loss."""
+    """Return curves of mean losses, divided by eager's first loss."""
     lines = {}
     for row in rows:
         for who, losses in (("eager", row.eager), ("rekindle", row.ours)):
@@ -207,7 +207,7 @@ def curves(rows: Sequence[Row], every: int = 10) -> dict[str, list[tuple[float, 
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """A line for each model."""
+    """Return a line of text for each row, after a row of column names."""
     lines = [["model", "first loss", "last, eager", "last, rekindle", "greatest difference"]]
     for row in rows:
         last = (f"{row.eager[-1]:.6f}", f"{row.ours[-1]:.6f}")

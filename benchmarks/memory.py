@@ -1,4 +1,4 @@
-"""The most memory that this process has used."""
+"""Peak memory of this process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 def peak_megabytes() -> float:
-    """Megabytes. On Linux from the process's own memory map: what ``getrusage`` counts includes the process that began
-    this one."""
+    """Return the peak resident memory in megabytes. On Linux it is read from the process's memory map, since
+    ``getrusage`` includes the process that started this one."""
     status = Path("/proc/self/status")
     if status.exists():
         (line,) = (line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM"))

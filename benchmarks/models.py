@@ -1,4 +1,4 @@
-"""The models whose compilation is timed. They are narrow: their code is compiled, whatever the sizes of the weights."""
+"""Models whose compile time is measured. They are narrow, since the sizes of weights do not matter for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class Bottleneck(nn.Module):
-    """Three convolutions and a way round them."""
+    """Three convolutions with a residual connection."""
 
     expansion = 4
 
@@ -69,12 +69,12 @@ class ResidualNet(nn.Module):
 
 
 def residual_net() -> tuple[nn.Module, tuple[Tensor, ...]]:
-    """The net of fifty layers, and an input for it."""
+    """Return the net of fifty layers and an input for it."""
     return ResidualNet().eval(), (torch.randn(1, 3, 32, 32),)
 
 
 def transformer_encoder() -> tuple[nn.Module, tuple[Tensor, ...]]:
-    """A TransformerEncoder of six layers, and an input for it."""
+    """Return a TransformerEncoder of six layers and an input for it."""
     layer = nn.TransformerEncoderLayer(16, 2, dim_feedforward=32, batch_first=True)
     return nn.TransformerEncoder(layer, 6, enable_nested_tensor=False).eval(), (torch.randn(2, 5, 16),)
 

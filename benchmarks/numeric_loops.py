@@ -165,7 +165,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Our time over that of Numba."""
+        """Rekindle's time divided by Numba's."""
         return self.times["rekindle"] / self.times["Numba"]
 
 

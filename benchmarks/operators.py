@@ -1,4 +1,4 @@
-"""What an operator costs where it has nearly nothing to compute: on tensors of 4×4 floats.
+"""Cost of calling an operator, measured on tensors of 4×4 floats, on which it has almost nothing to compute.
 
 A program is the same operator sixteen times in a row, each on the result of the one before, so that the cost of a call
 is shared and nothing can be left out. It runs in eager Python, by ``torch.jit``, by a plan in Python and by a native
@@ -53,7 +53,7 @@ EXPRESSIONS: Final = {
 
 @dataclass(slots=True)
 class Row:
-    """Nanoseconds an operator; ``ratio`` is the median over the rounds of the native plan's over eager's."""
+    """Nanoseconds of a call of an operator, by executor. ``ratio`` is the median ratio of the native plan to eager."""
 
     what: str
     eager: float
@@ -105,7 +105,7 @@ def _measure(name: str, expression: str, rounds: int) -> Row:
 
 
 def table(rows: list[Row]) -> list[list[Any]]:
-    """The rows as text, with their heading on top and geometric means below."""
+    """Return the rows as text, after a row of column names; the last row has geometric means."""
     return [["operator", "eager, ns", "torch.jit", "plan in Python", "native plan", "native / eager"], *_body(rows)]
 
 

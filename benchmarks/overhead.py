@@ -1,4 +1,4 @@
-"""What a call costs beyond the operators that it runs.
+"""Overhead of a call beyond the operators that it runs.
 
 Each program stands here twice: as people write it, compiled, and by hand: straight-line Python that makes the same
 calls of operators through the shortest callables there are, with weights as local variables. Tensors are small, so that
@@ -58,8 +58,7 @@ def _tensors(*shapes: tuple[int, ...]) -> tuple[torch.Tensor, ...]:
 
 @dataclass(slots=True)
 class Row:
-    """Microseconds a call, by hand and compiled; ``ratio`` is the median over the rounds of the second over the
-    first."""
+    """Microseconds of a call, by hand and compiled. ``ratio`` is the median ratio of the second to the first."""
 
     what: str
     by_hand: float
@@ -101,7 +100,7 @@ def _measure(what: str, case: Case, rounds: int) -> Row:
 
 
 def table(rows: list[Row]) -> list[list[Any]]:
-    """The rows as text, with their heading on top, the median and the worst below."""
+    """Return the rows as text, after a row of column names; the last rows have the median and the worst."""
     head = ["program", "by hand, µs", "compiled, µs", "overhead"]
     body = [[row.what, f"{row.by_hand:.1f}", f"{row.compiled:.1f}", _percent(row.ratio)] for row in rows]
     ratios = [row.ratio for row in rows]

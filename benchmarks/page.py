@@ -38,7 +38,8 @@ def _mean(values: list[float]) -> float:
 
 
 def _means(data: Ratios) -> str:
-    """A table of the geometric means, and how many programs are slower than each peer by more than 3 %."""
+    """Return a table of the geometric means, and the number of programs that are slower than each peer by more than 3
+    %."""
     rows = ["| compared with | programs | geometric mean | slower by more than 3 % |", "| --- | ---: | ---: | ---: |"]
     for peer in dict.fromkeys(peer for row in data.values() for peer in row):
         values = [row[peer] for row in data.values() if peer in row]
@@ -48,7 +49,7 @@ def _means(data: Ratios) -> str:
 
 
 def module_ratios(mode: str) -> dict[str, dict[str, float]]:
-    """The ratios of modules that were measured, by library and name, in ``inference`` or ``training``."""
+    """Return the measured ratios of modules, by library and name, in the mode ``inference`` or ``training``."""
     rows = [row for row in _read("modules")["rows"] if row["mode"] == mode]
     found = {
         f"{row['library']} {row['name']}": row["peers"].get("rekindle", {}).get("ratios", {})
@@ -59,7 +60,7 @@ def module_ratios(mode: str) -> dict[str, dict[str, float]]:
 
 
 def _distribution(mode: str, title: str) -> str:
-    """The ratios in ascending order: which part of the modules takes at most a ratio."""
+    """Return the SVG of the ratios to each peer in ascending order, by the share of the modules."""
     data = module_ratios(mode)
     curves = {}
     for peer in ("eager", "torch.jit"):

@@ -1,4 +1,5 @@
-"""Who runs a program: eager Python, rekindle, torch.jit, Inductor.
+"""Executors of a program: eager Python, rekindle, ``torch.jit``, Inductor. A new peer is a function and a line in
+``PEERS``.
 
 A new peer is one function and a line in ``PEERS``.
 """
@@ -19,22 +20,23 @@ Call = Callable[..., Any]
 
 
 class Unavailable(Exception):
-    """A peer does not run here, or not this program; the message says why."""
+    """A peer cannot run here, or cannot run this program. The message has the reason."""
 
 
 def eager(case: Case) -> Call:
-    """The program as Python runs it."""
+    """Return the program of the case as it is."""
     return case.program  # type: ignore[no-any-return]
 
 
 def ours(case: Case) -> Call:
-    """Scripted, or traced, here."""
+    """Return the program, scripted or traced by rekindle, and optimized for inference if the case is frozen."""
     made: Any = rekindle.trace(case.program, case.arguments) if case.is_traced else rekindle.script(case.program)
     return rekindle.optimize_for_inference(made) if case.is_frozen else made  # type: ignore[no-any-return]
 
 
 def torch_jit(case: Case) -> Call:
-    """Scripted, or traced, there. Its results are those of its third call on: the first two compile."""
+    """Return the program, scripted or traced by ``torch.jit``, and optimized for inference if the case is frozen. Calls
+    from the third on are measured, since the first two compile. Raise Unavailable if it does not compile."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -45,7 +47,8 @@ def torch_jit(case: Case) -> Call:
 
 
 def inductor(case: Case) -> Call:
-    """``torch.compile`` as it comes; it needs a C++ compiler. What it has compiled before is forgotten."""
+    """Return the program compiled by ``torch.compile`` with its defaults, after one call. It needs a C++ compiler.
+    Dynamo's caches are reset. Raise Unavailable if it does not compile, or has no tensors."""
     if not any(isinstance(part, torch.Tensor) for part in tree_leaves(case.arguments)):
         raise Unavailable("compiles operators on tensors, and there are none here")
     torch._dynamo.reset()

@@ -15,8 +15,8 @@ Line = Sequence[tuple[float, float]]
 
 
 def lines(title: str, x_name: str, y_name: str, data: Mapping[str, Line], *, by_decades: bool = False) -> str:
-    """A picture of lines from the origin, each named at its end. With ``by_decades``, x goes by powers of ten, from the
-    least that there is."""
+    """Return an SVG with lines from the origin, each labeled at its end. With ``by_decades``, the x axis is
+    logarithmic, from the smallest x on."""
     if by_decades:
         data = {name: [(math.log10(x), y) for x, y in line] for name, line in data.items()}
     x_least = math.floor(min(x for line in data.values() for x, _ in line)) if by_decades else 0
@@ -59,7 +59,8 @@ def lines(title: str, x_name: str, y_name: str, data: Mapping[str, Line], *, by_
 
 
 def ratios(title: str, x_name: str, data: Mapping[str, Mapping[str, float]]) -> str:
-    """A row of points for each program, one point a series, on a logarithmic scale; a line marks the ratio 1."""
+    """Return an SVG with a row for each program and a point for each series, on a logarithmic scale. A line marks the
+    ratio 1."""
     series = list(dict.fromkeys(name for row in data.values() for name in row))
     values = [value for row in data.values() for value in row.values()]
     least, most = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
@@ -109,13 +110,13 @@ def ratios(title: str, x_name: str, data: Mapping[str, Mapping[str, float]]) -> 
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2, 2.5, 3, 4, 5, 6, 8, 10 times a power of ten."""
+    """Return the next number above that is 1, 2, 2.5, 3, 4, 5, 6, 8 or 10 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * power >= value)
 
 
 def _apart(places: Mapping[str, float], least: float = 16) -> dict[str, float]:
-    """The same places with room for a line of text between them."""
+    """Return the positions, moved apart so that a line of text fits between them."""
     found: dict[str, float] = {}
     for name, place in sorted(places.items(), key=lambda item: item[1]):
         found[name] = max([place, *(other + least for other in found.values())])

@@ -1,4 +1,4 @@
-"""Recurrent networks in the forms in which people write them, with a loss: a loop over steps, outputs in a list."""
+"""Recurrent networks as users write them, with a loss: a loop over steps, with outputs in a list."""
 
 from __future__ import annotations
 

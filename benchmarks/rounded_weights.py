@@ -38,12 +38,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The time with int8 over that without rounding."""
+        """The time with int8 weights divided by that without rounding."""
         return self.call["int8"] / self.call["float32"]
 
 
 def run(rounds: int = ROUNDS, only: str = "", slice: float = SLICE) -> Iterator[Row]:
-    """Measure, a network at a time."""
+    """Yield a row for each network."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -74,7 +74,7 @@ def _measure(network: Network, rounds: int, slice: float) -> Row:
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """A line for each network."""
+    """Return a line of text for each row, after a row of column names."""
     lines = [
         ["network", "eager, µs", *(f"{name}, µs" for name in WEIGHTS), *(f"difference, {name}" for name in WEIGHTS)]
     ]

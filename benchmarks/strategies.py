@@ -1,4 +1,4 @@
-"""The strategies of execution beside each other: ``simple`` and ``profiling``.
+"""Execution strategies compared: ``simple`` and ``profiling``.
 
 Each workload is compiled once, with a strategy of either kind made for it, which take turns; so does eager. The clock
 is that of the thread, which stands still while the machine does something else, and PyTorch runs on one thread.
@@ -29,8 +29,8 @@ LONGEST: Final = 0.1
 
 @dataclass(slots=True)
 class Row:
-    """Times of a call over eager's, medians over the rounds; milliseconds of the first call of either; the guards of
-    the versions that profiling has made."""
+    """Median ratios of a call to eager, by strategy; milliseconds of the first call of each; the number of guards in
+    the versions that profiling has created."""
 
     what: str
     simple: float
@@ -41,12 +41,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Profiling over simple."""
+        """The time of ``profiling`` divided by that of ``simple``."""
         return self.profiling / self.simple
 
 
 def run(rounds: int = ROUNDS, workloads: Iterable[Workload] = WORKLOADS) -> Iterator[Row]:
-    """Measure, a workload at a time."""
+    """Yield a row for each workload."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -101,7 +101,7 @@ def _time(call: Callable[[], object], times: int) -> float:
 
 
 def table(rows: list[Row]) -> list[list[str]]:
-    """A line for each workload, and the geometric means."""
+    """Return a line for each workload, and the geometric means."""
     lines = [["workload", "simple/eager", "profiling/eager", "first call: simple", "profiling", "guards"]]
     for row in rows:
         lines.append(

@@ -54,7 +54,7 @@ print(json.dumps(seconds))
 
 @dataclass(slots=True)
 class Row:
-    """Median milliseconds of the eager pass, the trace, and the trace with its check."""
+    """Median milliseconds of an eager forward pass, of a trace, and of a trace with its check."""
 
     what: str
     eager: float
@@ -64,17 +64,17 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many eager passes a trace takes."""
+        """The time of a trace divided by that of an eager forward pass."""
         return self.trace / self.eager
 
     @property
     def meets_the_aim(self) -> bool:
-        """A trace should take at most three eager passes and two seconds."""
+        """Whether a trace takes at most three eager forward passes and two seconds."""
         return self.trace <= 3 * self.eager + 2000
 
 
 def run(rounds: int = ROUNDS) -> list[Row]:
-    """Time both compilers in turns."""
+    """Measure both compilers alternately."""
     found: dict[str, list[list[float]]] = {"rekindle": [], "torch.jit": []}
     for _ in range(rounds):
         for which, seconds in found.items():
@@ -94,7 +94,7 @@ def _process(compiler: str) -> list[float]:
 
 
 def table(rows: list[Row]) -> list[list[Any]]:
-    """The rows as text, with their heading on top."""
+    """Return the rows as text, after a row of column names."""
     head = ["BERT-base, 8 x 128 tokens", "eager pass, ms", "trace, ms", "passes", "trace with check, ms", "aim"]
     body = [
         [

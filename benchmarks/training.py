@@ -27,7 +27,7 @@ ROUNDS: Final = 15
 
 
 class Cell(nn.Module):
-    """The LSTM cell of the overviews."""
+    """An LSTM cell with a scalar result."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Cell(nn.Module):
 
 
 class Encoder(nn.Module):
-    """A transformer block, and a number of what it gives."""
+    """A transformer block with a scalar result."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Encoder(nn.Module):
 
 
 class Squared(nn.Module):
-    """A layer of ``torch.nn``, and a number of what it gives."""
+    """A layer of ``torch.nn`` with a scalar result."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
@@ -64,20 +64,20 @@ class Squared(nn.Module):
 
 
 def perceptron() -> nn.Module:
-    """Three products with activations between them."""
+    """Return three linear layers with activations between them."""
     return Squared(
         nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 64))
     )
 
 
 def encoder_layer() -> nn.Module:
-    """PyTorch's layer as it is, with dropout."""
+    """Return PyTorch's encoder layer, with dropout."""
     return Squared(nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True))
 
 
 @dataclass(slots=True, frozen=True)
 class Subject:
-    """A model that returns a number, and what it is called with."""
+    """A model that returns a scalar, and its arguments."""
 
     name: str
     model: Callable[[], nn.Module]
@@ -105,8 +105,8 @@ SUBJECTS: Final = (
 
 @dataclass(slots=True)
 class Row:
-    """``times`` are parts of eager's; ``memory`` bytes; ``first`` seconds. Of peers that do not run, there is
-    nothing."""
+    """``times`` are ratios to eager, ``memory`` is in bytes, ``first`` in seconds. Peers that do not run the model are
+    omitted."""
 
     what: str
     eager_us: float
@@ -116,7 +116,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Rekindle's time over eager's."""
+        """Rekindle's time divided by eager's."""
         return self.times["rekindle"]
 
 
@@ -147,7 +147,7 @@ def _step(model: Callable[..., Any], arguments: Sequence[Tensor]) -> Callable[[]
 
 
 def row(subject: Subject, peers: Sequence[str], rounds: int) -> Row:
-    """What a subject takes."""
+    """Measure a model with all peers."""
     torch.manual_seed(3)
     model, arguments = subject.model(), subject.arguments()
     steps, first = {}, {}
@@ -169,7 +169,8 @@ def row(subject: Subject, peers: Sequence[str], rounds: int) -> Row:
 
 
 def run(rounds: int = ROUNDS, more: Sequence[str] = (), named: str = "") -> list[Row]:
-    """All subjects with ``named`` in their names; ``more`` are peers beside eager, rekindle and torch.jit."""
+    """Measure the models with ``named`` in their names. ``more`` are peers besides eager, rekindle and
+    ``torch.jit``."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -180,7 +181,7 @@ def run(rounds: int = ROUNDS, more: Sequence[str] = (), named: str = "") -> list
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """A line for each subject."""
+    """Return a line of text for each row, after a row of column names."""
     peers = list(rows[0].times)[1:]
     head = ["forward and backward", "eager", *(f"{peer} / eager" for peer in peers)]
     lines = [[*head, "memory / eager", *(f"first step, {peer}" for peer in peers)]]

@@ -1,4 +1,4 @@
-"""Models with their losses, as tutorials and repositories write them. Each returns the number to differentiate."""
+"""Models with their losses, as tutorials and repositories write them. Each returns the scalar to differentiate."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ WAYS: Final = ("eager", "eager, fused", "torch.jit, fused", "rekindle, fused", "
 
 @dataclass(slots=True)
 class Row:
-    """``times`` are parts of eager's; ``first`` are the seconds of the first step, with compilation."""
+    """``times`` are ratios to PyTorch's loop; ``first`` has the seconds of the first step, with compilation."""
 
     what: str
     eager_us: float
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The compiled step's time over eager's."""
+        """The time of the compiled step divided by that of PyTorch's loop."""
         return self.times["compile_step"]
 
 
@@ -105,7 +105,8 @@ def row(subject: Subject, ways: Sequence[str], rounds: int) -> Row:
 
 
 def run(rounds: int = ROUNDS, more: Sequence[str] = (), named: str = "") -> list[Row]:
-    """Measure the models of the training benchmark with ``named`` in their names; ``more`` are further ways."""
+    """Measure the training steps of the models with ``named`` in their names. ``more`` are ways of running a step
+    besides :data:`WAYS`, such as Inductor."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -115,7 +116,7 @@ def run(rounds: int = ROUNDS, more: Sequence[str] = (), named: str = "") -> list
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each model."""
+    """Return a line of text for each row, after a row of column names."""
     ways = list(rows[0].times)[1:]
     lines = [["whole step", "eager", *(f"{way} / eager" for way in ways), *(f"first step, {way}" for way in ways)]]
     for each in rows:

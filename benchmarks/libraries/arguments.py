@@ -15,12 +15,12 @@ _DTYPES: Final = (torch.float32, torch.int64)
 
 
 def write_arguments(path: Path, values: Sequence[Any]) -> None:
-    """Write arguments: their number, and each."""
+    """Write a file of arguments: their number, then each argument."""
     path.write_bytes(struct.pack("<q", len(values)) + b"".join(map(leaf_bytes, values)))
 
 
 def leaf_bytes(value: Any) -> bytes:
-    """Return a tensor, a string or an int as the drivers have it."""
+    """Return the bytes that represent a tensor, a string or an int in a file of the drivers."""
     if isinstance(value, str):
         data = value.encode()
         return struct.pack("<4q", _STRING, 0, 0, len(data)) + data
@@ -32,7 +32,7 @@ def leaf_bytes(value: Any) -> bytes:
 
 
 def read_leaves(path: Path) -> list[Any]:
-    """Read what :func:`leaf_bytes` writes, one after the other."""
+    """Return the values that :func:`leaf_bytes` has written one after the other."""
     content, at, found = path.read_bytes(), 0, []
     while at < len(content):
         kind, dtype, rank = struct.unpack_from("<3q", content, at)
@@ -50,7 +50,8 @@ def read_leaves(path: Path) -> list[Any]:
 
 
 def read_arguments(path: Path) -> list[Any]:
-    """Read the arguments in a file."""
+    """Return the arguments in a file of :func:`write_arguments`. A file of the same name with the suffix ``.leaves`` is
+    written beside it."""
     rest = path.with_suffix(".leaves")
     rest.write_bytes(path.read_bytes()[8:])
     return read_leaves(rest)

@@ -1,4 +1,5 @@
-"""What others wrote: every module of torch.nn, and models and layers of libraries, beside eager and torch.jit."""
+"""Modules of libraries: every module of ``torch.nn``, and models and layers of other packages, compared with eager and
+``torch.jit``."""
 
 from benchmarks.modules.measure import LIMIT as LIMIT, ROUNDS as ROUNDS, SLICE as SLICE
 from benchmarks.modules.report import PATH as PATH, save as save, summary as summary, table as table

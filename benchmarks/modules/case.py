@@ -56,7 +56,7 @@ class ModuleCase:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Why what a library offers is no case."""
+    """The reason why a name that a library offers is not a case."""
 
     name: str
     reason: str

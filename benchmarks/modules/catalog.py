@@ -32,7 +32,8 @@ PACKAGES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Where a library lists what it offers, ``available`` returns the names, and ``covered`` those with a case."""
+    """A library: ``available`` returns the names that it offers, ``covered`` those with a case. The names in
+    ``excluded`` have none for a reason."""
 
     name: str
     excluded: Sequence[Excluded]

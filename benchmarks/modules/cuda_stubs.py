@@ -62,7 +62,8 @@ def _source(names: list[str]) -> str:
 
 
 def main() -> int:
-    """Compile the libraries, and write the file by which Python loads them."""
+    """Compile stubs of PyTorch's CUDA libraries into the environment's ``site-packages``, and write the ``.pth`` file
+    with which Python loads them at its start."""
     folder = SITE / "cuda_stubs"
     folder.mkdir(exist_ok=True)
     for library in LIBRARIES:

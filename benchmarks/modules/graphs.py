@@ -75,7 +75,7 @@ class WithTwo(nn.Module):
 
 
 class WithThree(nn.Module):
-    """The same, called with three tensors."""
+    """A model that calls a layer with three tensors, for the same reason as :class:`WithTwo`."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()

@@ -56,7 +56,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Our time over eager's."""
+        """Rekindle's time divided by eager's."""
         return self.over("eager")
 
     @property
@@ -65,7 +65,7 @@ class Row:
         return f"{self.library} {self.name}, {self.mode}"
 
     def over(self, peer: str) -> float | None:
-        """Return our time over that of a peer; None where one of them has none."""
+        """Return rekindle's time divided by that of a peer; None if one of them was not measured."""
         return self.peers["rekindle"].ratios.get(peer) if "rekindle" in self.peers else None
 
 

@@ -49,7 +49,7 @@ def _report(**what: Any) -> None:
 
 
 def _leaves(value: Any) -> Iterator[Tensor]:
-    """The tensors of a result. Python's and TorchScript's containers differ; their order does not."""
+    """Return the tensors of a result in order, whatever its containers: those of Python and of TorchScript differ."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (bool, int, float)):
@@ -100,7 +100,7 @@ class Subject:
         return [known[output.shape] for output in outputs]
 
     def answer(self, call: Call) -> tuple[list[Tensor], float]:
-        """Call from the common state, the same random numbers and buffers: what is answered, and the milliseconds."""
+        """Call with the same state, random numbers and buffers each time; return the result and the milliseconds."""
         self._restore()
         start = time.perf_counter()
         found = call()
@@ -115,7 +115,7 @@ class Subject:
                 buffer.copy_(self.buffers[name])
 
     def noise(self, call: Call, expected: Sequence[Tensor]) -> list[float]:
-        """Return how far eager's answers move when the inputs change in their last bits."""
+        """Return how far eager's results change when the last bits of the inputs change."""
         floats = [each for each in _leaves(self.inputs) if each.is_floating_point()]
         with torch.no_grad():
             kept = [each.clone() for each in floats]
@@ -139,7 +139,7 @@ def _distance(one: Tensor, other: Tensor) -> float:
 
 
 def difference(found: Sequence[Tensor], expected: Sequence[Tensor], noise: Sequence[float]) -> str:
-    """Return what is wrong with an answer; empty if nothing is."""
+    """Describe how a result differs from the expected one; return an empty string if it does not."""
     if len(found) != len(expected):
         return f"{len(found)} tensors instead of {len(expected)}"
     for position, (one, other, tolerated) in enumerate(zip(found, expected, noise, strict=True)):
@@ -158,7 +158,7 @@ def difference(found: Sequence[Tensor], expected: Sequence[Tensor], noise: Seque
 
 
 def _brief(error: BaseException) -> str:
-    """The class of an error, and the first lines of its text: one that counts problems names the first one next."""
+    """Return the class and the first lines of an error. If it counts problems, the first problem is included."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines[:2])[:300]}"
 
@@ -181,7 +181,8 @@ def products_share(call: Call) -> float:
 
 
 def _own_times(profile: Any) -> dict[str, list[float]]:
-    """The nanoseconds of each event without those within it, by name; profilers' own tables take seconds to build."""
+    """Return the nanoseconds of each event without those of nested events, by name. Profilers' own tables take seconds
+    to build."""
     events = profile.kineto_results.events()
     spans = sorted((each.start_thread_id(), each.start_ns(), -each.duration_ns(), each.name()) for each in events)
     found: dict[str, list[float]] = {}
@@ -208,7 +209,7 @@ def _bent(x: Tensor) -> Tensor:
 
 
 def _load(peer: str, mode: str) -> None:
-    """Have a peer load what it is made of, with a program of no interest: that is no module's first call."""
+    """Compile and call a small program, so that loading the compiler is not part of the first call of a case."""
     start = time.perf_counter()
     program: Any = _scripted(peer, _bent)
     for _ in range(LOADING_CALLS):
@@ -219,7 +220,8 @@ def _load(peer: str, mode: str) -> None:
 
 
 def _compiled(peer: str, subject: Subject, expected: list[Tensor], noise: list[float], state: str) -> Call | None:
-    """Compile, and report milliseconds of that and of the first three calls, and whether they answer as eager does."""
+    """Compile a case; report the milliseconds of that and of the first three calls, and how results differ from
+    eager's."""
     _report(stage=peer)
     _load(peer, subject.mode)
     times: list[float] = []
@@ -248,7 +250,7 @@ def _warm_up(call: Call) -> None:
 
 
 def _eager(subject: Subject) -> tuple[Call, list[Tensor], list[float]]:
-    """Return the eager call, what it answers, and how far that is from being determined."""
+    """Return the eager call, its result, and the noise of the result (:meth:`Subject.noise`)."""
     _report(stage="eager")
     call = subject.call(subject.module)
     before = [each.clone() for each in _leaves(subject.inputs)]

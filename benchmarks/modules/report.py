@@ -1,4 +1,4 @@
-"""The table of modules, and what it comes to."""
+"""Table and summary of the modules benchmark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ own matrix products and convolutions."""
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """A line for each row: calls, their ratios, and ``script`` with the first call, cold and warm."""
+    """Return a line for each row: times of calls, ratios, and ``script`` with the first call, cold and warm."""
     head = ["module", "eager, µs", "rekindle / eager", "rekindle / torch.jit", "products"]
     head += ["cold, ms", "warm, ms", "torch.jit, ms", "remarks"]
     return [head, *map(_line, rows)]
@@ -51,7 +51,7 @@ def _remarks(row: Row) -> list[str]:
 
 
 def _first(times: list[float]) -> str:
-    """``script`` and the first call."""
+    """Return the milliseconds of ``script`` and the first call."""
     return f"{sum(times[:2]):.0f}" if len(times) > 1 else "–"
 
 
@@ -67,7 +67,7 @@ def _ratio(value: float | None) -> str:
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """What the table comes to, a line for each fact."""
+    """Return the summary of the table, a line for each fact."""
     load = f"load {min(row.load for row in rows):.1f} to {max(row.load for row in rows):.1f} on {os.cpu_count()} cores"
     lines = [f"{len(rows)} rows of {sum(len(case.modes) for case in CASES)}; {load}"]
     lines += [_means("all rows", rows)]

@@ -1,4 +1,4 @@
-"""Everything that ``torchvision.models.list_models()`` names."""
+"""All models of ``torchvision.models.list_models()``."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _image(side: int, batch: int = 1) -> Callable[[], tuple[Tensor, ...]]:
 
 
 def _scores(result: Any) -> Any:
-    """The scores of a network that has auxiliary ones: compiled, it returns a tuple of them in every mode."""
+    """Return the main scores of a network with auxiliary ones. The compiled network returns a tuple in every mode."""
     if isinstance(result, tuple):
         return [each for each in result if each is not None]
     return [result]
@@ -104,7 +104,8 @@ def _classifiers() -> Iterator[ModuleCase]:
 
 
 def _detections(result: Any) -> Any:
-    """Compiled, a detector returns its losses and its detections in every mode; eager, those of the mode."""
+    """Return the losses or the detections of a detector, by its mode. The compiled detector returns both in every
+    mode."""
     if isinstance(result, tuple):
         losses, detections = result
         return losses or detections

@@ -31,7 +31,7 @@ def _layer(
     attention: str = "sdpa",
     **options: Any,
 ) -> ModuleCase:
-    """A layer made of a configuration; attention by PyTorch's operator where there is a choice."""
+    """Create a layer from a configuration, with PyTorch's attention operator if there is a choice."""
 
     def make() -> Any:
         settings = found(f"transformers.{config}")(**{**_SIZES, **options})
@@ -66,7 +66,7 @@ def _alibi() -> tuple[Tensor, ...]:
 
 
 def _with_positions() -> tuple[Any, ...]:
-    """With ``cache_position``, which comes last; nothing is returned but tensors."""
+    """Call a layer with ``cache_position`` as the last argument, and return the tensors of its result."""
     return torch.randn(HIDDEN), *(None,) * 8, False, False, True, torch.arange(16)
 
 

@@ -1,1 +1,1 @@
-"""Inference beside the runtimes that people deploy with: ONNX Runtime and OpenVINO."""
+"""Inference compared with the runtimes ONNX Runtime and OpenVINO."""

@@ -52,7 +52,8 @@ class Timed:
 
 @dataclass(slots=True)
 class Row:
-    """A network; the floating-point operations of its products and convolutions, and their share of the peak here."""
+    """A network: the floating-point operations of its products and convolutions, their share of the machine's peak in
+    rekindle, and the measurements by peer."""
 
     network: str
     flops: int = 0
@@ -61,7 +62,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Our time over the fastest other peer's."""
+        """Rekindle's time divided by the fastest other peer's."""
         return max(
             (timed.ours_of_it for name, timed in self.peers.items() if name != OURS and not timed.unavailable),
             default=math.nan,
@@ -123,7 +124,7 @@ def _wide(argument: Tensor) -> Tensor:
 
 
 def _check(name: str, call: Call, expected: list[Tensor], exact: list[Tensor], timed: Timed) -> None:
-    """Compare the results of later calls, too: ``torch.jit`` optimises after two."""
+    """Compare results of later calls too, since ``torch.jit`` optimizes after two calls."""
     found: list[Tensor] = []
     for _ in range(3):
         found = [torch.as_tensor(each) for each in call()]
@@ -142,7 +143,8 @@ def _check(name: str, call: Call, expected: list[Tensor], exact: list[Tensor], t
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """A line for each network: times in µs, our time over the fastest other peer's, and our share of the peak."""
+    """Return a line for each network: times in µs, rekindle's time over the fastest other peer's, and its share of the
+    peak."""
     lines = [["network", *(f"{name}, µs" for name in PEERS), "rekindle / best other", "share of peak"]]
     for row in rows:
         times = [_number(row.peers.get(name, Timed()).call) for name in PEERS]
@@ -151,7 +153,8 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def errors_table(rows: Sequence[Row]) -> list[list[str]]:
-    """A line for each network: the largest error beside float64 over the largest number, of each peer."""
+    """Return a line for each network: the largest error compared with float64, over the largest number, of each
+    peer."""
     lines = [["network", *PEERS]]
     for row in rows:
         lines.append([row.network, *(f"{row.peers.get(name, Timed()).error:.1e}" for name in PEERS)])

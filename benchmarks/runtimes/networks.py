@@ -1,4 +1,4 @@
-"""The networks that inference runtimes are compared on. Weights are random: nothing is downloaded."""
+"""Networks for the comparison of inference runtimes. Weights are random: nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from benchmarks.workloads.recurrent import lstm_loop
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A name, and what makes the module and its arguments. It is traced if ``is_traced``, else scripted."""
+    """A name, and a function that creates the module and its arguments. With ``is_traced`` the module is traced,
+    otherwise scripted."""
 
     name: str
     make: Callable[[], tuple[nn.Module, tuple[Tensor, ...]]]
@@ -40,7 +41,7 @@ class Loop(nn.Module):
 
 
 class Residual(nn.Module):
-    """Two convolutions and a shortcut of one."""
+    """Two convolutions and a residual connection with a convolution."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()

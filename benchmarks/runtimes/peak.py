@@ -1,4 +1,4 @@
-"""The most multiply-adds that one core does in a second, measured."""
+"""Peak rate of multiply-adds of one core, measured."""
 
 from __future__ import annotations
 

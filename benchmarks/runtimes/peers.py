@@ -1,4 +1,5 @@
-"""Who runs a network: eager PyTorch, ``torch.jit``, ONNX Runtime, OpenVINO, and rekindle. One thread each, float32."""
+"""Executors of a network: eager PyTorch, ``torch.jit``, ONNX Runtime, OpenVINO and rekindle. One thread each,
+float32."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ PACKAGES: Final = {
 
 
 class Subject:
-    """A network and its arguments; its ONNX form is made once."""
+    """A network and its arguments. Its ONNX form is created once."""
 
     def __init__(self, module: nn.Module, arguments: tuple[Tensor, ...], is_traced: bool = False) -> None:
         self.module = module
@@ -40,7 +41,7 @@ class Subject:
         self._onnx: bytes | None = None
 
     def onnx(self) -> bytes:
-        """Return the network as ``torch.onnx.export`` writes it."""
+        """Return the bytes of the ONNX model that ``torch.onnx.export`` writes for the network."""
         if self._onnx is None:
             logging.disable(logging.WARNING)
             with warnings.catch_warnings():
@@ -54,12 +55,13 @@ class Subject:
 
 
 def eager(subject: Subject) -> Call:
-    """The network as Python runs it."""
+    """Return a function that calls the network in eager and returns the tensors of the result."""
     return lambda: tree_leaves(subject.module(*subject.arguments))
 
 
 def torch_jit(subject: Subject) -> Call:
-    """Scripted or traced, frozen and optimised for inference there."""
+    """Script or trace the network with ``torch.jit``, freeze and optimize it for inference; return a function that
+    calls it and returns the tensors of the result."""
     module, arguments = subject.module, subject.arguments
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -69,7 +71,8 @@ def torch_jit(subject: Subject) -> Call:
 
 
 def ours(subject: Subject) -> Call:
-    """Scripted or traced, frozen and optimised for inference here."""
+    """Script or trace the network with rekindle, freeze and optimize it for inference; return a function that calls it
+    and returns the tensors of the result."""
     module, arguments = subject.module, subject.arguments
     compiled: Any = rekindle.trace(module, arguments) if subject.is_traced else rekindle.script(module)
     made = rekindle.optimize_for_inference(compiled)
@@ -77,7 +80,8 @@ def ours(subject: Subject) -> Call:
 
 
 def onnxruntime(subject: Subject) -> Call:
-    """ONNX Runtime on the CPU, with all of its optimisations."""
+    """Load the network into ONNX Runtime on the CPU, with all optimizations; return a function that runs it and returns
+    the arrays of the result. Raise Unavailable if the package is missing."""
     runtime = _package("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -90,7 +94,9 @@ def onnxruntime(subject: Subject) -> Call:
 
 
 def openvino(subject: Subject) -> Call:
-    """OpenVINO on the CPU. It would compute in bfloat16 where the processor can: float32 is asked for."""
+    """Load the network into OpenVINO on the CPU; return a function that runs it and returns the arrays of the result.
+    It computes in float32, since the default is bfloat16 on processors that have it. Raise Unavailable if the package
+    is missing."""
     runtime = _package("openvino")
     core = runtime.Core()
     settings = {

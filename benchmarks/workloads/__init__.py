@@ -1,4 +1,4 @@
-"""The programs whose calls are timed: what people script, in the sizes in which they run it."""
+"""Programs whose calls are measured."""
 
 from __future__ import annotations
 

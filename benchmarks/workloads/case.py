@@ -1,4 +1,4 @@
-"""What a workload is."""
+"""Workloads: a program, its arguments and how it is compiled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A name, and what makes the case: anew for each measurement, from a seed that is set before."""
+    """A name, and a function that creates the case. It is called for each measurement, after a fixed seed was set."""
 
     name: str
     make: Callable[[], Case]

@@ -1,4 +1,4 @@
-"""The programs that kernels are made for, in sizes from tiny to as large as memory."""
+"""Programs whose operators fuse into kernels, on sizes from a few elements to those that fill the memory."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ROWS: Final = (128, 512, 1024, 4096, 16_384)
 
 
 def stream(x: Tensor, y: Tensor) -> Tensor:
-    """So little to compute that memory bounds it: two reads and a write of an element."""
+    """Compute a chain that memory bandwidth limits: two reads and a write for each element."""
     return x * y + x - 0.5 * y
 
 
 class Rows(nn.Module):
-    """A normalisation of rows by PyTorch's own function."""
+    """PyTorch's own normalization of rows."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ def softmax(x: Tensor) -> Tensor:
 
 
 def distance(a: list[int], b: list[int]) -> int:
-    """The number of items to insert, delete or replace on the way from ``a`` to ``b``."""
+    """Return the edit distance of ``a`` and ``b``: the number of items to insert, delete or replace."""
     row = list(range(len(b) + 1))
     for i in range(len(a)):
         corner = row[0]

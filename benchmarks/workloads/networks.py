@@ -1,4 +1,4 @@
-"""Networks without a state: perceptrons, attention, transformers, convolutions."""
+"""Feed-forward networks: perceptrons, attention, transformers, convolutions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _gelu: Any = torch._C._nn.gelu
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """q, k, v [batch, heads, length, width], written out."""
+    """Compute attention, written out, of q, k, v [batch, heads, length, width]."""
     scores = torch.matmul(q, k.transpose(-2, -1)) / (q.size(-1) ** 0.5)
     return torch.matmul(torch.softmax(scores, dim=-1), v)
 
@@ -30,7 +30,7 @@ def attention_by_hand(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 class GeluMLP(nn.Module):
-    """Up, bend, down."""
+    """A wider linear layer, GELU, and a linear layer back to the width of the input."""
 
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class GeluMLP(nn.Module):
 
 
 class Block(nn.Module):
-    """A block of a transformer: attention over a sequence, then two linear maps, each with a way round it."""
+    """A transformer block: attention over a sequence, then two linear layers, each with a residual connection."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Chains of operators on every element, and the reductions that go with them."""
+"""Chains of pointwise operators, and reductions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _F = torch._C._VariableFunctions
 
 
 def chain(x: Tensor, y: Tensor) -> Tensor:
-    """Eight operators."""
+    """Compute eight pointwise operators."""
     a = torch.tanh(x * y + x)
     b = torch.sigmoid(y - x)
     return a * b + (1.0 - b) * x
@@ -26,7 +26,7 @@ def chain_by_hand(x: Tensor, y: Tensor) -> Tensor:
 
 
 def broadcast(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """Rows that are scaled, shifted and squashed."""
+    """Scale and shift rows, and apply an activation."""
     z = x * scale + shift
     return z * torch.sigmoid(z) + torch.exp(-z.abs())
 
@@ -37,7 +37,7 @@ def broadcast_by_hand(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
 
 
 def softmax(x: Tensor) -> Tensor:
-    """Written out."""
+    """Compute softmax, written out."""
     e = torch.exp(x - x.amax(dim=-1, keepdim=True))
     return e / e.sum(dim=-1, keepdim=True)
 
@@ -48,7 +48,7 @@ def softmax_by_hand(x: Tensor) -> Tensor:
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Written out."""
+    """Compute layer norm, written out."""
     centred = x - x.mean(dim=-1, keepdim=True)
     variance = (centred * centred).mean(dim=-1, keepdim=True)
     return centred * torch.rsqrt(variance + 1e-5) * weight + bias

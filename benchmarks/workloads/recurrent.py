@@ -1,4 +1,4 @@
-"""What carries a state from step to step."""
+"""Recurrent networks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _split = Tensor.chunk
 def lstm_cell(
     x: Tensor, hx: Tensor, cx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The cell of the TorchScript overview."""
+    """Compute the LSTM cell of the TorchScript overview."""
     gates = x.mm(w_ih.t()) + hx.mm(w_hh.t()) + b_ih + b_hh
     i, f, g, o = gates.chunk(4, 1)
     cy = torch.sigmoid(f) * cx + torch.sigmoid(i) * torch.tanh(g)
@@ -35,7 +35,7 @@ def lstm_cell_by_hand(
 def lstm_loop(
     x: Tensor, h: Tensor, c: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """x [time, batch, features] -> outputs [time, batch, hidden], the last c."""
+    """Run an LSTM over x [time, batch, features]; return the outputs [time, batch, hidden] and the last c."""
     outputs: list[Tensor] = []
     for t in range(x.size(0)):
         gates = x[t].mm(w_ih.t()) + h.mm(w_hh.t()) + b_ih + b_hh
@@ -62,7 +62,7 @@ def lstm_loop_by_hand(
 
 
 class Sequence(nn.Module):
-    """PyTorch's own LSTM; by itself, ``torch.jit`` cannot call it from Python."""
+    """``nn.LSTM`` in a module, since ``torch.jit`` cannot call a bare ``nn.LSTM`` from Python."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Sequence(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Writes one word after the other, until it writes the last one; greedily."""
+    """A greedy decoder, which emits tokens until the last one."""
 
     def __init__(self, words: int = 50, width: int = 32) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Loops over numbers, lists and strings, and those that decide by what a tensor holds."""
+"""Loops over numbers, lists and strings, and loops on conditions that read tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.workloads.case import Case, Workload
 
 
 def collatz(limit: int) -> int:
-    """The number below ``limit`` with the longest way to 1."""
+    """Return the number below ``limit`` with the longest Collatz sequence."""
     best, longest = 1, 0
     for start in range(1, limit):
         n, steps = start, 0
@@ -22,7 +22,7 @@ def collatz(limit: int) -> int:
 
 
 def sum_of_squares(n: int) -> int:
-    """Modulo a prime."""
+    """Return the sum of squares modulo a prime."""
     total = 0
     for i in range(n):
         total = (total + i * i) % 1000003
@@ -30,7 +30,7 @@ def sum_of_squares(n: int) -> int:
 
 
 def primes_below(n: int) -> int:
-    """How many: a sieve in a list."""
+    """Return the number of primes below a limit, by a sieve in a list."""
     is_prime = [True] * n
     count = 0
     for i in range(2, n):
@@ -44,7 +44,7 @@ def primes_below(n: int) -> int:
 
 
 def mandelbrot(size: int, depth: int) -> int:
-    """The number of points of a grid that stay."""
+    """Return the number of points of a grid that are in the Mandelbrot set."""
     inside = 0
     for row in range(size):
         for column in range(size):
@@ -60,7 +60,7 @@ def mandelbrot(size: int, depth: int) -> int:
 
 
 def edit_distance(a: str, b: str) -> int:
-    """The number of letters to insert, delete or replace on the way from ``a`` to ``b``."""
+    """Return the edit distance of ``a`` and ``b``: the number of letters to insert, delete or replace."""
     row = list(range(len(b) + 1))
     for i in range(len(a)):
         corner = row[0]
@@ -73,7 +73,8 @@ def edit_distance(a: str, b: str) -> int:
 
 
 def nms(boxes: Tensor, scores: Tensor, threshold: float) -> Tensor:
-    """Of boxes [n, 4] that overlap by more than ``threshold``, the one with the highest score: their indices."""
+    """Return the indices that non-maximum suppression keeps: of boxes [n, 4] that overlap by more than ``threshold``,
+    the one with the highest score."""
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     order = torch.argsort(scores, descending=True)
     kept: list[int] = []

@@ -17,7 +17,11 @@ def is_constant(value: Value) -> bool:
 
 
 def value_of(node: Node) -> object:
-    """Return the Python value of a ``prim::Constant``."""
+    """Return the Python value of a ``prim::Constant``; None for a constant function.
+
+    Raises:
+        GraphError: the graph was parsed from a text that omits the value.
+    """
     return node.output.to_python()
 
 

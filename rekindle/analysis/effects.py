@@ -33,16 +33,16 @@ FRESH_VALUE_KINDS = frozenset(
         "prim::BailoutTemplate",
     }
 )
-"""Kinds that make something that nothing else knows."""
+"""Kinds that create a new value, which aliases nothing."""
 
 DEFERRED_SUBGRAPH_KINDS = frozenset({"prim::fork", "prim::awaitable"})
-"""Kinds that hand their inputs to what runs later, beside what follows: their subgraph."""
+"""Kinds that pass their inputs to their subgraph, which runs later or in parallel with the nodes after them."""
 
 OWN_GRAPH = DEFERRED_SUBGRAPH_KINDS | {"prim::Try"}
 """Kinds with a separate graph, whose inputs correspond to those of the node."""
 
 WAITS = frozenset({"aten::wait", "prim::awaitable_wait"})
-"""Kinds that wait for that."""
+"""Kinds that wait for the result of a deferred subgraph."""
 
 INLINE_SUBGRAPH_KINDS = frozenset(
     {

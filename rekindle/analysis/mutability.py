@@ -152,7 +152,7 @@ _NOTHING: Final = MemoryTraits(is_mutable=False, has_memory=False, holds=(), fam
 
 
 def traits_of(type: Type) -> MemoryTraits:
-    """Return the traits of a type. Cache the result: the function walks the type."""
+    """Return the traits of a type. The function walks the whole type, and caches nothing."""
     if isinstance(type, TensorType):
         return _FLAT
     if is_immutable(type):

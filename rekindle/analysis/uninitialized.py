@@ -45,7 +45,8 @@ def may_be_uninitialized(graph: Graph) -> set[Value]:
 
 
 def _passed_on(user: Node, offset: int) -> list[Value]:
-    """Return the outputs or block inputs that the value used by a node becomes, unchanged, in branches and loops."""
+    """Return the outputs or block inputs that the value used by a node becomes, unchanged: by a branch, a loop or a
+    cast."""
     block = user.owning_block
     if user.kind == "prim::Loop" and offset >= 2:
         return [user.outputs[offset - 2], LoopView(user).parameters[offset - 2]]

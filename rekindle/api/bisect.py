@@ -28,24 +28,28 @@ PLAN: Final = "plan"
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """The first change that changes the result, and the graph before and after it."""
+    """A change by a pass, or the execution plan, that makes the outcome of a call wrong."""
 
     pass_name: str
-    """``plan`` where the graph is right, and the Python that calls run in its place is not."""
+    """Name of the pass. ``plan`` if the optimized graph is right in the interpreter, but wrong in the execution plan
+    that calls run."""
     number: int
-    """Index of the change among those of this pass to this graph, from 1; 0 if the pass changed something without
-    asking for permission, so that its changes cannot be distinguished."""
+    """Index of the change among those of this pass to this graph, from 1. 0 if the pass does not count its changes, so
+    that they cannot be distinguished, and for the plan."""
     change: str
     """The change, and the node that was changed: ``fold %3 : int = aten::add(%1, %2)``."""
     before: str
     after: str
-    """The graph on both sides of the change, as text."""
+    """The graph on both sides of the change, as text. For the plan, both are the optimized graph."""
     right: Outcome
     wrong: Outcome
+    """The outcomes of the call with the graphs ``before`` and ``after``."""
     limit: str
-    """The value of ``PYTORCH_JIT_OPT_LIMIT`` with which this is the last change to the graph."""
+    """The value of ``PYTORCH_JIT_OPT_LIMIT`` with which this is the last change to the graph; empty if the pass does
+    not count its changes."""
     script: str | None = field(default=None, repr=False)
-    """A program that runs both graphs; None if the graphs or the arguments, such as objects, have no text form."""
+    """A program that runs both graphs. None if an argument, such as an object, has no literal form, or if the graphs'
+    texts do not reproduce the difference."""
 
     def __str__(self) -> str:
         which = f"change {self.number} of the pass" if self.number else "the pass"
@@ -78,12 +82,14 @@ def bisect(
         kwargs: a dict of its arguments by name.
         passes: the passes to search.
         same: compares two outcomes. An outcome is the result or the error, and the written arguments.
-        script: a path for a program that shows the difference.
+        script: a path. If a change is found, a program that shows the difference is written there.
 
     Raises:
         ArgumentError: the arguments do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
-        ValueError: there is a change, but it cannot be written as a program; see ``Culprit.script``.
+        TypeError: ``f`` is an overloaded function, or a class.
+        ValueError: ``script`` is given and there is a change, but it cannot be written as a program; see
+            ``Culprit.script``.
 
     Example:
         >>> print(rekindle.bisect(lambda x: x * 2, (torch.ones(2),)))
@@ -107,7 +113,10 @@ def bisect(
 
 @dataclass(slots=True)
 class _Stopping(ChangeCounter):
-    """Permits the first ``most`` changes, by any pass, and records the last."""
+    """Counter of changes that permits the first ``most`` changes, by any pass, and records the last of them.
+
+    If ``most`` is None, all changes are permitted, and none is recorded.
+    """
 
     most: int | None = None
     total: int = 0
@@ -185,7 +194,8 @@ class _Search:
         return self._culprit(full, wrong, PLAN, full.log.counts, "the graph as Python")
 
     def _unasked(self, right: _Trial) -> Culprit:
-        """Return the culprit among passes that do not count their changes: the first pass that changes the outcome."""
+        """Return the culprit among passes that do not count their changes: the first pass with another outcome than
+        ``right``, the trial without passes."""
         low = right
         for index, each in enumerate(self.passes):
             high = self._try(self.passes[: index + 1], 0)
@@ -218,8 +228,8 @@ class _Search:
         )
 
     def _is_as_wrong(self, answer: Outcome, wrong: Outcome) -> bool:
-        """Return whether ``answer``, the outcome of a graph's text, is wrong in the same way as ``wrong``, that of
-        the graph. If the graph raises an error of this package, any such error counts."""
+        """Return whether ``answer``, the outcome of running a graph's text, is wrong in the same way as ``wrong``, the
+        outcome of the graph itself. If ``wrong`` is an error of this package, any error of this package counts."""
         if isinstance(wrong.error, RekindleError):
             return isinstance(answer.error, RekindleError)
         return self.same(answer, wrong)

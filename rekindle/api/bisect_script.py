@@ -50,8 +50,8 @@ print("after: ", repr(answer(AFTER, {run})))
 
 
 def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
-    """Return a function that runs ``graph`` in the interpreter, on a list of its inputs, with kernels for its
-    groups."""
+    """Return a function that runs ``graph`` in the interpreter, and takes the list of its inputs. Fusion groups run
+    compiled kernels from the first call on."""
 
     def run(arguments: Sequence[Any]) -> Any:
         with compile_immediately():
@@ -61,7 +61,8 @@ def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
 
 
 def planned(graph: Graph) -> Callable[[Sequence[Any]], Any]:
-    """Return a function that runs ``graph`` as calls do, on a list of its inputs."""
+    """Return a function that runs ``graph`` through its execution plan, as calls do, and takes the list of its
+    inputs."""
 
     def run(arguments: Sequence[Any]) -> Any:
         with compile_immediately():
@@ -79,10 +80,12 @@ def script_of(
     *,
     by_plan: bool = False,
 ) -> str | None:
-    """Return a program that runs two graphs on ``arguments`` and prints both results.
+    """Return the text of a program that runs two graphs on ``arguments`` and prints both results. ``title`` is its
+    comment.
 
-    Return None if the program would not show the difference: ``shows`` receives the outcomes of the graphs' texts. If
-    ``by_plan``, the second graph runs as calls run it, the first one in the interpreter.
+    Return None if an argument has no literal form, or if the program would not show the difference. To find out, both
+    graphs are parsed from their texts and run here: ``shows`` receives the two outcomes. The first graph runs in the
+    interpreter, and so does the second, unless ``by_plan``: then an execution plan runs the second.
     """
     written = [_literal(value) for value in arguments]
     if None in written:

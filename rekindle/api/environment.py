@@ -22,7 +22,8 @@ _PACKAGES: Final = ("llvmlite", "numpy", "torchvision", "torchaudio", "triton", 
 _VARIABLES: Final = re.compile(r"REKINDLE_|PYTORCH_|TORCH_|OMP_|MKL_|ATEN_|CUDA_|NVIDIA_TF32|PYTHONOPTIMIZE$")
 """The names of the environment variables that are reported."""
 _PLAIN: Final = re.compile(r"[\w.,:=+-]{0,100}")
-"""The values that are: others may be paths, or name people and machines."""
+"""Pattern of the values that are reported; other values are replaced, as they may be paths, or name people and
+machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Environment:
     python: str
     system: str
     processor: str
-    """LLVM's name of the processor and the width of its vectors; why it is not known, where LLVM is not there."""
+    """LLVM's name of the processor and the width of its vectors in bits; the kind of error if LLVM cannot be loaded."""
     cores: int
     threads: int
     gpus: tuple[str, ...]
@@ -43,7 +44,7 @@ class Environment:
     native_plans: bool
     """Whether native plans are allowed by the settings."""
     cache: str
-    """Whether compiled code is kept on disk, and whether the folder is the default one."""
+    """Whether compiled code is cached on disk, and whether the folder is the default one."""
     variables: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,7 +70,8 @@ class Environment:
 def collect_env() -> Environment:
     """Return the environment of this process for a bug report.
 
-    It has no paths and no names of people or machines: values of environment variables that may be such are left out.
+    It has no paths and no names of people or machines: values of environment variables that may be such are replaced
+    with ``(set)``.
 
     Example:
         >>> "PyTorch" in str(rekindle.collect_env())

@@ -65,18 +65,24 @@ _NOT_OPTIMIZED: Final = "optimized_execution(False) has the interpreter run it a
 
 
 class _Watch:
-    """The calls of compiled programs within one ``with`` block; ``inner`` is the runner that was active before."""
+    """The calls of compiled programs within one ``with`` block. ``inner`` is the runner of an enclosing block, None if
+    there is none; kinds of operators in ``allow`` may run outside of kernels."""
 
     def __init__(self, allow: frozenset[str], inner: Runner | None) -> None:
         self._allow = allow
         self._inner = inner
         self._called: dict[Code, str] = {}
-        """The codes that have run, with their names."""
+        """The compiled code of the calls so far, with the names of the functions."""
         self._fell: dict[FusionExecutor, dict[str, int]] = {}
-        """Number of fallbacks of each group before."""
+        """For each fusion group, the number of fallbacks by reason when the block first ran the group."""
 
     def call(self, record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run a call of ``record``, and remember the code that ran."""
+        """Run a call of ``record`` and return its result. The code is checked before and after the call, and recorded
+        for :meth:`finish`.
+
+        Raises:
+            NotFusedError: operators run outside of kernels.
+        """
         run, name = self._inner or runner_of(record), record.name.rsplit(".", 1)[-1]
         if not is_optimizing():
             unfused = [UnfusedNode(each.node, _NOT_OPTIMIZED) for each in unfused_nodes(record.graph)]
@@ -93,7 +99,11 @@ class _Watch:
         return result
 
     def finish(self) -> None:
-        """Check the called functions again: backward graphs have run in the meantime."""
+        """Check the code of all calls again: backward graphs may have run since.
+
+        Raises:
+            NotFusedError: operators ran outside of kernels.
+        """
         for code, name in self._called.items():
             self._check(name, code)
 
@@ -130,7 +140,11 @@ def _blocker(of: UnfusedNode) -> FusionBlocker:
 
 
 def _raise(name: str, blockers: Sequence[FusionBlocker]) -> None:
-    """Raise if there are blockers; equal ones are reported once."""
+    """Raise if there are blockers; equal ones are reported once, with their number.
+
+    Raises:
+        NotFusedError: ``blockers`` is not empty.
+    """
     found: dict[object, list[FusionBlocker]] = {}
     for each in blockers:
         found.setdefault((each.what, each.reason, each.range), []).append(each)
@@ -161,7 +175,7 @@ _WAYS_OUT: Final = {
     CALLED: "compile what it calls into the program, rather than leave it to Python or to an interface",
     _NOT_OPTIMIZED: "call it outside of optimized_execution(False)",
 }
-"""By a part of the reason."""
+"""Hints: what a user can do, by a substring of the reason."""
 
 
 def _way_out(reason: str) -> str | None:

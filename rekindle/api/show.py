@@ -1,4 +1,4 @@
-"""``rekindle.show``: a page that shows a program on its way from source to kernels."""
+"""``rekindle.show``: a page that shows the graphs of a program from source to kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from rekindle.viz import Page, PageStage as Shown, page
 from rekindle.viz.boxes import MAX_BOXES_IN_VIEW, Picture, picture_of
 
 MAX_NODES: Final = 2_000
-"""Larger graphs are shown as compiled and as optimized only, without the passes in between and without aliases."""
+"""Graphs with more nodes are shown as compiled and as optimized only, without the passes in between and without
+aliases."""
 
 
 def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
@@ -38,11 +39,13 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
         f: a function, a method or a module, compiled or not; a graph; or a result of ``torch.compile(…,
             backend="rekindle")``, whose graphs are shown.
         args, kwargs: the arguments of one call, as they would be passed to ``f``: not in a tuple. With them, the passes
-            are those that run before such a call.
+            are those that run before such a call. They have no effect if ``f`` is a graph or a result of
+            ``torch.compile``.
 
     Raises:
         ArgumentError: there are arguments, and they do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
+        TypeError: ``f`` is an overloaded function, or a class.
 
     Example:
         >>> page = rekindle.show(lambda x: torch.sigmoid(x) * x, torch.ones(2))
@@ -64,8 +67,8 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
 
 
 def page_of(subject: EntryPoint, arguments: Sequence[Any] | None, seconds: Mapping[Node, float] | None = None) -> Page:
-    """Return the page of a compiled function: the graph after each pass for a call with these ``arguments``, or for any
-    arguments if that is None. ``seconds`` are the measured times of nodes, None if they were not measured."""
+    """Return the page of a compiled function: the graph after each pass for a call with these ``arguments``, or after
+    the default passes if that is None, and the graphs that calls run. ``seconds`` are the measured times of nodes."""
     files: list[Source] = []
     kernels: list[str] = []
     with room_to_recurse(UNKNOWN_RANGE):
@@ -100,8 +103,8 @@ def _is_small(graph: Graph) -> bool:
 
 
 def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Graph, str]]:
-    """Yield a title, the graph and the difference: before the first pass, and after each pass that changed the graph. A
-    large graph is only shown before and after all passes."""
+    """Yield a title, a graph and the diff from the previous graph: before the first pass, and after each pass that
+    changed the graph. A large graph is only yielded before and after all passes, without diffs."""
     whole = graph.copy()
     inline(whole)
     if not _is_small(whole):
@@ -124,7 +127,8 @@ def _versions(record: GraphFunction) -> Iterator[tuple[str, Graph]]:
 
 
 def _numbered(kernels: list[str]) -> Callable[[Node], Sequence[int]]:
-    """Return a function that maps a group to the indices of its kernels in ``kernels``, to which it adds them."""
+    """Return a function that maps a node to the indices of its kernels in ``kernels``, to which it appends new kernels'
+    texts. Nodes other than fusion groups have no kernels."""
 
     def kernels_of(node: Node) -> list[int]:
         group = group_of(node.get_graph("Subgraph")) if node.kind == GROUP else None

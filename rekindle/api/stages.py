@@ -1,4 +1,4 @@
-"""``rekindle.stages``: what becomes of a graph, pass by pass."""
+"""``rekindle.stages``: the graph of a program after each pass."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ COMPILED = "compiled"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """A graph as one pass left it."""
+    """A graph as it is after one pass."""
 
     name: str
-    """The pass; ``compiled`` where none has run yet."""
+    """Name of the pass; ``compiled`` before the first pass."""
     graph: Graph
     """A copy of the graph, whose values are renumbered."""
     text: str
-    """The graph as text, without places in the source: ``str(stage.graph)`` has these. A value keeps its number from
+    """The graph as text, without source locations, which ``str(stage.graph)`` includes. A value keeps its number from
     stage to stage."""
     diff: str
     """The difference from the text of the stage before, as ``diff -u`` prints it; empty if there is none."""
@@ -45,15 +45,16 @@ class Stage:
 
     @property
     def python(self) -> str | None:
-        """The graph as self-contained Python that defines ``plan``; None if only the interpreter can run it, as with
-        forks. A comment marks functions that Python cannot import by name: these are only in :attr:`function`."""
+        """The graph as self-contained Python that defines ``plan``; None if only the interpreter can run the graph, as
+        with forks. A comment marks functions that Python cannot import by name: only :attr:`function` can call these.
+        """
         plan = self._plan()
         return None if plan is None else plan_text(plan)
 
     @property
     def function(self) -> Any:
-        """Return ``plan`` of :attr:`python` as a callable, which takes the values of the graph's inputs; None where
-        that is None."""
+        """The function ``plan`` of :attr:`python`, which takes the values of the graph's inputs; None if :attr:`python`
+        is None."""
         plan = self._plan()
         return None if plan is None else plan.function
 
@@ -72,7 +73,7 @@ class Stage:
 
 
 class Stages(tuple[Stage, ...]):
-    """The stages of a graph, first to last. ``str()`` shows the first, and what each pass changed."""
+    """The stages of a graph, in order. ``str()`` shows the first graph, and what each pass changed."""
 
     __slots__ = ()
 
@@ -98,7 +99,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
     Without arguments, the passes are those for any arguments. Limits set by ``PYTORCH_JIT_OPT_LIMIT`` do not apply.
 
     Args:
-        f: a function or a module, compiled or not.
+        f: a function, a method or a module, compiled or not.
         args, kwargs: the arguments of one call, as they would be passed to ``f``: not in a tuple.
 
     Returns:
@@ -108,6 +109,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
     Raises:
         ArgumentError: there are arguments, and they do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
+        TypeError: ``f`` is an overloaded function, or a class.
 
     Example:
         >>> stages = rekindle.stages(lambda x: (x + 0) * 1, torch.ones(2))

@@ -1,4 +1,4 @@
-"""Resource limits of code that runs while an archive is loaded: steps of about a microsecond each, and bytes.
+"""Resource limits of code that runs while an archive is loaded: steps of about two microseconds each, and bytes.
 
 The cost of an operator is computed before it runs, from the sizes of its arguments: a few characters of a hostile
 archive may request a string of a terabyte, or the sum of a tensor whose stride of 0 makes it huge.
@@ -20,7 +20,7 @@ from rekindle.ops.registration.traits import traits_of_kind
 
 
 class Budget:
-    """The remaining budget."""
+    """The steps and bytes that ``__setstate__`` of an archive may still use."""
 
     def __init__(self, steps: int, bytes: int) -> None:
         self._steps = steps
@@ -30,7 +30,7 @@ class Budget:
         """Subtract one step of the interpreter from the budget.
 
         Raises:
-            ArchiveLimitError: there is none left.
+            ArchiveLimitError: no step is left.
         """
         self._steps -= 1
         if self._steps < 0:
@@ -40,7 +40,7 @@ class Budget:
         """Subtract ``steps`` of the interpreter and ``bytes`` of memory from what an archive may still use.
 
         Raises:
-            ArchiveLimitError: that is more than there is left.
+            ArchiveLimitError: the budget has fewer steps or bytes left.
         """
         self._steps -= steps
         self._bytes -= bytes
@@ -58,7 +58,7 @@ def _too_much(problem: str, limit: str) -> ArchiveLimitError:
 
 
 def refusal(method: str, kind: str) -> UnsafeArchiveError:
-    """Return the error for a method that calls an operator that may not run."""
+    """Return the error to raise if the method ``method`` calls the operator ``kind``, which may not run."""
     return UnsafeArchiveError(
         f"'{method}' calls '{kind}', which may not run while an archive is loaded.",
         hint="Do not trust this file, unless you know why it does that.",
@@ -72,7 +72,7 @@ def size_of(value: object) -> int:
     """Return the approximate number of bytes of a value, without its items. Tensors are counted elsewhere.
 
     Raises:
-        OverflowError: it is an integer of more than 64 bits, which programs do not have.
+        OverflowError: ``value`` is an integer of more than 64 bits, which programs do not have.
     """
     kind = type(value)
     if kind is int:
@@ -88,10 +88,11 @@ _LARGEST: Final = 1 << 64
 
 
 def cost_of(kind: str, arguments: Sequence[Any]) -> tuple[int, int]:
-    """Return the steps and bytes that an operator takes beyond its results' own.
+    """Return the additional steps and bytes of a call of the operator ``kind``: steps for reading long arguments, and
+    bytes of results that are much larger than the arguments.
 
     Raises:
-        OverflowError: it would make an integer of more than 64 bits, by far.
+        OverflowError: the result would be an integer of far more than 64 bits.
     """
     reading = 0
     for argument in arguments:
@@ -143,15 +144,21 @@ _GROWTH: Final[dict[str, Callable[..., int]]] = {
     "aten::replace": _replaced,
     "aten::join": lambda text, parts: 4 * (len(text) * len(parts) + sum(map(len, parts))),
 }
-"""Bytes that small arguments make."""
+"""Operators on numbers, strings and lists whose results may be much larger than their arguments: functions that take
+the arguments and return an upper bound of the bytes, or raise OverflowError."""
 
 
 # -------------------------------------------------------------------------------------------------------------- tensors
 
 
 class TensorCosts(TorchDispatchMode):
-    """A mode in which every operator of PyTorch first runs on meta tensors, so that its costs are subtracted from the
-    budget before it takes memory."""
+    """Dispatch mode that subtracts the cost of each operator of PyTorch from a budget before the operator runs. It
+    computes the sizes of results with meta tensors.
+
+    Raises:
+        ArchiveLimitError: in a call of an operator, if the budget does not suffice.
+        UnsafeArchiveError: in a call of an operator that may not run, or the size of whose result is unknown.
+    """
 
     def __init__(self, budget: Budget, method: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -175,7 +182,11 @@ class TensorCosts(TorchDispatchMode):
     def _results(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[torch.Tensor]
     ) -> tuple[int, int]:
-        """Return the number of elements of the results of ``func``, and the bytes of new ones."""
+        """Return the number of elements of the results of ``func``, and the bytes of results that are not views.
+
+        Raises:
+            UnsafeArchiveError: the sizes cannot be computed without running ``func``.
+        """
         name = func._schema.name
         if Trait.ABOUT_AS_LARGE in traits_of_kind(name) or name.startswith(("quantized::", "sparse::", "rnn::")):
             return sum(tensor.numel() for tensor in given), 2 * sum(_bytes(tensor) for tensor in given)
@@ -193,9 +204,9 @@ class TensorCosts(TorchDispatchMode):
 
 
 _FLAT: Final = 100
-"""Steps that any call of PyTorch takes."""
+"""Steps that each call of an operator of PyTorch costs at least."""
 _AT_ONCE: Final = 500
-"""Elements, and products of two, that a step is enough for."""
+"""Number of elements, or of multiplications, that cost one step."""
 
 _NEVER: Final = frozenset({"aten::from_file", "aten::_pin_memory", "aten::record_stream"})
 

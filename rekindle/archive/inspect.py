@@ -50,7 +50,8 @@ def inspect(f: FileLike, *, limits: ArchiveLimits = DEFAULT_LIMITS) -> ArchiveSu
     Raises:
         OSError: the file cannot be read.
         ArchiveError: the file is not an archive of a program, is broken or unsafe, or exceeds a limit.
-        CompileError: its sources are not programs.
+        CompileError: a source is not a program, or a class in it is broken.
+        TypeError: ``f`` is not a path, a file open in binary mode, or bytes.
 
     Example:
         >>> rekindle.save(rekindle.script(torch.nn.Linear(3, 2)), "net.pt")
@@ -66,7 +67,7 @@ def inspect(f: FileLike, *, limits: ArchiveLimits = DEFAULT_LIMITS) -> ArchiveSu
 
 
 class _Inspector:
-    """Gathers what one archive holds."""
+    """Builder of the summary of one archive."""
 
     def __init__(self, reader: ArchiveReader) -> None:
         self.reader = reader
@@ -128,7 +129,7 @@ class _Inspector:
 
 @dataclass(slots=True)
 class _Modules:
-    """Collects the modules below a record and their contents, each object once, like ``named_modules()`` and
+    """Collector of the modules in an archive and their contents, each object once, like ``named_modules()`` and
     ``named_parameters()``."""
 
     outline: ProgramIndex
@@ -140,6 +141,13 @@ class _Modules:
     seen: dict[int, object] = field(default_factory=dict)
 
     def visit(self, record: PickledObject, path: str, depth: int = 0) -> None:
+        """Add the module of ``record``, its contents and its submodules to the lists. ``path`` is its path from the
+        root, empty for the root.
+
+        Raises:
+            ArchiveLimitError: modules are nested deeper than the limit.
+            CompileError: the class of a module is broken.
+        """
         if not self._is_new(record):
             return
         if depth > self.limits.nesting:
@@ -178,7 +186,7 @@ def _tensors_among(constants: tuple[object, ...]) -> Iterator[TensorSummary]:
 
 
 def _tensor(name: str, record: TensorRecord | SparseRecord) -> TensorSummary:
-    """Return the summary of the tensor in a record."""
+    """Return the summary of a tensor. The size of a sparse one is that of its indices and values."""
     parts = record.parts if isinstance(record, SparseRecord) else (record,)
     nbytes = 0
     for part in parts:

@@ -67,7 +67,7 @@ def read_legacy(reader: ArchiveReader) -> LegacyProgram:
     """Return the program of an archive that has a ``model.json``.
 
     Raises:
-        ArchiveError: it is broken, or asks for more than the limits allow.
+        ArchiveError: the archive is broken, or exceeds the limits of ``reader``.
     """
     limit = reader.limits.pickle_bytes
     if reader.entry(MODEL).size > limit:
@@ -105,7 +105,12 @@ class _Reader:
     # ----------------------------------------------------------------------------------------------------- modules
 
     def _module(self, module: dict[str, Any], qualifier: str, depth: int) -> PickledObject:
-        """Return the object of a module; append the text of its class to those of the qualifier."""
+        """Return the object of a module, and append the source of its class to ``_texts`` under the qualifier.
+
+        Raises:
+            RecursionError: modules are nested deeper than the limit.
+            ValueError, TypeError, KeyError: the description is broken.
+        """
         if depth > self._reader.limits.nesting:
             raise RecursionError
         name = _class_name(module["name"])
@@ -132,7 +137,7 @@ class _Reader:
         return PickledObject(qualified, state)
 
     def _lines(self, member: str) -> Iterator[str]:
-        """Yield the definitions in a file."""
+        """Yield the lines of a source file, without imports, the version line and empty lines."""
         for line in self._reader.read(member).decode("utf-8").splitlines():
             if line and not line.startswith(_HEAD):
                 yield line
@@ -149,8 +154,8 @@ class _Reader:
         return found
 
     def _with_tensors(self, value: object, done: dict[int, object]) -> object:
-        """Return ``value`` with tensors in place of their numbers. ``done`` holds visited objects by id, so that shared
-        ones are converted once."""
+        """Return ``value`` with tensors in place of their numbers. Lists, dicts and typed containers are changed in
+        place. ``done`` holds visited objects by id, so that shared ones are converted once."""
         if isinstance(value, TensorNumber):
             return self._tensors[value.number] if value.number >= 0 else None
         if not isinstance(value, (tuple, list, dict, PickledTyped)):
@@ -205,7 +210,8 @@ def _number(text: object) -> int:
     """Return a number of up to 64 bits, which the JSON of those releases contains as a string.
 
     Raises:
-        ValueError: the number is negative or has more than 64 bits.
+        ValueError: the text is not a decimal number, or the number is negative or has more than 64 bits.
+        TypeError: ``text`` is neither an int nor a string.
     """
     if not isinstance(text, (int, str)) or isinstance(text, bool):
         raise TypeError("a number that is none")
@@ -228,7 +234,11 @@ def _class_name(name: str) -> str:
 
 
 def _slot(name: str, type: object) -> str:
-    """Return the declaration of an attribute in the source of a class."""
+    """Return the declaration of an attribute in the source of a class.
+
+    Raises:
+        ValueError: ``type`` is not a string of one line.
+    """
     if not isinstance(type, str) or "\n" in type:
         raise ValueError(f"the type of '{printable(name)}' is none")
     return f"{name} : {type}" if name.isidentifier() else f"__annotations__[{json.dumps(name)}] = {type}"

@@ -42,7 +42,8 @@ def load(
         f: a path, a file open for reading, or bytes.
         map_location: where tensors are placed: a device, a dict from the devices of the archive to others, or a
             function that takes a storage and the name of its device.
-        _extra_files: a dict whose keys name files beside the program; their bytes become its values.
+        _extra_files: a dict whose keys name extra files; their bytes become its values. A key without such a file
+            keeps its value.
         limits: limits on the sizes that the archive declares; an archive that exceeds one is rejected.
         mmap: map a file instead of reading it. Tensors then share its pages until they are written to, which never
             changes the file. The file must not be truncated while they are in use; :func:`save` replaces it, which is
@@ -55,7 +56,8 @@ def load(
     Raises:
         OSError: the file cannot be read.
         ArchiveError: the file is not an archive of a program, is broken or unsafe, or exceeds a limit.
-        CompileError: its sources are not programs.
+        CompileError: a source is not a program, or a class is missing. Methods are compiled later, on first use.
+        TypeError: ``f`` is not a path, a file open in binary mode, or bytes.
 
     Example:
         >>> rekindle.save(rekindle.script(torch.nn.Linear(3, 2)), "net.pt")
@@ -75,7 +77,7 @@ def load(
 
 
 class _Loader:
-    """Loads one archive: its sources, constants and attributes."""
+    """Loader of one archive: its sources, constants and attributes."""
 
     def __init__(
         self, reader: ArchiveReader, map_location: MapLocation, limits: ArchiveLimits, allow_setstate: bool
@@ -96,6 +98,12 @@ class _Loader:
         self.setter = SetStateSandbox(limits, allow_setstate, reader.size)
 
     def module(self) -> ScriptModule:
+        """Return the module of the archive. Call it once: it adds to the table of constants.
+
+        Raises:
+            ArchiveError: a pickle is broken or unsafe, or does not hold a module.
+            CompileError: a source is not a program.
+        """
         if self.legacy is not None:
             return self.legacy_module(self.legacy)
         constants = self.values("constants")
@@ -119,6 +127,12 @@ class _Loader:
         return module
 
     def values(self, name: str) -> Any:
+        """Return the value of the pickle ``data.pkl`` or ``constants.pkl``; ``name`` is the name without the suffix.
+
+        Raises:
+            ArchiveError: the pickle is missing or broken, does not fit the program, or ``data`` is not an object.
+            CompileError: a class that the pickle needs is not a valid program.
+        """
         member = f"{name}.pkl"
         pickle = self.read_pickle(member)
         if name == "data" and not isinstance(pickle.value, PickledObject):

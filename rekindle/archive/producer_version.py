@@ -15,7 +15,7 @@ Release = tuple[int, int]
 """``(1, 10)`` for PyTorch 1.10."""
 
 _BY_VERSION: Final[dict[int, Release]] = {1: (1, 5), 2: (1, 6)}
-"""By format version, the release that wrote it no more."""
+"""By format version, the first release that no longer wrote it."""
 
 
 class Members(Protocol):
@@ -40,8 +40,11 @@ def older_than(archive: Members, version: int) -> Release | None:
 
 
 def _by_layout(archive: Members) -> Release | None:
-    """Return the release that wrote an archive, if the order of its files shows that: PyTorch 1.3 brought ``data.pkl``,
-    and 1.4 wrote it before the code; None for a later or an unknown release."""
+    """Return a release that the archive is older than, by its members and their order; None if they show nothing.
+
+    ``(1, 3)`` for an archive with ``model.json``, which 1.3 replaced; ``(1, 4)`` if ``data.pkl`` follows the code, as
+    1.3 wrote it.
+    """
     names = list(archive.names)
     if "model.json" in names:
         return (1, 3)
@@ -50,8 +53,8 @@ def _by_layout(archive: Members) -> Release | None:
 
 
 def _by_debug_information(archive: Members) -> Release | None:
-    """Return PyTorch 1.12 for an archive whose debug information lacks the table of strings, which that release
-    brought; else None."""
+    """Return ``(1, 12)`` for an archive whose first debug records lack the table of strings, which that release
+    introduced; else None."""
     for name in archive.names:
         if name.startswith("code/") and name.endswith(".debug_pkl"):
             return None if b"FORMAT_WITH_STRING_TABLE" in archive.read(name)[:64] else (1, 12)

@@ -41,7 +41,7 @@ from rekindle.program.modules.state_dicts import warn_of_lost_overrides
 from rekindle.program.saving import ExtraFiles
 
 _WRAPPER: Final = "__torch__.PlaceholderModule"
-"""The class of the module that a function is kept in."""
+"""Name of the class of the module that a function is saved as."""
 
 
 def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None = None) -> None:
@@ -57,8 +57,9 @@ def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None 
         _extra_files: texts or bytes by name, which are stored beside the program.
 
     Raises:
-        SaveError: the program holds a value that archives cannot hold, or calls Python. Nothing is written.
+        SaveError: ``m`` is not compiled, holds a value that archives cannot hold, or calls Python. Nothing is written.
         OSError: the file cannot be written. A file that was at the path is unchanged.
+        TypeError: ``f`` is not a path or a file.
 
     Example:
         >>> rekindle.save(rekindle.script(torch.nn.ReLU()), "relu.pt", {"note.txt": "no parameters"})
@@ -75,7 +76,7 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
     """Return the archive of a program, ready to be written to a file.
 
     Raises:
-        SaveError: the program cannot be saved.
+        SaveError: ``m`` is not compiled, holds a value that archives cannot hold, or calls Python.
     """
     function = ""
     if isinstance(m, Function):
@@ -120,11 +121,11 @@ def _check_no_sets(type: ClassType) -> None:
 
 
 class _Saver:
-    """Collects the contents of one archive."""
+    """Builder of the contents of one archive."""
 
     def __init__(self, function: str = "") -> None:
         self.function = function
-        """The name of the function that is saved, if it is not a module: what errors call the module around it."""
+        """Name of the saved function, for errors; empty if a module is saved."""
         self.names = SaveNames()
         self.constants = ConstantTable()
         self.printers: dict[str, PythonPrinter] = {}
@@ -208,6 +209,11 @@ class _Saver:
 
 
 def _state_of(value: Any, type: ClassType) -> tuple[Any, Type] | None:
+    """Call ``__getstate__`` of an object; return the result and its type. Return None if the class has no such method.
+
+    Raises:
+        SaveError: the class has only one of ``__getstate__`` and ``__setstate__``.
+    """
     missing = {"__getstate__", "__setstate__"} - set(type.methods)
     if len(missing) == 2:
         return None
@@ -219,6 +225,11 @@ def _state_of(value: Any, type: ClassType) -> tuple[Any, Type] | None:
 
 
 def _attributes_of(value: Any, type: ClassType) -> Iterator[tuple[str, Any, Type]]:
+    """Yield the name, the value and the type of each attribute of an object.
+
+    Raises:
+        SaveError: an attribute has no value, and none can be stored in its place.
+    """
     for name, slot in type.attributes.items():
         try:
             item = getattr(value, name)
@@ -267,7 +278,7 @@ _CHANGED: Final = {
     "aten::gelu": 10,
     "aten::gelu_": 10,
 }
-"""Operators whose meaning or schema changed, and in which version."""
+"""Operators whose semantics or schema changed, and the format version from which on they have today's."""
 
 
 def version_for(graphs: Iterable[Graph]) -> int:

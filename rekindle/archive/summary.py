@@ -86,15 +86,16 @@ class ArchiveSummary:
     size: int
     """Bytes of the file."""
     version: int
-    """The version of the format."""
+    """The version of the archive's format, an int from 1 on."""
     older_than: str | None
     """A release of PyTorch that the archive is older than (``1.12``); None if nothing indicates one."""
     byte_order: str
+    """``little`` or ``big``: the order of bytes in tensors."""
     root: str
     """The qualified name of the module's class."""
     methods: tuple[MethodSummary, ...]
     modules: tuple[ModuleSummary, ...]
-    """All modules, each once; the whole first."""
+    """All modules, each once; the root first."""
     parameters: tuple[TensorSummary, ...]
     buffers: tuple[TensorSummary, ...]
     attributes: tuple[AttributeSummary, ...]
@@ -104,7 +105,7 @@ class ArchiveSummary:
     missing_classes: tuple[ClassSummary, ...]
     members: tuple[MemberSummary, ...]
     extra_files: dict[str, int]
-    """Files that were kept beside the program, and their bytes."""
+    """Extra files: the size in bytes by name."""
 
     @property
     def missing_operators(self) -> tuple[OperatorSummary, ...]:
@@ -118,10 +119,11 @@ class ArchiveSummary:
 
     @property
     def parameter_bytes(self) -> int:
+        """The total size of the elements of all parameters, in bytes."""
         return sum(tensor.nbytes for tensor in self.parameters)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the whole summary as dicts, lists, strings, numbers and None, for JSON."""
+        """Return the fields as dicts, lists, strings, numbers and None, for JSON. Properties are not included."""
         found = _plain(dataclasses.asdict(self))
         assert isinstance(found, dict)
         return found
@@ -147,7 +149,7 @@ class ArchiveSummary:
 
 
 def _plain(value: object) -> object:
-    """Return ``value`` with lists in place of tuples."""
+    """Return a copy of ``value`` in which all tuples are lists."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

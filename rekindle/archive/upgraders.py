@@ -27,7 +27,11 @@ from rekindle.ir.operators.registry import REGISTRY
 
 @dataclass(slots=True, frozen=True)
 class Upgrade:
-    """Functions that replace operators in archives older than a format version, or than a release."""
+    """Functions that replace operators in archives older than a format version, or than a release.
+
+    ``text`` is their TorchScript source. One of ``version`` and ``release`` is None. ``namespace`` is that of the
+    operators.
+    """
 
     text: str
     version: int | None = None
@@ -68,7 +72,7 @@ def div_(self: Tensor, other: number) -> Tensor:
         return torch.div_(self, other)
     return torch.div_(self, other, rounding_mode="trunc")
 """
-"""Ints were divided as C divides them."""
+"""Division of ints truncated the quotient."""
 
 _OPTIONS: Final = (
     "dtype: Optional[int] = None, layout: Optional[int] = None, "
@@ -96,7 +100,7 @@ def linspace(start: number, end: number, steps: Optional[int] = None, *, {_OPTIO
 def linspace(start: number, end: number, steps: Optional[int] = None, *, out: Tensor) -> Tensor:
     return torch.linspace(start, end, 100 if steps is None else steps, out=out)
 """
-"""Steps that were not given were 100."""
+"""The default of ``steps`` was 100."""
 
 _LOGSPACE: Final = f"""
 def logspace(start: number, end: number, steps: Optional[int] = None, base: float = 10.0, *, {_OPTIONS}) -> Tensor:
@@ -110,7 +114,7 @@ _GELU: Final = """
 def gelu(self: Tensor) -> Tensor:
     return torch.gelu(self, approximate="none")
 """
-"""There was no choice between formulas."""
+"""The operator had no argument ``approximate``."""
 
 _FLOOR_DIVIDE: Final = """
 def floor_divide(self: Tensor, other: Tensor) -> Tensor:
@@ -128,7 +132,7 @@ def floor_divide_(self: Tensor, other: Tensor) -> Tensor:
 def floor_divide_(self: Tensor, other: number) -> Tensor:
     return torch.div_(self, other, rounding_mode="trunc")
 """
-"""The quotient was cut off, not rounded down."""
+"""The quotient was truncated, not rounded down."""
 
 _ROUND: Final = """
 def round(a: float) -> float:
@@ -170,14 +174,14 @@ _SHAPE: Final = """
 def shape(self: Tensor) -> List[int]:
     return self.size()
 """
-"""It was a primitive."""
+"""``shape`` was an operator of the namespace ``prim``."""
 
 _SIZES: Final = """
 def list_with_default(list: List[int], defaults: List[int]) -> List[int]:
     assert len(defaults) > len(list)
     return list
 """
-"""Nothing stood for a size that was not given: lists of ints hold no None."""
+"""A list of ints could not hold None for an omitted size, so no default was used."""
 
 _CLAMP: Final = "".join(
     f"""
@@ -200,7 +204,7 @@ def clamp_max{suffix}(self: Tensor, max: number) -> Tensor:
 """
     for suffix in ("", "_")
 )
-"""Ints stayed ints: the bounds were cut off."""
+"""The result of an integer tensor was an integer tensor: bounds were truncated to ints."""
 
 _GRIDS: Final = """
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int) -> Tensor:

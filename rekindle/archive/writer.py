@@ -42,7 +42,7 @@ class _Member:
 
 
 class ArchiveWriter:
-    """Gathers the members of an archive. Nothing is written before :meth:`write`."""
+    """Builder of an archive with one top folder. Members are written by :meth:`write`."""
 
     def __init__(self, top: str = "archive") -> None:
         self.top = top
@@ -74,7 +74,8 @@ class ArchiveWriter:
 
         Raises:
             ArchiveError: members have the same name; nothing is written.
-            OSError: it cannot be written; what was at the path is still there.
+            OSError: the target cannot be written; a file that was at the path is unchanged.
+            TypeError: ``target`` is not a path or a file.
         """
         check_distinct(self._names)
         chunks = list(self._chunks())
@@ -87,7 +88,8 @@ class ArchiveWriter:
             raise TypeError(f"an archive is written to a path or a file, not to a {type(target).__name__}")
 
     def serialization_id(self) -> str:
-        """Return forty digits that depend only on the members, like the serialization id of PyTorch."""
+        """Return forty decimal digits that depend only on the members so far, in the form of PyTorch's serialization
+        id."""
         digest = hashlib.sha256()
         for member in self._members:
             digest.update(member.name + struct.pack("<LQ", member.crc, member.size))
@@ -152,6 +154,11 @@ def _write_all(file: IO[bytes], chunk: Bytes) -> None:
 
 
 def _write_atomically(path: str, chunks: list[Bytes]) -> None:
+    """Write a new file beside the target, then rename it to ``path``. A pipe or a device is written directly.
+
+    Raises:
+        OSError: the file cannot be written; a file that was at the path is unchanged.
+    """
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
         with open(target, "wb") as file:  # a pipe or a device; a folder says that it is one

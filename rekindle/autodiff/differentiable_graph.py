@@ -322,7 +322,7 @@ class _SizeSpecialization:
             source >= 0 and not isinstance(gradient.forward.outputs[source].type, TensorType)
             for source in gradient.captures
         )
-        """Whether lists of tensors are kept, which autograd does not know as such."""
+        """Whether residuals are lists of tensors, which autograd cannot save as such."""
         self.forward = callable_of(graph, "differentiable graph", optimized=is_optimized)
         self.replayed_forward = replayed(self.forward)
         self._again: Callable[..., Any] | None = None
@@ -503,8 +503,8 @@ def _distinct(results: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-# What stands for what is kept: None for a tensor, a number for a list of so many, a list for one of what else there is,
-# and a tuple of it for anything else.
+# The tree structure of a residual: None for a tensor, a number for a list of so many tensors, a list of structures for
+# any other list, and a tuple of the value itself for any other value.
 _TreeSpec = tuple[Any] | int | list[Any] | None
 
 
@@ -522,6 +522,8 @@ def _flatten(value: Any, tensors: list[Tensor]) -> _TreeSpec:
 
 
 def _unflatten(form: _TreeSpec, tensors: Iterator[Tensor]) -> Any:
+    """Return the value with the tree structure ``form``, and the next of ``tensors``: the inverse of
+    :func:`_flatten`."""
     if form is None:
         return next(tensors)
     if isinstance(form, int):

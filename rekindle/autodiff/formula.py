@@ -50,13 +50,13 @@ _CLEANUP: Final[tuple[Pass, ...]] = (
 
 
 class CompiledFormulas(Protocol):
-    """Where compiled formulas are kept for other processes."""
+    """Interface of a cache of compiled formulas that processes share."""
 
     def find(self, text: str, build: Callable[[], Graph]) -> Graph:
-        """Return the graph that ``text`` is compiled to, which is kept, or the result of ``build``."""
+        """Return the cached graph of the formula ``text``; if there is none, call ``build`` and cache its result."""
 
     def write(self) -> None:
-        """Keep what was built since."""
+        """Store the graphs that were built since the last call."""
 
 
 class _NotKept:
@@ -276,7 +276,7 @@ def formula_of(node: Node) -> Formula | None:
 
 def operators_recorded(node: Node) -> list[Node]:
     """Return the operators that PyTorch's autograd records where ``node`` runs, as far as formulas write them out:
-    those of a recurrent cell, or ``node`` itself. They have formulas."""
+    those of a recurrent cell, which have formulas, or only ``node`` itself, with or without a formula."""
     formula, operator = formula_of(node), node.operator
     is_dispatched = operator is not None and operator.is_dispatched
     if formula is None or not is_dispatched or not is_composite(formula.schema.qualified_name):

@@ -44,7 +44,11 @@ class Definition:
 
 
 def read_definitions(text: str, words: Sequence[str] = FORMULAS) -> Iterator[Definition]:
-    """Yield the definitions of a text, in order. ``words`` are the keywords of definitions that describe operators."""
+    """Yield the definitions of a text, in order. ``words`` are the keywords of definitions that describe operators.
+
+    Raises:
+        InternalError: the head of a definition is malformed.
+    """
     for part in re.split(rf"\n(?=(?:{'|'.join(words)}|def|constant) |#)", text.strip("\n")):
         word = part.partition(" ")[0]
         if word == "def":

@@ -77,7 +77,8 @@ class Gradient:
         return self.backward_for([root < self.results for root in self.roots]).graph
 
     def backward_for(self, defined: Sequence[bool]) -> BackwardGraph:
-        """Return the backward graph for the case that the gradients of the ``roots`` marked in ``defined`` exist."""
+        """Return the backward graph for the case that the gradients of the ``roots`` marked in ``defined`` exist. It is
+        built at the first call with these, and cached."""
         key = tuple(defined)
         found = self._backward.get(key)
         if found is None:
@@ -107,7 +108,8 @@ class _StraightLine:
     hoister: ForwardHoister
     captures: dict[Value, int] = field(default_factory=dict)
     of_roots: tuple[list[Value], LinkedBackward] | None = None
-    """The backward graph that the captures were found with, and the values that it is for."""
+    """The values whose gradients a backward graph takes, and that graph, from the selection of the residuals; None once
+    it has been used."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def backward(self, roots: Sequence[int]) -> BackwardGraph:

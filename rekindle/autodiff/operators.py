@@ -120,7 +120,10 @@ def through_autograd(
     gradients: Sequence[Any],
     arguments: list[Any],
 ) -> list[Any]:
-    """Return the gradients of the arguments ``wanted`` of ``run``, from those of its results ``given``."""
+    """Run ``run`` on ``arguments`` with autograd, and return the gradients of the arguments with the indices
+    ``wanted``, given ``gradients``, those of the results with the indices ``given``. A gradient that does not exist is
+    zeros. With gradient mode on, the result can be differentiated again. The ``wanted`` elements of ``arguments`` are
+    replaced."""
     again = torch.is_grad_enabled()
     with torch.enable_grad():
         for index in wanted:
@@ -292,7 +295,7 @@ def fitted(self: Tensor, value: Tensor) -> Tensor:
     """Return ``value`` in the dtype of ``self``, as a write to ``self`` converts it.
 
     Raises:
-        RuntimeError: it has other sizes.
+        RuntimeError: ``value`` has other sizes than ``self``.
     """
     if value.shape != self.shape:
         raise RuntimeError(

@@ -1,7 +1,7 @@
 """Native libraries: programs that run without Python.
 
 :func:`~rekindle.building.library.build` writes a shared library and a C header. ``preparation`` specializes and fuses
-the graphs, ``lowering`` translates them to LLVM IR, ``runtime`` holds what programs need while they run, written in the
+the graphs, ``lowering`` translates them to LLVM IR, ``runtime`` is the run-time library of programs, written in the
 language of ``lowlevel``, and ``elf`` links the objects.
 """
 

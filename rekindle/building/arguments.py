@@ -1,7 +1,7 @@
-"""Find out how a program uses its arguments: whether a tensor of the caller can be used directly, or is copied.
+"""Analysis of tensor arguments: whether a program may get a contiguous copy of the caller's tensor.
 
-An argument is a tensor of the caller: none of the attributes of the module is the same tensor. So this follows what may
-be an argument, or a view of it, or hold one, from the input on.
+An argument is a tensor of the caller: none of the attributes of the module is the same tensor. So the analysis follows,
+from the input on, the values that may be the argument, a view of it, or a container of either.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ LAYOUT_QUERIES = frozenset({"aten::stride", "aten::is_contiguous", "aten::as_str
 
 
 def may_be_copied(graph: Graph, argument: Value) -> bool:
-    """Return whether a contiguous copy of an argument is equivalent: the program neither writes to it nor queries its
-    strides."""
+    """Return whether a contiguous copy of an argument is equivalent: the program neither writes to the argument nor
+    queries its strides, and does not pass it to a subgraph or a call."""
     reached = _reached(graph, argument)
     return not any(
         _writes(node, reached) or _asks(node, reached) or _passes_on(node, reached) for node in graph.all_nodes()
@@ -25,7 +25,8 @@ def may_be_copied(graph: Graph, argument: Value) -> bool:
 
 
 def _passes_on(node: Node, reached: set[Value]) -> bool:
-    """Return whether a node passes one of the values ``reached`` to a subgraph, which may do anything with it."""
+    """Return whether a node passes one of the values ``reached`` to a call or a subgraph, which may do anything with
+    it."""
     has_graph = node.kind in ("prim::CallFunction", "prim::CallMethod", "prim::Try", "prim::fork", "prim::awaitable")
     return has_graph and any(value in reached for value in node.inputs)
 

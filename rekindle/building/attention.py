@@ -106,7 +106,11 @@ def _is_decomposable(node: Node) -> bool:
 
 
 def _check_is_optional(value: Value, call: Node, path: tuple[int, ...] = ()) -> None:
-    """Raise an error unless the undefined tensor at ``path`` in the tuple ``value`` only becomes an Optional."""
+    """Check that the undefined tensor at ``path`` in the tuple ``value`` only becomes the value of an Optional.
+
+    Raises:
+        NotBuildable: it has another use.
+    """
     for user, offset in value.uses:
         block = user.owning_block
         owner = None if block is None else block.owning_node

@@ -1,6 +1,6 @@
-"""Check when a library is opened that the processor has the instructions that it was built for.
+"""CPU feature check: when a library is opened, test that the processor has the instructions that it was built for.
 
-The check is an LLVM module of its own, which is compiled for any x86-64 processor. It asks ``cpuid`` and ``xgetbv``
+The check is an LLVM module of its own, which is compiled for any x86-64 processor. It queries ``cpuid`` and ``xgetbv``
 (Intel SDM, volume 2A; AMD APM, volume 3) for the features that LLVM may use in code for the target.
 """
 
@@ -121,9 +121,9 @@ define ptr @missing_feature{suffix}() {{
 
 
 def check_module(targets: Mapping[str, Target], message: str) -> str:
-    """Return an LLVM module with a function ``missing_feature`` for each target, with the suffix that is its key. It
-    returns null, or ``message`` with the name of a CPU feature that the target has and the processor lacks in place of
-    ``{}``."""
+    """Return an LLVM module with a function ``missing_feature`` for each target, with the target's key as suffix.
+    The function returns null if the processor has all features of the target; else ``message``, with ``{}`` replaced
+    by the name of a missing feature."""
     constants: dict[str, str] = {}
     functions = []
     for suffix, target in targets.items():

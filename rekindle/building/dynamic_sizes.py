@@ -1,4 +1,4 @@
-"""Run the program on examples whose dynamic dimensions vary, to find how sizes depend on these dimensions."""
+"""Examples with other sizes: vary the dynamic dimensions, to find how sizes in the program depend on them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def _changed(example: Sequence[Any], places: Mapping[int, Sequence[int]], names:
 
 
 def _resized(value: Any, dims: Sequence[int], size: int, other: int) -> Any:
-    """Return a tensor whose dimensions of size ``size`` have the size ``other``: cut off, or repeated."""
+    """Return a tensor whose dimensions in ``dims`` of size ``size`` have the size ``other``: cut, or repeated
+    cyclically."""
     for dim in dims:
         if value.shape[dim] == size and size > 0:
             value = value.index_select(dim, torch.arange(other) % size)

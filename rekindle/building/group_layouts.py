@@ -1,4 +1,4 @@
-"""Record the layouts of the tensors that fused groups are called with.
+"""Recording of the layouts of the tensors that fused groups are called with.
 
 The graph runs on examples, operator by operator. A node before each group records the layouts of its inputs.
 """
@@ -26,16 +26,16 @@ GroupInputs = tuple[Layout | type, ...]
 
 _RECORD: Final = "rekindle::record_layouts"
 _MAX_RECORDED: Final = 256
-"""How many combinations of layouts are recorded of a group."""
+"""Maximum number of combinations of layouts that are recorded for a group."""
 
 Recorded = dict[int, dict[GroupInputs, None]]
-"""The inputs of groups, by the positions of these in the graph, in the order of the calls."""
+"""The recorded inputs of each group, in the order of the calls; keys are the positions of groups in the graph."""
 
 _recorded: Final = ContextVar[Recorded]("rekindle.recorded_layouts")
 
 
 class RecordedRuns:
-    """Runs ``graph``, which must not change afterwards, and records the calls of its fused groups."""
+    """Runner of ``graph`` that records the calls of its fused groups. The graph must not change afterwards."""
 
     def __init__(self, graph: Graph, name: str) -> None:
         self._groups = [node.get_graph("Subgraph") for node in graph.all_nodes() if node.kind == KIND]
@@ -52,20 +52,21 @@ class RecordedRuns:
             _recorded.reset(token)
 
     def inputs(self) -> dict[Graph, list[GroupInputs]]:
-        """Return the inputs of the calls of the groups, by their subgraphs."""
+        """Return the distinct inputs of the recorded calls of each group, by subgraph."""
         return {group: list(self._recorded[index]) for index, group in enumerate(self._groups)}
 
 
 def _callable_of(graph: Graph, name: str) -> Callable[..., Any]:
-    """Return a function that runs a graph: one with loops as fast as possible. For others, compiling a native plan
-    takes longer than the runs."""
+    """Return a function that runs a graph. A graph with loops gets a native plan; for others, compiling one takes
+    longer than the runs."""
     if any(node.kind == "prim::Loop" for node in graph.all_nodes()):
         return callable_of(graph, name)
     return PythonFunction(Code(graph, name))
 
 
 def _with_records(graph: Graph) -> Graph:
-    """Return a copy of ``graph`` in which a node records the inputs of each group, and operators compute the group."""
+    """Return a copy of ``graph`` in which each group is replaced with a node that records its inputs, and the
+    group's operators."""
     copy = graph.copy()
     groups = [node for node in copy.all_nodes() if node.kind == KIND]
     for index, node in enumerate(groups):

@@ -1,4 +1,4 @@
-"""The kernels of fused groups, for the tensors that the groups are called with."""
+"""Kernel recipes of fused groups, for the tensors that the groups are called with."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ _NUMBERS: Final[dict[Type, type]] = {INT: int, FLOAT: float, BOOL: bool}
 
 
 def _recipe(group: Graph, inputs: GroupInputs, *, defer_to_libraries: bool = False) -> KernelRecipe | None:
+    """Return the recipe of a kernel for such inputs; None if there is none, or if it checks values: a library has no
+    other operators to raise the error."""
     try:
-        return kernel_recipe(group, inputs, defer_to_libraries=defer_to_libraries)
+        found = kernel_recipe(group, inputs, defer_to_libraries=defer_to_libraries)
     except Unsupported:
         return None
+    return None if found.kernel.has_checks else found

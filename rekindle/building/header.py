@@ -128,8 +128,8 @@ class Class(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A method of a library: its name, its signature in Python, how many parameters it has, and the defaults of the
-    last ones of these."""
+    """A method of a library: its name, its signature in Python, the number of its parameters, and the default values
+    of its last parameters."""
 
     name: str
     signature: str
@@ -138,14 +138,14 @@ class Method(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """What the headers of a library declare."""
+    """The methods and classes that the headers of a library declare."""
 
     methods: Sequence[Method]
     classes: Sequence[Class]
 
 
 def header_text(name: str, interface: Interface) -> str:
-    """Return the header of the library ``name``."""
+    """Return the C header of the library ``name``."""
     upper = name.upper()
     codes = ",\n".join(f"  {upper}_{'OK' if each == 0 else each.name} = {int(each)}" for each in ErrorCode)
     declared = "\n\n".join(

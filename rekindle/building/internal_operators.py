@@ -23,7 +23,7 @@ UNDEFINED: Final = "rekindle::undefined"
 """Return an undefined tensor, which is None in Python."""
 
 LETTER_AT: Final = "rekindle::letter_at"
-"""Return the number of a character of a string in Unicode."""
+"""Return the code point of the character at an index of a string."""
 
 REAL_PART: Final = "rekindle::real_part"
 """Return the real part of a complex number."""

@@ -1,4 +1,4 @@
-"""Compare characters of strings as numbers, without a string for each.
+"""Characters as code points: compare characters of strings without a string object for each.
 
 .. code-block:: text
 
@@ -23,7 +23,7 @@ _COMPARISONS = ("aten::eq", "aten::ne")
 
 
 def compare_letters(graph: Graph) -> None:
-    """Rewrite the characters in ``graph``, those in nested blocks included."""
+    """Rewrite the characters in ``graph`` and its nested blocks as code points, in place."""
     letters = {
         node.output: node
         for node in graph.all_nodes()
@@ -65,7 +65,7 @@ def _is_one_character(value: Value) -> bool:
 
 
 def _rewrite(graph: Graph, user: Node, points: dict[Value, Value]) -> None:
-    """Replace a use of characters by one of their numbers."""
+    """Replace a comparison or ``ord`` of characters with the operator on their code points, ``points``."""
     if user.owning_block is None:  # both operands of a comparison are characters, and it is replaced
         return
     if user.kind == "aten::ord":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from rekindle.building.lowering.tensors import checks_of
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import Emitter, ProgramWriter
 from rekindle.building.lowlevel.module import LowLevelModule
-from rekindle.building.native_library import MANIFEST
+from rekindle.building.manifest import MANIFEST, manifest_text
 from rekindle.building.opening import opening_module
 from rekindle.building.preparation import PreparedMethod, prepare
 from rekindle.building.relocatable import AARCH64, relocatable_object
@@ -223,7 +222,8 @@ def _targets(cpu: str, form: Form) -> dict[str, Target]:
     """Return the targets of a library by the suffixes of their symbols, the lowest level first.
 
     Raises:
-        RekindleError: the form is unknown, or does not fit the processors.
+        RekindleError: the form or a processor is unknown, the form does not support the processors, or this machine
+            cannot run code for one.
     """
     names = [f"x86-64-{each}" if each in ("v2", "v3", "v4") else each for each in cpu.split(",")]
     if form not in ("shared", "object"):
@@ -254,6 +254,7 @@ def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunct
     Raises:
         TypeError: the program is not a compiled module or function.
         RekindleError: the examples are not of the documented form, or a method does not exist.
+        NotBuildable: the module has hooks.
     """
     if not isinstance(program, (ScriptModule, Function)):
         raise TypeError(
@@ -284,7 +285,7 @@ def _check_dynamic(dynamic: Mapping[str, Sequence[int]], records: Sequence[Graph
 
 
 def _own(program: Program) -> list[Any]:
-    """Return the leading arguments of a method: the module, if ``program`` is one."""
+    """Return the arguments that callers do not pass: the module, if ``program`` is one; else none."""
     return [program] if isinstance(program, ScriptModule) else []
 
 
@@ -314,7 +315,8 @@ def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[
 
 
 def _signature(method: str, record: GraphFunction, is_method: int) -> Method:
-    """Return the description of a method for the headers. Defaults are included if C and C++ can express them."""
+    """Return the description of a method for the headers. Trailing default values are included if C and C++ can
+    express them."""
     arguments = record.schema.arguments[is_method:]
     parameters = ", ".join(f"{each.name}: {each.type.annotation}" for each in arguments)
     returns = record.schema.returns[0].type.annotation if record.schema.returns else "None"
@@ -339,10 +341,11 @@ def _emitter(node: Node) -> Emitter:
 def _written(
     program: Program, graphs: Mapping[str, PreparedMethod], freestanding: bool, *, is_whole: bool
 ) -> LibraryParts:
-    """Lower all methods; return the parts of the library. If its module ``is_whole``, that holds the runtime.
+    """Lower all methods to LLVM IR; return the parts of the library. If its module ``is_whole``, the module also holds
+    the runtime.
 
     Raises:
-        NotBuildable: a ``freestanding`` library would need PyTorch.
+        NotBuildable: an operator cannot be lowered, or a ``freestanding`` library would need PyTorch.
     """
     parts = LibraryParts(LowLevelModule(is_whole))
     for method, prepared in graphs.items():
@@ -419,10 +422,10 @@ define hidden void @release_handle(ptr %handle) {{
 
 
 def _embedded(content: bytes) -> ObjectFile:
-    """Return an object of the weights, which libraries copy.
+    """Return an object file with the weights as constant data, which instances copy.
 
     Raises:
-        NotBuildable: they are too large.
+        NotBuildable: ``content`` exceeds 1 GiB.
     """
     if len(content) > _MAX_EMBEDDED:
         raise NotBuildable(f"{len(content):,} bytes of weights cannot be embedded: at most {_MAX_EMBEDDED:,} are")
@@ -443,11 +446,11 @@ def _module_text(
     *,
     has_objects: bool,
 ) -> str:
-    """Return the LLVM module of everything but the kernels; there are so many ``bytes`` of weights. ``has_objects``:
+    """Return the LLVM module of everything but the kernels. ``bytes`` is the size of the weights. ``has_objects``:
     whether instances of classes may be arguments or results.
 
     Raises:
-        NotBuildable: a method has a parameter, a result or state that C has no form for.
+        NotBuildable: a method has a parameter, a result or state that the C API cannot represent.
     """
     opener = instances.open_embedded if embeds_weights else instances.map_weights
     for function in (entry.call_method, instances.new_instance, opener, instances.close_instance):
@@ -576,12 +579,12 @@ def _write(result: Build, image: bytes, weights: bytes | None, cpus: Sequence[st
             for path, data in contents.items()
         },
     }
-    _replace(result.folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+    _replace(result.folder / MANIFEST, manifest_text(manifest).encode())
 
 
 def _replace(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Write a file under a temporary name, and move it to ``path``. A process may have the old file mapped into
-    memory."""
+    """Write ``content`` to a temporary file, and rename that to ``path``, since a process may have the old file
+    mapped into memory."""
     written = path.with_name(f".{path.name}.{os.getpid()}")
     written.write_bytes(content)
     written.chmod(mode)

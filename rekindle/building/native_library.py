@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import json
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from rekindle.building.lowering.constants import member_number
+from rekindle.building.manifest import read_manifest
 from rekindle.building.runtime.c_values import CKind
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.errors import RekindleError
@@ -32,10 +32,6 @@ _EXCEPTIONS: Final[dict[int, type[Exception]]] = {
     ErrorCode.NOT_IMPLEMENTED_ERROR: NotImplementedError,
     ErrorCode.INT_LIMIT: OverflowError,
 }
-
-
-MANIFEST: Final = "manifest.json"
-"""The file of a library that describes it."""
 
 
 class LibraryError(RekindleError):
@@ -96,7 +92,7 @@ CODES: Final[dict[torch.dtype, tuple[int, int]]] = {
     torch.complex64: (5, 64),
     torch.complex128: (5, 128),
 }
-"""The code and the bits that DLPack has for each dtype."""
+"""DLPack's type code and number of bits for each dtype."""
 _DTYPES: Final = {codes: dtype for dtype, codes in CODES.items()}
 
 
@@ -117,11 +113,10 @@ class NativeLibrary:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        folder = Path(folder)
+        folder = Path(folder).resolve()  # a process has one library of each path that it was opened by
         try:
-            manifest = json.loads((folder / MANIFEST).read_text())
+            manifest = read_manifest(folder)
             name = manifest["name"]
-            files = manifest["files"]
             self._library = ctypes.CDLL(str(folder / f"lib{name}.so"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LibraryError(f"'{folder}' holds no library that can be loaded: {error}") from None
@@ -131,7 +126,7 @@ class NativeLibrary:
         self._instance = ctypes.c_void_p()
         opened = self._function("open", ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
         path = f"{name}.weights"
-        given = str(folder / path).encode() if path in files else None
+        given = str(folder / path).encode() if path in manifest["files"] else None
         code = opened(given, ctypes.byref(self._instance))
         if code:
             raise LibraryError(self._message())
@@ -146,10 +141,10 @@ class NativeLibrary:
         return text.decode(errors="replace")
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method with Python's values; arguments with defaults may be left out.
+        """Call a method with Python values, and return its result; arguments with default values may be omitted.
 
         Raises:
-            LibraryError: the arguments are not those that the method takes, or the library has no code for them.
+            LibraryError: the library has no such method, or no code for these arguments.
             Exception: what the program raises.
         """
         kept: list[Any] = []
@@ -168,9 +163,13 @@ class NativeLibrary:
         return self._result(code, result)
 
     def _result(self, code: int, result: Value) -> Any:
-        """Return the result of a function of the library in Python, or raise the exception of its error code."""
+        """Return the result of a function of the library as a Python value, and free it.
+
+        Raises:
+            Exception: the exception of the error ``code``, if it is not 0.
+        """
         if code:
-            busy = "another thread calls the instance, or frees one of its objects"
+            busy = "another thread calls the instance"
             raise _EXCEPTIONS.get(code, LibraryError)(self._message() if code != ErrorCode.BUSY else busy)
         try:
             return _to_python(result, self)
@@ -181,7 +180,11 @@ class NativeLibrary:
         self._function("free", None, ctypes.c_void_p)(ctypes.byref(value))
 
     def _unpack(self, value: Value) -> Any:
-        """Return the attributes of an object."""
+        """Return the attributes of an object of the library, as a tuple.
+
+        Raises:
+            LibraryError: the library rejects the object.
+        """
         result = Value()
         function = self._function("unpack", ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         return self._result(function(self._instance, ctypes.byref(value), ctypes.byref(result)), result)
@@ -191,7 +194,7 @@ class NativeLibrary:
         return self.call("forward" if "forward" in self.methods else self.methods[0], *arguments)
 
     def close(self) -> None:
-        """Free the instance."""
+        """Free the instance; later calls of methods fail. Closing it again has no effect."""
         if self._instance.value:
             self._function("close", None, ctypes.c_void_p)(self._instance)
             self._instance = ctypes.c_void_p()
@@ -247,10 +250,11 @@ class LibraryObject:
 
 
 def _to_c(value: Any, kept: list[Any]) -> Value:
-    """Convert a Python value to one of the C API. Objects that must live as long as that are added to ``kept``.
+    """Convert a Python value to one of the C API. Objects that must live as long as the result are appended to
+    ``kept``.
 
     Raises:
-        LibraryError: the C API has no form for the value.
+        LibraryError: the C API cannot represent the value.
     """
     found = Value()
     match value:
@@ -316,7 +320,8 @@ def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
 
 
 def _to_python(value: Value, library: NativeLibrary) -> Any:
-    """Convert a result to a Python value, which shares no memory with it. Objects are moved from it."""
+    """Convert a result to a Python value that shares no memory with it. Objects of the library are moved out of
+    ``value``."""
     match value.kind:
         case CKind.NONE:
             return None
@@ -344,7 +349,7 @@ def _to_python(value: Value, library: NativeLibrary) -> Any:
 
 
 def _to_tensor(given: _DLTensor) -> Tensor:
-    """Return a copy of a tensor in a result."""
+    """Return a copy of a DLPack tensor."""
     dtype = _DTYPES[given.code, given.bits]
     shape, strides = given.shape[: given.ndim], given.strides[: given.ndim]
     result = torch.empty(shape, dtype=dtype)

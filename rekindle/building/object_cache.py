@@ -1,7 +1,7 @@
-"""Compile LLVM modules to object files, which are cached on disk.
+"""Cache of object files on disk, which LLVM compiles from modules.
 
-The modules are those of the program, and of the functions of the runtime that it calls: one for each function, so that
-libraries hold the functions that they need, and a machine compiles each of them once.
+The modules are those of the program, and of the run-time functions that it calls: one for each function, so that
+libraries contain only the functions that they need, and a machine compiles each of them once.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _RUNTIME: Final = f"{__package__}.runtime."
 
 
 def object_of(text: str, target: Target) -> bytes:
-    """Return the object file that LLVM compiles from LLVM IR.
+    """Return the object file of an LLVM module: from the cache, or compiled now and stored there.
 
     Raises:
-        CodegenError: LLVM refuses the text.
+        CodegenError: LLVM rejects the text.
     """
     return _cached(text, target, lambda: text)
 
@@ -56,7 +56,7 @@ def runtime_objects(objects: Sequence[ObjectFile], target: Target) -> list[Objec
 
 
 def _units() -> dict[str, Callable[[], str]]:
-    """Return functions that write the LLVM module of each function and of each table of the runtime, by symbol."""
+    """Return, by symbol, functions that write the LLVM module of each function and each table of the runtime."""
     found: dict[str, Callable[[], str]] = {}
     for module in filter(_is_of_the_runtime, FUNCTIONS):
         found |= {name: partial(compilation_unit, each) for name, each in FUNCTIONS[module].items()}
@@ -70,7 +70,8 @@ def _is_of_the_runtime(module: str) -> bool:
 
 
 def _unit(symbol: str, write: Callable[[], str], target: Target) -> bytes:
-    """Return the object that defines a function or a table. The process keeps it, too: it builds many libraries."""
+    """Return the object that defines a function or a table of the runtime. It stays in memory, since a process may
+    build many libraries."""
     found = _known_units.get((symbol, target))
     if found is None:
         found = _cached(f"{symbol} of the runtime {_runtime_state()}", target, write)
@@ -83,8 +84,8 @@ _known_units: Final[dict[tuple[str, Target], bytes]] = {}
 
 @cache
 def _runtime_state() -> str:
-    """Return a digest of the runtime and of its compiler: the version of Python, and the sizes and times of the files
-    here, by which Python also decides whether to recompile them."""
+    """Return a digest of the runtime and of its compiler: Python's version, and the sizes and modification times of
+    the files in ``rekindle/building``."""
     folder = Path(__file__).parent
     state = hashlib.sha256(sys.version.encode())
     for path in sorted(folder.rglob("*.py")):

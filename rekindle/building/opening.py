@@ -1,4 +1,4 @@
-"""Open a library: check the processor, and select the level that it has.
+"""Opening of libraries: check the processor, and select the level of its instruction set.
 
 This is LLVM IR that is compiled for any x86-64 processor. A library for several levels has the functions of each, with
 suffixes. The level of an instance is selected when it is opened: the highest that the processor has, or the one that
@@ -108,7 +108,8 @@ define i32 @{name}_unpack(ptr %instance, ptr %object, ptr %result) {{
 
 
 def _select_one(suffix: str) -> str:
-    """Return the functions that select the only level, number 0, and say why it cannot be."""
+    """Return the LLVM IR of the functions that select the only level, number 0, and return the reason why the
+    processor does not support it."""
     return f"""
 define internal ptr @refusal() {{
   %missing = call ptr @"missing_feature{suffix}"()
@@ -125,7 +126,8 @@ define internal i32 @selected_level() {{
 
 
 def _select_of_several(targets: Mapping[str, Target]) -> str:
-    """Return the functions that select a level, by its number, and say why none can be."""
+    """Return the LLVM IR of the functions that select the number of a level, and return the reason why none can be
+    selected."""
     known = ", ".join(each.cpu for each in targets.values())
     refused = f"{VARIABLE} names none of the levels of the library that this processor has ({known})"
     constants = [
@@ -189,7 +191,8 @@ def _select_of_several(targets: Mapping[str, Target]) -> str:
 
 
 def _open_of(targets: Mapping[str, Target], field: int) -> str:
-    """Return the function that opens an instance at a level, and notes the level in the instance."""
+    """Return the LLVM IR of the function that opens an instance at a level, and stores the level in ``field`` of the
+    instance."""
     lines = [f'declare i32 @"open.library{suffix}"(ptr, ptr)' for suffix in targets]
     lines += [
         "define internal i32 @open_level(i32 %level, ptr %weights, ptr %out) {",
@@ -221,7 +224,7 @@ def _open_of(targets: Mapping[str, Target], field: int) -> str:
 
 
 def _method(name: str, method: str, targets: Mapping[str, Target], field: int) -> str:
-    """Return a method that calls its function for the level of an instance."""
+    """Return the LLVM IR of a method that calls the function for the level of an instance."""
     lines = [f'declare i32 @"{name}_{method}{suffix}"(ptr, ptr, i64, ptr)' for suffix in targets]
     cases = " ".join(f"i64 {number}, label %level{number}" for number in range(1, len(targets)))
     lines += [

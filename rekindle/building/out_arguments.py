@@ -1,4 +1,4 @@
-"""Operators with arguments ``out``: compute the results, and copy them."""
+"""Operators with ``out`` arguments: compute the results, then copy them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from rekindle.ir.operators.schema import FunctionSchema
 
 
 def write_to_arguments(graph: Graph) -> None:
-    """Replace ``add(x, y, out=z)`` by ``copy_out(z, add(x, y))``, where the operator has a form without ``out``.
+    """Replace ``add(x, y, out=z)`` with ``copy_out(z, add(x, y))`` in ``graph``, if the operator has an overload
+    without ``out``.
 
     PyTorch resizes tensors that it writes to, and libraries do not: the copy raises an error for other sizes.
     """

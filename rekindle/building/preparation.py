@@ -1,4 +1,4 @@
-"""Prepare the graph of a method for a native library: evaluate, optimize, fuse, and run it on the examples.
+"""Preparation of the graph of a method for a native library: evaluate, optimize, fuse, and run it on the examples.
 
 The dtypes and ranks of the tensors among the arguments are those of the examples, and the library checks them. Sizes
 are free. Attributes that the program does not write to are constants.
@@ -64,13 +64,14 @@ def prepare(
     dynamic: Mapping[str, Sequence[int]],
     freestanding: bool,
 ) -> PreparedMethod:
-    """Return a method or a function, specialized to the ``examples``. Those of a method begin with the module, which is
-    all there is in ``own``. Each fused group has recipes for the sizes that the examples lead to, and those that they
-    may lead to with other sizes of the ``dynamic`` dimensions of parameters. Unless the library is ``freestanding``,
-    PyTorch computes large products.
+    """Return a method or a function, specialized to the ``examples`` and fused. ``record`` is not modified.
+
+    ``own`` holds the module, with which the examples of a method begin; it is empty for a function. Each fused group
+    has recipes for the sizes in runs of the examples, and for sizes that may occur with other sizes of the ``dynamic``
+    dimensions of parameters. Unless the library is ``freestanding``, PyTorch computes large products.
 
     Raises:
-        NotBuildable: the program raises an error on an example, or a dynamic dimension is not there.
+        NotBuildable: the program raises an error on an example, or a dynamic dimension does not exist.
     """
     with COMPILING, torch.no_grad():
         graph = _specialized(record, own, _types(record.graph, examples), _known(record.graph, examples))
@@ -139,8 +140,8 @@ def _specialized(
 
 
 def _written_by_methods(own: Arguments, written: AbstractSet[AttributeKey] | None) -> AbstractSet[AttributeKey] | None:
-    """Return the attributes that any method of the module may write to, in addition to ``written``: all methods of a
-    library share one instance; None if these are unknown."""
+    """Return the attributes that any method of the module may write to, in addition to ``written``, since all
+    methods of a library share one instance. Return None if these are unknown."""
     found = set(written or ())
     for module in own:
         for method in module.script_type.methods.values():
@@ -152,7 +153,8 @@ def _written_by_methods(own: Arguments, written: AbstractSet[AttributeKey] | Non
 
 
 def _known(graph: Graph, examples: Sequence[Arguments]) -> dict[int, object]:
-    """Return the optional inputs, by index, that are None in all examples or in none. The library accepts no others."""
+    """Return the optional inputs, by index, that are None in all examples or in none. The library rejects other
+    arguments for these."""
     found: dict[int, object] = {}
     for index, value in enumerate(graph.inputs):
         if isinstance(value.type, OptionalType) and examples:
@@ -177,7 +179,7 @@ def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]
 
 
 def _as_taken(example: Arguments, copied: Sequence[bool]) -> list[Any]:
-    """Return an example as a library receives it: a tensor for which ``copied`` is true is made contiguous."""
+    """Return an example as a library receives it: tensors for which ``copied`` is true are made contiguous."""
     return [
         each.contiguous() if isinstance(each, Tensor) and may_copy else each
         for each, may_copy in zip(example, copied, strict=True)
@@ -194,8 +196,11 @@ def _calls_of_groups(
 ) -> dict[Graph, list[GroupInputs]]:
     """Run the graph on copies of the examples; return the inputs of each fused group in these runs, by its subgraph.
 
-    ``others`` are examples with other sizes, which may be too small or too large for the program. The calls of a
-    ``sequence`` are calls of one module; an error ends it.
+    ``others`` are examples with other sizes, for which the program may raise; their errors are ignored. The calls of
+    ``sequence`` run in order on one copy of the module, until the first error.
+
+    Raises:
+        NotBuildable: the program raises on one of ``examples``.
     """
     runs = RecordedRuns(graph, name)
     with runs.recording() as function:
@@ -235,7 +240,8 @@ def _as_in_graph(value: Any) -> Any:
 
 
 def inline_forks(graph: Graph) -> bool:
-    """Run tasks when they are forked, so that a Future is the value of its task. Return whether there were any."""
+    """Inline the tasks of ``prim::fork`` nodes where they are forked, in place, so that a Future holds the result of
+    its task. Return whether there were any."""
     forks = [node for node in graph.all_nodes() if node.kind == "prim::fork" and isinstance(node["Subgraph"], Graph)]
     for node in forks:
         with graph.inserting_before(node):
@@ -249,7 +255,7 @@ def inline_forks(graph: Graph) -> bool:
 
 
 def _resolve_interfaces(graph: Graph, own: Arguments) -> bool:
-    """Refine values of interface types to the class of their module; return whether there were any."""
+    """Refine values of interface types in ``graph`` to the class of their module; return whether there were any."""
     modules: dict[Value, torch.nn.Module] = dict(zip(graph.inputs, own, strict=False))
     changed = False
     for node in graph.all_nodes():
@@ -266,7 +272,7 @@ def _resolve_interfaces(graph: Graph, own: Arguments) -> bool:
 
 
 def _write_in_place_operators_out(graph: Graph) -> None:
-    """Replace an elementwise in-place operator by a functional one and a copy, so that a kernel can compute it."""
+    """Replace each elementwise in-place operator with a functional one and a copy, so that a kernel can compute it."""
     for node in list(graph.all_nodes()):
         operator = node.operator
         functional = None if operator is None else functional_operator(operator)
@@ -282,7 +288,7 @@ def _write_in_place_operators_out(graph: Graph) -> None:
 
 
 def _read_parts_of_complex_numbers(graph: Graph) -> None:
-    """Replace ``Float(real(tensor(z)))``, which is ``z.real`` in TorchScript, by one operator without a tensor;
+    """Replace ``Float(real(tensor(z)))``, which is ``z.real`` in TorchScript, with one operator without a tensor;
     likewise the imaginary part."""
     for node in list(graph.all_nodes()):
         if node.kind != "aten::Float" or node.input.node.kind not in ("aten::real", "aten::imag"):
@@ -296,7 +302,7 @@ def _read_parts_of_complex_numbers(graph: Graph) -> None:
 
 
 _PRODUCTS: Final = {"aten::addmm": "aten::mm", "aten::baddbmm": "aten::bmm", "aten::addmv": "aten::mv"}
-"""Operators that add a product to a tensor, and those that compute the product alone."""
+"""Operators that add a product to a tensor, with the operator that computes the product alone."""
 
 
 def _split_products(graph: Graph) -> None:
@@ -327,8 +333,8 @@ def _split_products(graph: Graph) -> None:
 
 
 def _replace_with_operators(graph: Graph, node: Node) -> bool:
-    """Replace a fused group by its operators, and fuse those other than matrix products again. Return whether there are
-    any."""
+    """Replace a fused group with its operators. If it contains matrix products, fuse the other operators again.
+    Return whether it does."""
     rest = node.get_graph("Subgraph").copy()
     has_products = any(map(is_product, rest.nodes))
     if has_products:

@@ -1,7 +1,7 @@
-"""Write a library as one relocatable object, for users with a linker: for x86-64, or for AArch64.
+"""Libraries as one relocatable object, for users with a linker: for x86-64, or for AArch64.
 
-All modules are linked by LLVM, and everything but the exported functions becomes internal, so that objects of several
-libraries may be in one program.
+LLVM links all modules, and everything but the exported functions becomes internal, so that objects of several libraries
+may be linked into one program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AARCH64: Final = Target("generic", "+fp-armv8,+neon", has_libraries=False)
 """Any 64-bit processor of Arm."""
 
 TRIPLES: Final = {True: "aarch64-unknown-linux-gnu", False: "x86_64-unknown-linux-gnu"}
-"""LLVM's name of the system, by whether the processor is one of Arm."""
+"""LLVM's target triple, by whether the processor is AArch64."""
 
 _DEFINITION: Final = re.compile(r"^(define [^\n]*?) \{$", re.MULTILINE)
 
@@ -28,11 +28,11 @@ _DEFINITION: Final = re.compile(r"^(define [^\n]*?) \{$", re.MULTILINE)
 def relocatable_object(
     modules: Sequence[str], portable: Sequence[str], exports: Sequence[str], target: Target
 ) -> bytes:
-    """Return an object of LLVM modules for ``target`` that exports the functions ``exports``. The ``portable`` modules
-    run on any processor of the architecture.
+    """Return an object file of LLVM modules for ``target`` that exports the functions ``exports``. The ``portable``
+    modules are compiled for any processor of the architecture.
 
     Raises:
-        CodegenError: LLVM refuses a module.
+        CodegenError: LLVM rejects a module.
     """
     binding = llvm()
     if target != AARCH64:
@@ -64,6 +64,6 @@ def relocatable_object(
 
 
 def _for_any_processor(text: str) -> str:
-    """Return a module whose functions use the instructions that every x86-64 processor has."""
+    """Return a module whose functions use only instructions that every x86-64 processor has."""
     attributes = f'"target-cpu"="{BASELINE.cpu}" "target-features"="{BASELINE.features}"'
     return _DEFINITION.sub(rf"\1 {attributes} {{", text)

@@ -1,4 +1,4 @@
-"""Replace operators that take a Scalar by equal ones without, where no kernel computes them.
+"""Operators that take a Scalar: replace them with equivalent ones without, where no kernel computes them.
 
 The stable ABI of PyTorch cannot pass Scalars.
 """
@@ -16,24 +16,25 @@ _NORMS: Final = {
     "aten::norm.Scalar": (0, None, None, None),
     "aten::norm.ScalarOpt_dim": (0, 2, 3, None),
 }
-"""Norms of vectors whose second argument is the order; and the indices of their arguments that are those of
-``linalg_norm``: the tensor, the dimensions, whether to keep them, and the dtype."""
+"""Vector norms whose second argument is the order, with the indices of the arguments that ``linalg_norm`` takes: the
+tensor, the dimensions, whether to keep them, and the dtype. None if the norm has no such argument."""
 
 _MISSING: Final = (None, None, False, None)
-"""The values of these arguments where an operator has none."""
+"""The default values of these four arguments."""
 
 
 _SCATTERS: Final = ("aten::scatter", "aten::scatter_")
-"""Operators whose fourth argument is a number, which each element of the index stands for."""
+"""Operators whose fourth argument may be a number, which is written for each element of the index."""
 
 
 _LINES: Final = ("aten::linspace", "aten::logspace")
-"""Operators whose first two arguments are numbers, and may be tensors of one."""
+"""Operators whose first two arguments are numbers, and may be tensors of one element."""
 
 
 def replace_scalar_operators(graph: Graph) -> None:
-    """Replace norms of order 2 by ``linalg_norm`` without an order, which computes the same; the number that
-    ``scatter`` writes by a tensor of the size of the index; and the limits of ``linspace`` by tensors."""
+    """Replace Scalar arguments in ``graph``: norms of order 2 with ``linalg_norm`` without an order, which computes
+    the same; the number that ``scatter`` writes with a tensor of the size of the index; and the limits of
+    ``linspace`` and ``logspace`` with tensors."""
     for node in list(graph.all_nodes()):
         name = node.schema.qualified_name if node.schema is not None else ""
         if name in _NORMS and is_constant(node.inputs[1]) and node.inputs[1].to_python() in (None, 2):

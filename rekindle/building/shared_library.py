@@ -1,4 +1,4 @@
-"""Write the parts of a library as objects, and link them."""
+"""Compilation of the parts of a library to objects, and linking."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ define i32 @omp_in_parallel() {
   ret i32 1
 }
 """
-"""The functions of OpenMP that kernels call: a library runs in the thread of its caller."""
+"""OpenMP functions that kernels call, for one thread: a library runs in the thread of its caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,12 @@ class ObjectSet:
     modules: Sequence[str]
 
     def objects(self) -> list[ObjectFile]:
-        """Return the objects."""
+        """Return the compiled modules and the run-time functions that they call, with ``suffix`` appended to their
+        symbols.
+
+        Raises:
+            CodegenError: LLVM rejects a module.
+        """
         found = [ObjectFile.read(object_of(each, self.target)) for each in self.modules]
         found += runtime_objects(found, self.target)
         if self.suffix:
@@ -66,6 +71,11 @@ def shared_library(
     runpath: str,
 ) -> bytes:
     """Return a shared library of the objects in ``sets``, one set for each level of processors, of the LLVM modules
-    ``portable``, which run on any x86-64 processor, and of ``data``. It exports the functions ``exports``."""
+    ``portable``, which run on any x86-64 processor, and of ``data``. It exports the functions ``exports``.
+
+    Raises:
+        CodegenError: LLVM rejects a module.
+        LinkError: the objects cannot be linked.
+    """
     objects = [each for group in (*sets, ObjectSet("", BASELINE, portable)) for each in group.objects()]
     return link([*objects, *data], exports, needed=needed, soname=soname, runpath=runpath)

@@ -1,7 +1,7 @@
-"""Find kernels for all sizes that a fused group can have.
+"""Search for kernels that cover all sizes that a fused group can have.
 
-The recipe of a kernel has guards on the sizes for which it is valid. The search takes sizes that no recipe covers yet,
-lowers a recipe for these, and repeats until there are none: as in symbolic execution, where each recipe is a path.
+The recipe of a kernel has guards on the sizes for which it is valid. The search selects sizes that no recipe covers
+yet, lowers a recipe for these, and repeats until there are none: as in symbolic execution, where each recipe is a path.
 :mod:`~rekindle.building.size_relations` determines how sizes vary. Nothing is run or allocated.
 """
 
@@ -18,11 +18,11 @@ from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.layout import Layout
 
 _MAX_RECIPES: Final = 40
-"""How many recipes a group gets at most."""
+"""Maximum number of recipes of a group."""
 _MAX_TRIES: Final = 1500
-"""How many combinations of sizes are tried for the inputs of a group with certain dtypes and ranks."""
+"""Maximum number of combinations of sizes that are tried for inputs of a group with certain dtypes and ranks."""
 _LARGEST: Final = 1 << 40
-"""No tensor has more elements."""
+"""Maximum number of elements of a tensor that is considered."""
 _SPECIAL: Final = (0, 1, 61, 257)
 _SMALL: Final = (0, 1, 2, 3, 5)
 _LARGE: Final = (17, 61, 257, 1031, 4099, 65_537, 1_000_003)
@@ -33,8 +33,8 @@ are a special case."""
 def add_recipes(
     calls: Sequence[GroupInputs], recipes: list[KernelRecipe], make: Callable[[GroupInputs], KernelRecipe | None]
 ) -> None:
-    """Extend ``recipes`` by kernels for sizes that the inputs of a group may have besides those in ``calls``. ``make``
-    returns the recipe for given inputs; None if there is no kernel."""
+    """Append to ``recipes`` kernels for sizes that the inputs of a group may have besides those in ``calls``.
+    ``make`` returns the recipe for given inputs; None if there is no kernel."""
     by_signature: dict[tuple[object, ...], list[GroupInputs]] = {}
     for call in calls:
         signature = tuple((each.dtype, each.rank) if isinstance(each, Layout) else each for each in call)
@@ -51,7 +51,8 @@ def _explore(
     recipes: list[KernelRecipe],
     make: Callable[[GroupInputs], KernelRecipe | None],
 ) -> None:
-    """Add recipes for further sizes that ``relations`` allow, until all are covered or a limit is reached."""
+    """Append recipes for further sizes that ``relations`` allow, until all sizes to try are covered or a limit is
+    reached."""
     tried = set[tuple[int, ...]]()
     known = -1
     while known != len(recipes):  # a new recipe names sizes that others may depend on
@@ -73,7 +74,7 @@ def _explore(
 def _points(
     relations: SizeRelations, calls: Sequence[GroupInputs], recipes: Sequence[KernelRecipe]
 ) -> Iterator[tuple[int, ...]]:
-    """Yield values of the size variables to try: those of calls, with some of them changed."""
+    """Yield values of the size variables to try: those of recorded calls, with some of them changed."""
     own = {size for call in calls for each in call if isinstance(each, Layout) for size in each.sizes}
     limits = {size for each in recipes for size in each.formula.constants if 0 <= size < _LARGEST}
     near = {limit + step for limit in limits for step in (-1, 0, 1) if limit + step >= 0}

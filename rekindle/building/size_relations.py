@@ -1,11 +1,9 @@
-"""How the sizes of a group's inputs depend on each other, as far as its calls show.
+"""Inference of size relations: how the sizes of a group's inputs depend on each other, from recorded calls.
 
-A group was called with tensors of several sizes. Some sizes were always the same: they belong to the program. The
-others follow from a few *variables*, such as the number of rows: each is a variable, an affine function of one, or a
-multiple of a product of two. Strides are those of dense tensors, or follow from the variables in the same way.
-
-These relations say which other sizes the program can have. They are conjectures: a kernel checks the sizes that it is
-called with, whatever led to it.
+A group was called with tensors of several sizes. Sizes that were always equal are constants of the program. The others
+follow from a few *variables*, such as the number of rows: each is a variable, an affine function of one, or a multiple
+of a product of two. Strides are those of dense tensors, or follow from the variables in the same way. These relations
+determine which other sizes are tried. They are conjectures: a kernel checks the sizes that it is called with.
 """
 
 from __future__ import annotations
@@ -21,15 +19,16 @@ from rekindle.building.group_layouts import GroupInputs
 from rekindle.codegen.layout import Ints, Layout
 
 Formula = Callable[[Sequence[int]], int | None]
-"""A size as a function of the variables; None where it would be no whole number, or below 0."""
+"""A size as a function of the variables; None if it would not be an integer, or would be negative."""
 
 _MAX_VARIABLES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class _Tensor:
-    """A tensor whose layout depends on size variables: formulas of its sizes, and its strides. The latter are the order
-    of its dimensions in memory, the innermost first, if it is dense, or a formula for each."""
+    """A tensor whose layout depends on size variables. ``sizes`` has a formula for each dimension. If the tensor is
+    dense, ``order`` is the order of its dimensions in memory, the innermost first; otherwise ``order`` is None, and
+    ``strides`` has a formula for each dimension."""
 
     dtype: torch.dtype
     sizes: tuple[Formula, ...]
@@ -37,7 +36,8 @@ class _Tensor:
     strides: tuple[Formula, ...]
 
     def layout(self, variables: Sequence[int]) -> Layout | None:
-        """Return the layout for these values of the size variables; None if there is none."""
+        """Return the layout for these values of the size variables; None if a size or stride is not a natural
+        number."""
         sizes = _values(self.sizes, variables)
         if sizes is None:
             return None
@@ -53,7 +53,7 @@ class SizeRelations:
     calls: tuple[Ints, ...]
 
     def layouts(self, variables: Sequence[int]) -> GroupInputs | None:
-        """Return the inputs for some variables; None if there are none."""
+        """Return the inputs for these values of the variables; None if a size is not a natural number."""
         found: list[Layout | type] = []
         for each in self.inputs:
             layout = each.layout(variables) if isinstance(each, _Tensor) else each
@@ -64,10 +64,10 @@ class SizeRelations:
 
 
 def relations_of(calls: Sequence[GroupInputs]) -> SizeRelations | None:
-    """Find the relations in calls with the same dtypes, ranks and types of numbers.
+    """Infer the relations in calls with the same dtypes, ranks and types of numbers.
 
     Returns:
-        The relations; None if nothing varies, or strides follow no rule.
+        The relations; None if no size varies, there are more than four variables, or strides follow no rule.
     """
     columns = {
         column
@@ -96,13 +96,13 @@ def relations_of(calls: Sequence[GroupInputs]) -> SizeRelations | None:
 
 
 class _Finder:
-    """Finds formulas for columns of numbers. A column has one number for each recorded call."""
+    """Inference of formulas for columns of numbers. A column has one number for each recorded call."""
 
     def __init__(self) -> None:
         self.variables: list[Ints] = []
 
     def formulas(self, rows: Sequence[Ints]) -> tuple[Formula, ...] | None:
-        """Return a formula for each column of the rows; None if one has none."""
+        """Return a formula for each column of the rows; None if some column has no formula."""
         found = [self.formula(column) for column in zip(*rows, strict=True)]
         known = tuple(each for each in found if each is not None)
         return known if len(known) == len(found) else None

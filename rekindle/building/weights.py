@@ -1,4 +1,4 @@
-"""Lay out the tensors of a module in a file that libraries map into memory.
+"""Layout of the tensors of a module in a file that libraries map into memory.
 
 A header of 64 bytes (:func:`rekindle.building.runtime.instances.map_weights`) is followed by the storages, each at a
 multiple of 64 bytes. Tensors that share a storage share it in the file.
@@ -21,18 +21,18 @@ _FORMAT: Final = 1
 
 @dataclass(slots=True)
 class Weights:
-    """The file of weights, while it is being laid out."""
+    """The contents of a weights file, to which tensors are added."""
 
     storages: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Where each storage begins in the file."""
+    """Byte offset of each storage in the file, by address and size in bytes."""
     kept: list[torch.UntypedStorage] = field(default_factory=list)
     size: int = HEADER_BYTES
 
     def add(self, tensor: Tensor) -> int:
-        """Add a tensor to the file; return the byte offset of its first element.
+        """Add a tensor's storage to the file, unless it is there; return the byte offset of the tensor's first element.
 
         Raises:
-            NotBuildable: it is not a dense tensor on the CPU.
+            NotBuildable: it is not a dense tensor on the CPU, or is quantized.
         """
         if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
             raise NotBuildable(f"a weight is a tensor of layout {tensor.layout} on '{tensor.device}'")
@@ -47,7 +47,7 @@ class Weights:
         return self.storages[key] + int(tensor.storage_offset()) * tensor.element_size()
 
     def content(self, identity: int) -> bytes:
-        """Return the bytes of the file."""
+        """Return the bytes of the file, whose header contains ``identity``, the number that ties it to its library."""
         body = bytearray(self.size - HEADER_BYTES)
         for storage, start in zip(self.kept, self.storages.values(), strict=True):
             count = storage.nbytes()
@@ -74,4 +74,4 @@ def checksum(data: bytes) -> int:
 
 
 _SLICE: Final = 1 << 16
-"""Number of words that are mixed at once, which fit in the cache."""
+"""Number of words that are hashed at once, which fit in the cache."""

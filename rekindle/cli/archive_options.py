@@ -18,6 +18,11 @@ LIMITS: Final = tuple(field.name for field in dataclasses.fields(ArchiveLimits))
 
 
 def _limits(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> ArchiveLimits:
+    """Parse the values of ``--limit`` (``code_bytes=1000``) and return the default limits with these changes.
+
+    Raises:
+        BadParameter: there is no limit of that name, or the value is not a decimal number.
+    """
     changed = {}
     for text in texts:
         name, _, number = text.partition("=")
@@ -45,10 +50,10 @@ method_option = click.option(
 
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Convert errors of reading the file, within the ``with`` block, to one line with its name.
+    """Convert errors of reading the file ``path``, within the ``with`` block, to one line with its name.
 
     Raises:
-        Trouble: it cannot be read.
+        Trouble: the block raised an OSError or a RekindleError.
     """
     try:
         yield
@@ -59,8 +64,10 @@ def reading(path: str) -> Iterator[None]:
 
 
 def _way_out(error: RekindleError) -> str:
-    """Return the hint of an error for users of the command line. A hint about Python arguments is replaced by one about
-    options."""
+    """Return the hint of an error in parentheses, for users of the command line; an empty string if there is none.
+
+    A hint about an argument of a Python function is replaced by one about an option, or omitted.
+    """
     hint = getattr(error, "hint", None) or ""
     limit = re.search(r"ArchiveLimits\((\w+)=", hint)
     if limit is not None:

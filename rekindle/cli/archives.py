@@ -22,7 +22,7 @@ def device_called(text: str) -> torch.device:
     """Return the device with this name, which must be available.
 
     Raises:
-        UsageError: there is no such device.
+        UsageError: the text does not name a device, or a tensor cannot be created there.
     """
     try:
         device = torch.device(text)
@@ -33,20 +33,21 @@ def device_called(text: str) -> torch.device:
 
 
 def open_archive(path: str, limits: ArchiveLimits = DEFAULT_LIMITS, map_location: Any = "cpu") -> ScriptModule:
-    """Return the module in an archive. Tensors are placed on the CPU by default.
+    """Load the module in an archive. ``map_location`` is as for :func:`rekindle.load`; by default, tensors are placed
+    on the CPU.
 
     Raises:
-        Trouble: it cannot be read.
+        Trouble: the file cannot be read, or is not a valid archive within ``limits``.
     """
     with working(f"Loading {path}"), reading(path):
         return load(path, map_location=map_location, limits=limits)
 
 
 def extra_files(path: str, limits: ArchiveLimits) -> dict[str, bytes]:
-    """Return the files that were kept beside the program of an archive, by name.
+    """Return the contents of the extra files of an archive (those of ``_extra_files``), by name.
 
     Raises:
-        Trouble: it cannot be read.
+        Trouble: the file cannot be read, or is not a valid archive within ``limits``.
     """
     with reading(path):
         reader = ArchiveReader(path, limits)
@@ -55,7 +56,7 @@ def extra_files(path: str, limits: ArchiveLimits) -> dict[str, bytes]:
 
 
 def methods_of(module: ScriptModule) -> list[str]:
-    """Return the names of a module's methods: ``forward``, then the others in order."""
+    """Return the names of a module's methods: ``forward`` first, the others in order. Names in ``__`` are omitted."""
     names = [name for name in module.script_type.methods if not name.startswith("__")]
     return sorted(names, key=lambda name: name != "forward")
 
@@ -64,7 +65,7 @@ def find_method(module: ScriptModule, path: str) -> Method:
     """Return a method by its path, such as ``encoder.forward``: the path of a submodule, and the name.
 
     Raises:
-        UsageError: there is none; the message lists those that there are.
+        UsageError: there is no such submodule, or it has no such method; the message lists the methods that it has.
     """
     where, _, name = path.rpartition(".")
     try:
@@ -79,7 +80,7 @@ def find_method(module: ScriptModule, path: str) -> Method:
 
 
 def all_methods(module: ScriptModule) -> dict[str, Method]:
-    """Return the methods of a module and of its parts, by path."""
+    """Return the methods of a module and of its submodules, by path (``encoder.forward``)."""
     found = {}
     for path, part in module.named_modules(remove_duplicate=False):
         if isinstance(part, ScriptModule):

@@ -10,6 +10,7 @@ import click
 import torch
 
 from rekindle.archive.limits import ArchiveLimits
+from rekindle.building.comparison import comparable
 from rekindle.building.library import Build, build as build_library
 from rekindle.building.native_library import NativeLibrary
 from rekindle.cli.archive_options import limit_option
@@ -127,7 +128,7 @@ def _comparison(
 
     several = [{name: factor * size + term for name, size in sizes.items()} for factor, term in _VARIED]
     lines, is_same = compared_calls(
-        callee, library, "the library", inputs, several, bounds, tolerance, same_errors=True
+        callee, library, "the library", inputs, several, bounds, tolerance, same_errors=True, aligned=comparable
     )
     arguments = [read_example(text, sizes) for text in inputs]
     here, there = (_fastest(each, arguments) for each in (callee, library))

@@ -105,7 +105,10 @@ def compare_values(
 
 
 def difference_of(a: Any, b: Any, tolerance: float = 0.0) -> str | None:
-    """Describe how two values differ; None if they do not."""
+    """Describe the first difference of two values; return None if they do not differ.
+
+    Numbers, also those in tensors, are equal if they differ by at most ``tolerance``. NaN equals NaN.
+    """
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return _of_tensors(a, b, tolerance)
     if _kind(a) != _kind(b):
@@ -133,7 +136,7 @@ def _kind(value: Any) -> str:
 
 
 def _parts(value: Any) -> dict[Any, Any] | None:
-    """Return the parts of a container; None for a value that is compared as a whole."""
+    """Return the elements or attributes of a value, by how a message names them; None for a value without parts."""
     if isinstance(value, (list, tuple)):
         return {f"[{index}]": item for index, item in enumerate(value)}
     if isinstance(value, dict):

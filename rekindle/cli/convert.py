@@ -45,6 +45,11 @@ def convert(archive: str, result: str, maps: tuple[str, ...], limits: ArchiveLim
 
 
 def _targets(maps: tuple[str, ...]) -> dict[torch.device, torch.device]:
+    """Parse the values of ``--map`` (``cuda:0=cpu``): return the new device of each old one.
+
+    Raises:
+        UsageError: a value has another form, or the new device is not available.
+    """
     found = {}
     for text in maps:
         of, _, to = text.partition("=")
@@ -55,7 +60,11 @@ def _targets(maps: tuple[str, ...]) -> dict[torch.device, torch.device]:
 
 
 def _known(text: str) -> torch.device:
-    """Return the device with this name, which need not be available."""
+    """Return the device with this name, which need not be available.
+
+    Raises:
+        UsageError: the text does not name a device.
+    """
     try:
         return torch.device(text)
     except RuntimeError:

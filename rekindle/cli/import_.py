@@ -24,7 +24,7 @@ from rekindle.importing.files import load_exported
 from rekindle.importing.program import from_exported
 
 _ROUNDS: Final = 3
-"""So many calls are compared: of the example, and of others of its sizes."""
+"""Number of compared calls: one with the example, the others with other numbers in tensors of its sizes."""
 
 
 @click.command(name="import")
@@ -72,7 +72,11 @@ def import_(program: str, output: str, libraries: tuple[str, ...], check: bool, 
 
 
 def _import_libraries(names: tuple[str, ...]) -> None:
-    """Import modules by name, also those in the current folder."""
+    """Import modules by name. The current folder is added to ``sys.path`` if there are any.
+
+    Raises:
+        Trouble: an import raised an error.
+    """
     if names:
         sys.path.insert(0, os.getcwd())
     for name in names:
@@ -83,7 +87,8 @@ def _import_libraries(names: tuple[str, ...]) -> None:
 
 
 def _differences(exported: ExportedProgram, output: str, tolerance: float) -> Iterator[str]:
-    """Yield one line for each call of the exported and the imported program: that they agree, or how they differ."""
+    """Call the exported program and the saved archive; yield a line for each call, which ends in "agree" or says how
+    the results differ. Results are compared within ``tolerance``."""
     theirs, ours = exported.module(), load(output)
     args, kwargs = exported.example_inputs or ((), {})
     torch.manual_seed(0)

@@ -49,8 +49,8 @@ def read_inputs(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
     """Parse the inputs on the command line. Return those without a name in order, and those with one: ``scale=2.0``.
 
     Raises:
-        UsageError: one is nothing that there is, or comes twice.
-        Trouble: a file cannot be read, or a shape is too large.
+        UsageError: an input has none of the :data:`FORMS`, or a name is given twice.
+        Trouble: a file cannot be read, or a tensor cannot be created.
     """
     in_order: list[Any] = []
     by_name: dict[str, Any] = {}
@@ -67,11 +67,11 @@ def read_inputs(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
 
 def read_input(text: str) -> Any:
     """Parse one input; see :data:`FORMS`. Random numbers are drawn from torch's generator: normally distributed for
-    floats, 0 to 9 for ints.
+    floats and complex numbers, integers from 0 to 9 for ints, 0 or 1 for bools.
 
     Raises:
-        UsageError: it is none of these.
-        Trouble: the file cannot be read, or the shape is too large.
+        UsageError: the input has none of these forms.
+        Trouble: the file cannot be read, or the tensor cannot be created, for example because it is too large.
     """
     if text.endswith((".pt", ".npy")):
         return _read_file(Path(text))
@@ -98,7 +98,11 @@ def _number(text: str) -> int | float | None:
 
 
 def _read_file(path: Path) -> Any:
-    """Read tensors, numbers and containers of them from a file, without executing code in it."""
+    """Read tensors, numbers and containers of them from a file, without executing code in it.
+
+    Raises:
+        Trouble: the file cannot be read, holds other objects, or NumPy is missing for an ``.npy`` file.
+    """
     try:
         if path.suffix == ".pt":
             with warnings.catch_warnings():
@@ -118,6 +122,12 @@ def _read_file(path: Path) -> Any:
 
 
 def _tensor(text: str, name: str, sizes: list[int], filling: str | None) -> torch.Tensor:
+    """Create the tensor of the input ``text``: of the dtype ``name``, filled with a number or with random ones.
+
+    Raises:
+        UsageError: the dtype or the number is not one.
+        Trouble: PyTorch cannot create the tensor.
+    """
     dtype = DTYPES.get(name)
     if dtype is None:
         raise click.UsageError(f"'{name}' is not a dtype; there are {', '.join(SHORT_NAMES)}")

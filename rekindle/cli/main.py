@@ -57,8 +57,9 @@ class _Commands(click.Group):
 def cli() -> None:
     """A compiler for PyTorch programs.
 
-    Exit codes: 0 all is well; 1 the archives differ, the program raised an error, or something that doctor tried does
-    not work; 2 the command could not do its work: it was called wrongly, or a file cannot be read or written.
+    Exit codes: 0 all is well; 1 the archives differ, --check found a difference, the program raised an error, or
+    something that doctor tried does not work; 2 the command could not do its work: it was called wrongly, or a file
+    cannot be read or written.
     """
 
 
@@ -67,7 +68,10 @@ for name, summary in _COMMANDS.items():
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code. Errors are one line on stderr."""
+    """Run the command line and return the exit code.
+
+    Errors are written to stderr, and not raised. ``arguments`` are those of the process by default.
+    """
     try:
         result = cli.main(None if arguments is None else list(arguments), prog_name="rekindle", standalone_mode=False)
         sys.stdout.flush()
@@ -82,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # Who read what is written here went away, as `head` does. Python would complain once more when it ends.
+        # The reader of the pipe has ended, as `head` does. Without this, Python reports the error again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
     except (RekindleError, OSError) as error:

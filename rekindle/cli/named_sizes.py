@@ -17,7 +17,11 @@ _FIRST: Final = 3
 
 
 def read_ranges(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
-    """Parse ranges such as ``b=2..64``; return the bounds of each name."""
+    """Parse ranges such as ``b=2..64``; return the lowest and highest size of each name, both included.
+
+    Raises:
+        UsageError: a text has another form, or the lowest size is above the highest.
+    """
     found: dict[str, tuple[int, int | None]] = {}
     for text in ranges:
         match = _RANGE.fullmatch(text)
@@ -28,13 +32,21 @@ def read_ranges(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
 
 
 def size_names(text: str) -> list[str]:
-    """Return the named sizes in the text of an input, such as ``f32[b,3]``; empty for inputs other than tensors."""
+    """Return the sizes in the text of a tensor input, numbers too: ``["b", "3"]`` of ``f32[b,3]``. Of another input,
+    return an empty list."""
     match = _NAMED.fullmatch(text)
     return [] if match is None else [size.strip() for size in match[2].split(",") if size.strip()]
 
 
 def example_sizes(inputs: tuple[str, ...], bounds: dict[str, tuple[int, int | None]]) -> dict[str, int]:
-    """Return the size that each name has in the example. Names without a range get one."""
+    """Return the size that each name has in the example: 3 for the first name and one more for each further one, within
+    the range of the name.
+
+    Names without a range are added to ``bounds``, with the range from 2 on.
+
+    Raises:
+        UsageError: ``bounds`` has a name that is not a size of an input.
+    """
     found: dict[str, int] = {}
     for text in inputs:
         for size in size_names(text):
@@ -58,6 +70,6 @@ def read_example(text: str, sizes: Mapping[str, int]) -> Any:
 
 
 def within(size: int, bounds: tuple[int, int | None]) -> int:
-    """Return the size between two bounds that is nearest to ``size``."""
+    """Return the size between two bounds that is nearest to ``size``. There is no upper bound if it is None."""
     low, high = bounds
     return max(low, min(size, high or size))

@@ -40,7 +40,7 @@ tolerance_option: Final = click.option(
 
 
 def example_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that compile a method for examples of its inputs."""
+    """Decorate ``command`` with the options of commands that compile a method for examples of its inputs; return it."""
     for option in reversed((*_OPTIONS, tolerance_option)):
         command = option(command)
     return command
@@ -51,8 +51,14 @@ def example_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def program_errors(schema: object) -> Iterator[None]:
-    """End the command if the program of an archive or of a native library raises within the ``with`` block, with the
-    exit code for that. Arguments that do not fit ``schema`` are an error of the user."""
+    """Convert the errors of a program of an archive or a native library, which is called within the ``with`` block.
+
+    ``schema`` is the signature of the called method, for messages.
+
+    Raises:
+        UsageError: the block raised an ArgumentError: the arguments do not fit the signature.
+        ProgramFailed: the block raised another exception.
+    """
     try:
         yield
     except ArgumentError as error:
@@ -64,7 +70,7 @@ def program_errors(schema: object) -> Iterator[None]:
 
 
 def outcome(program: Callable[..., Any], arguments: Sequence[Any], by_name: Mapping[str, Any] | None = None) -> Any:
-    """Call a program on copies of the tensors; return its result, or the exception that it raises."""
+    """Call a program on copies of the tensors, without recording gradients; return the result or the exception."""
     given, named = pytree.tree_map_only(torch.Tensor, torch.clone, (list(arguments), dict(by_name or {})))
     try:
         with torch.no_grad():
@@ -79,8 +85,12 @@ def outcome(program: Callable[..., Any], arguments: Sequence[Any], by_name: Mapp
 def difference_of_outcomes(
     program: Any, other: Any, name: str, tolerance: float, *, same_errors: bool = False
 ) -> str | None:
-    """Return how the outcome of another program, called ``name``, differs from that of the program; None if it does
-    not. Two errors agree: programs of ``torch.export`` raise other classes. With ``same_errors`` the class counts."""
+    """Describe how the outcomes of two programs differ; return None if they do not.
+
+    ``program`` and ``other`` are results or exceptions, as :func:`outcome` returns them; ``name`` is what messages call
+    the other program. Two exceptions agree, since programs of ``torch.export`` raise other classes. With
+    ``same_errors`` they agree only if their classes are the same.
+    """
     if isinstance(other, Exception) and isinstance(program, Exception):
         if not same_errors or type(other) is type(program):
             return None
@@ -101,15 +111,21 @@ def compared_calls(
     tolerance: float,
     *,
     same_errors: bool = False,
+    aligned: Callable[[Any, Any], tuple[Any, Any]] | None = None,
 ) -> tuple[list[str], bool]:
-    """Call both programs with ``inputs`` of each of the ``sizes``, as far as these are within ``bounds``. Return a line
-    for each call, and whether all agree."""
+    """Call both programs with ``inputs`` of each of the ``sizes``; return a line for each call, and whether all agree.
+
+    Sizes outside of ``bounds`` are replaced by the nearest bound. ``name`` is what messages call the ``other`` program.
+    ``aligned`` brings two results to one form before they are compared.
+    """
     lines: list[str] = []
     is_same = True
     for number, wanted in enumerate(sizes, 1):
         chosen = {size: within(length, bounds[size]) for size, length in wanted.items()}
         arguments = [read_example(text, chosen) for text in inputs]
         ours, theirs = (outcome(each, arguments) for each in (callee, other))
+        if aligned is not None and not isinstance(ours, Exception):
+            ours, theirs = aligned(ours, theirs)
         difference = difference_of_outcomes(ours, theirs, name, tolerance, same_errors=same_errors)
         is_same &= difference is None
         lines.append(f"{_label(number, chosen)}: {'agree' if difference is None else difference}")

@@ -14,7 +14,7 @@ from rich.text import Text
 from rekindle.errors.progress import no_display
 
 PATIENCE: Final = 1.0
-"""Seconds that a command works before it shows how far it is."""
+"""Seconds after which a command shows its progress."""
 
 
 class _Steps(ProgressColumn):

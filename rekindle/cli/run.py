@@ -11,7 +11,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from rekindle.archive.limits import ArchiveLimits
-from rekindle.building.native_library import MANIFEST, LibraryError, NativeLibrary
+from rekindle.building.manifest import MANIFEST
+from rekindle.building.native_library import LibraryError, NativeLibrary
 from rekindle.cli.archive_options import limit_option
 from rekindle.cli.archives import device_called, find_method, open_archive
 from rekindle.cli.console import json_option, write_json, write_table
@@ -21,7 +22,7 @@ from rekindle.cli.program_calls import program_errors
 from rekindle.cli.progress import working
 
 _MAX_LENGTH: Final = 60
-"""Characters of a value in the table."""
+"""Largest number of characters of a value in the table."""
 
 
 @click.command(
@@ -80,7 +81,13 @@ def run(
 
 
 def _call_library(folder: str, method: str, in_order: list[Any], by_name: dict[str, Any]) -> Any:
-    """Call a method of a native library. Its arguments have no names."""
+    """Call a method of the native library in ``folder`` and return the result. Arguments cannot be given by name.
+
+    Raises:
+        Trouble: the library cannot be opened.
+        UsageError: there are arguments with names, or there is no such method.
+        ProgramFailed: the call failed.
+    """
     try:
         library = NativeLibrary(folder)
     except LibraryError as error:
@@ -94,7 +101,12 @@ def _call_library(folder: str, method: str, in_order: list[Any], by_name: dict[s
 
 
 def summary(value: Any, name: str) -> list[dict[str, Any]]:
-    """Return a row for each tensor and each other value in the result of a call."""
+    """Return a row of the table for each tensor and each other value in the result of a call.
+
+    A row has ``name`` (the path of the value, which begins with ``name``) and ``type``. A tensor of several elements
+    has its ``shape``, and if it is dense, real and not quantized, its ``min``, ``mean`` and ``max``. A tensor of one
+    element has ``shape`` and ``value``, and other values have ``value``.
+    """
     if isinstance(value, torch.Tensor):
         return [_of_tensor(value, name)]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -130,7 +142,11 @@ def _cell(value: object) -> str:
 
 
 def _save(result: Any, path: str) -> None:
-    """Save a result for ``torch.load``. Its safe reader does not support NamedTuples: they are saved as tuples."""
+    """Save a result for ``torch.load``. Its safe reader does not support NamedTuples: they are saved as tuples.
+
+    Raises:
+        Trouble: the file cannot be written, or the result cannot be pickled.
+    """
     try:
         torch.save(_plain(result), path)
     except OSError as error:

@@ -1,1 +1,1 @@
-"""From a graph, or a part of one, to machine code."""
+"""Code generation: compile a graph, or a part of one, to machine code."""

@@ -1,9 +1,9 @@
-"""Kernels as machine code, and how they are called.
+"""Compiled kernels, and how they are called.
 
-A :class:`KernelLaunch` is a kernel with all that it is called with for inputs of certain sizes and strides. A
-:class:`KernelRecipe` is a kernel that serves all sizes and strides that are alike in what matters to it, such as which
-are equal, which are 1, and which follow each other without a gap. A :class:`GuardedKernel` is a recipe with machine
-code, and makes the launches.
+A :class:`KernelLaunch` is a kernel with its call parameters for inputs of certain sizes and strides. A
+:class:`KernelRecipe` is a kernel that is valid for all sizes and strides with the same relevant properties, such as
+which are equal, which are 1, and which are contiguous with each other. A :class:`GuardedKernel` is a recipe with
+machine code, and creates the launches.
 """
 
 from __future__ import annotations
@@ -96,11 +96,12 @@ def _gpu(device: torch.device) -> cuda.CudaDevice:
 
 
 _PRODUCTS: Final[dict[tuple[str, Target], NativeCode]] = {}
-"""The functions that multiply matrices, which all kernels share."""
+"""Machine code of matrix products by name and target, which all kernels share."""
 
 
 def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
-    """Return the machine code of the matrix products that ``kernel`` calls."""
+    """Return the machine code of the matrix products that ``kernel`` calls. It is compiled unless an earlier kernel
+    called the same product."""
     found = {}
     for nest in kernel.nests:
         if isinstance(nest, MatmulNest):
@@ -203,12 +204,12 @@ def kernel_recipe(
     defer_to_libraries: bool = True,
     max_multiplications: int = MAX_MULTIPLICATIONS,
 ) -> KernelRecipe:
-    """Return the recipe of a kernel for ``graph``, made for these inputs and valid for all inputs for which its guards
-    hold. With ``defer_to_libraries``, raise :class:`Unsupported` where oneDNN is expected to be faster, or for matrix
-    products with more than ``max_multiplications``.
+    """Return the recipe of a kernel for ``graph``, lowered for these inputs and valid for all inputs for which its
+    guards hold.
 
     Raises:
-        Unsupported: there can be no kernel.
+        Unsupported: there can be no kernel. With ``defer_to_libraries``, also if oneDNN is expected to be faster, or a
+            matrix product has more than ``max_multiplications``.
     """
     record = ShapeEnv()
     given = [
@@ -328,7 +329,7 @@ def guarded_kernel(
 
 
 _MAX_NAME: Final = 80
-"""Characters of the names of operators in that of a kernel."""
+"""Maximum number of characters of operators' names in the name of a kernel."""
 
 
 def kernel_name(graph: Graph) -> str:

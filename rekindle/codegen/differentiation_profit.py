@@ -51,8 +51,8 @@ class DifferentiationProfit:
 
     @property
     def signature(self) -> str:
-        """A key of what the decisions depend on, in rough steps. Graphs that were made for calls with the same key are
-        reused."""
+        """A key of the properties that the decisions depend on, in coarse steps. Graphs created for one call are reused
+        for others with an equal key."""
         return f"{'large' if self.elements >= LARGE else 'small'} tensors, {self.products.signature}"
 
     def counts(self, node: Node) -> int:
@@ -62,7 +62,8 @@ class DifferentiationProfit:
         return int(is_computed(node))
 
     def excludes(self, node: Node) -> bool:
-        """Return whether a library computes ``node``: PyTorch's derivative of it is as fast as can be."""
+        """Return whether ``node`` stays outside of differentiable graphs: a library computes it, or, on a GPU,
+        PyTorch's kernels."""
         if node.kind in PRODUCTS:
             return not self.products.belongs_in_graph(node)
         if node.kind in _LIBRARY:
@@ -86,9 +87,9 @@ _LIBRARY: Final = frozenset(
 
 
 def launches_saved(nodes: Sequence[Node], counted: Set[Node], counts: Callable[[Node], int] = is_computed) -> float:
-    """Return how many launches of ``counted`` operators are saved where the ``nodes`` are fused: all but one of those
-    that are connected, directly or through views that kernels compute. ``counts`` is not 0 for those that kernels
-    compute."""
+    """Return how many launches of ``counted`` operators are saved if ``nodes`` are fused: all but one of those that are
+    connected, directly or through views that kernels compute. ``counts`` returns the number of operators that a node
+    counts for; 0 if kernels do not compute it."""
     group: dict[Node, Node] = {}
 
     def root(node: Node) -> Node:

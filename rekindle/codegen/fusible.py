@@ -68,7 +68,8 @@ def is_ordered(node: Node) -> bool:
 
 
 def is_left_to_libraries(node: Node, device_type: str) -> bool:
-    """Return whether PyTorch may have to compute a node that kernels know. On CPUs that depends on its size."""
+    """Return whether PyTorch may compute ``node`` although kernels support its operator: products, and on GPUs scans
+    and indices of extremes. On CPUs that depends on the size."""
     return is_product(node) or (device_type != "cpu" and is_ordered(node))
 
 
@@ -104,7 +105,7 @@ def may_alias_input(node: Node) -> bool:
 
 
 def refusal(node: Node) -> str | None:
-    """Return why ``node`` cannot be part of a kernel; None where nothing in the graph speaks against it."""
+    """Return why ``node`` cannot be part of a kernel; None if the graph alone gives no reason."""
     if node.blocks:
         return "it has blocks"
     if node.kind == "prim::ListConstruct":

@@ -1,5 +1,5 @@
 """Operator fusion: outline adjacent elementwise operators into a ``prim::FusionGroup`` with a graph of its own, which
-becomes one kernel.
+is compiled to one kernel.
 
 .. code-block:: text
 
@@ -13,10 +13,10 @@ becomes one kernel.
                                                        %3 : Tensor = aten::tanh(%2)
                                                        return (%3)
 
-From its last operator on, a group takes in those that make its inputs, wherever the alias database allows to move them
-there. A view joins where all its users are in the group: what leaves a group is a new tensor, and a view is none.
-Which dtypes and sizes a kernel can be made of is found out when the group runs, and what none can be made of runs
-operator by operator, so that nothing here is assumed of tensors.
+A group starts with its last operator, and grows by the producers of its inputs, wherever the alias database allows to
+move them there. A view joins if all its users are in the group, since the outputs of a group are new tensors, not
+views. Whether a kernel supports the dtypes and sizes is determined when the group runs. If not, it runs operator by
+operator. So the pass assumes nothing about tensors.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ class _Fusion:
         return AliasDb(self.graph)
 
     def collect(self, block: Block) -> None:
-        """Find the groups of ``block`` and of the blocks within; afterwards, the members of a group are adjacent."""
+        """Find the groups of ``block`` and its nested blocks, and move the members of each group together. The groups
+        are added to ``groups``, the reasons for other nodes to ``reasons``."""
         for node in list(block.nodes_reversed):
             for inner in node.blocks:
                 self.collect(inner)
@@ -260,7 +261,8 @@ class _Fusion:
         return len(read) > (1 if any(map(_is_large_gradient, read)) else MAX_PRODUCTS_READ)
 
     def _may_join(self, node: Node, members: list[Node]) -> bool:
-        """Move ``node`` to the front of the group, if that is legal. Return whether it was moved."""
+        """Move ``node``, with the nodes that must move with it, to the front of the group, and add them to ``members``.
+        Return whether that is legal; otherwise record the reason."""
         if may_alias_input(node) and not all(use.user in members for output in node.outputs for use in output.uses):
             self.reasons[node] = "its result may share memory with a value outside of the kernel"
             return False
@@ -281,8 +283,8 @@ class _Fusion:
         return len(moving) + len(members) <= self.most and all(self._is_free(each, members) for each in moving[1:])
 
     def _without_dependents(self, moving: list[Node], members: list[Node]) -> list[Node] | None:
-        """Move nodes that would have to move after the group with a node before the group instead, where legal. Return
-        the nodes that then move; None if some cannot."""
+        """Move the dependents in ``moving``, all but its first node, after the group rather than before it. Return the
+        nodes that still move before the group: the first one. Return None if some move is illegal."""
         node, *others = moving
         for each in reversed(others):
             along = self.aliases.nodes_to_move_after(each, members[-1])

@@ -1,14 +1,14 @@
 """Executor of ``prim::FusionGroup``.
 
-A group looks at what it is called with. For dtypes and layouts like those that it has met it calls a kernel; for new
-ones it makes one first, or takes one of the same text that another group made; and what no kernel can do, its operators
-do one by one: gradients to be recorded, subclasses, other devices, sizes that do not fit together. Where products of
-matrices are too large for a kernel, BLAS computes them, and the rest of the group is fused without. On GPUs that is so
-for all products, and for scans.
+Each call looks up a kernel by the dtypes and layouts of the inputs. For new ones a kernel is compiled, unless another
+group has compiled one of the same text. The operators run one by one if no kernel applies: gradients are recorded, or
+inputs are of a Tensor subclass, on another device, or of sizes that do not fit together. Matrix products that are too
+large for a kernel are computed by BLAS, and the rest of the group is fused without them. On GPUs that holds for all
+products, and for scans.
 
-A kernel takes some 20 ms to make, or 3 ms if it is found on disk. So the operators also do what comes too seldom: see
-:data:`COMPILE_THRESHOLD_US`. And there is an end to it: a group for which one kernel after the other would be needed
-makes :data:`MAX_KERNELS` and leaves the rest to the operators.
+A kernel takes some 20 ms to compile, or 3 ms to load from disk. So groups that run seldom also run operator by
+operator: see :data:`COMPILE_THRESHOLD_US`. A group compiles at most :data:`MAX_KERNELS` kernels; further layouts run
+operator by operator.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ class FusionExecutor(PatchableOperation):
         return self._without_kernel(_failure(launch), inputs)
 
     def _key_of_call(self, inputs: Sequence[Any]) -> tuple[Any, ...] | str:
-        """Return the key by which a launch for these inputs is found, or the reason why no kernel is needed for
-        them."""
+        """Return the key by which a launch for these inputs is found, or the reason why none is needed. Update the
+        state that decides when to compile, and when to stop trying."""
         if is_traced_by_torch():  # sizes are tensors then
             return INTERCEPTED
         key = TOO_EARLY if self._patience > 0 and not self._pays(inputs) else self._key(inputs)
@@ -275,15 +275,16 @@ class FusionExecutor(PatchableOperation):
         return launch
 
     def _pays(self, inputs: Sequence[Any]) -> bool:
-        """Return whether the operators have run long enough for a kernel to pay off. Their time is estimated, not
-        measured, so that runs of a program are deterministic."""
+        """Add the estimated time of a call with these inputs, and return whether the operators have run long enough for
+        a kernel to pay off. The time is not measured, so that runs of a program are deterministic."""
         elements = max([each.numel() for each in inputs if isinstance(each, Tensor)], default=0)
         self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements)
         self._patience -= self._each_call / max(1, self.places)
         return self._patience <= 0
 
     def _first_launch(self, layouts: Sequence[Layout | type], device: torch.device) -> KernelLaunch | None:
-        """Make a kernel for inputs of these layouts, and return its first launch; None if there can be none."""
+        """Compile a kernel for inputs of these layouts, add it to ``recipes``, and return its first launch. If there is
+        no kernel, record the reason in ``failures`` and return None."""
         self._tries -= 1
         try:
             made = self._guarded_kernel(layouts, device)

@@ -1,4 +1,4 @@
-"""Which tensors kernels of this package compute with."""
+"""Eligibility of tensors for this package's kernels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 
 
 def is_plain(tensor: Any) -> bool:
-    """Return whether kernels support a tensor of 32-bit floats on the CPU, and neither gradients nor transforms of it
-    are requested."""
+    """Return whether ``tensor`` is a dense, nonempty tensor of 32-bit floats on the CPU, not of a subclass, and no
+    gradients, transforms, autocasting or tracing apply to it."""
     if type(tensor) is not Tensor or tensor.dtype is not torch.float32 or not tensor.is_cpu:
         return False
     if tensor.requires_grad and torch.is_grad_enabled():

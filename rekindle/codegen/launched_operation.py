@@ -74,8 +74,8 @@ class LaunchedOperation(PatchableOperation):
         return result
 
     def _is_due(self, inputs: Sequence[Any]) -> bool:
-        """Return whether to add a launch for such inputs to the call site: in the second call with them, and again in
-        the 4th, the 8th and so on, in which other launches have replaced theirs."""
+        """Count a call with such inputs, and return whether to add a launch for them to the call site: in their second
+        call, and again in the 4th, the 8th and so on, in case other launches have replaced theirs."""
         tensors = [inputs[position] for position in self.read]
         if not all(each is None or is_plain(each) for each in tensors):
             return False

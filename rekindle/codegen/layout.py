@@ -1,6 +1,6 @@
-"""How PyTorch lays out the results of elementwise operators, and which dtype they get.
+"""Layouts and dtypes of the results of elementwise operators, as PyTorch defines them.
 
-A result has the memory format of its operands: that of the first which does not broadcast, where they differ.
+A result has the memory format of its operands; if they differ, that of the first operand that is not broadcast.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Layout:
 
 
 class NoBroadcast(Exception):
-    """Sizes do not broadcast. The caller runs the operator, whose error message is better."""
+    """Raised if sizes do not broadcast. The caller runs the operator, whose error message is better."""
 
 
 def are_equal(a: Ints, b: Ints) -> bool:
@@ -50,7 +50,7 @@ def broadcast_sizes(shapes: Sequence[Ints]) -> Ints:
     """Return the sizes that all ``shapes`` broadcast to.
 
     Raises:
-        NoBroadcast: there are none.
+        NoBroadcast: the shapes do not broadcast to common sizes.
     """
     first = shapes[0]
     if all(are_equal(shape, first) for shape in shapes):

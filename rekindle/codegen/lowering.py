@@ -54,6 +54,7 @@ from rekindle.codegen.operators import (
 from rekindle.codegen.operators.composites import Composite
 from rekindle.codegen.operators.gather import GatherOp
 from rekindle.codegen.operators.matmul import MAX_MULTIPLICATIONS, ROWS_AS_MATRIX, TooManyMultiplications
+from rekindle.codegen.operators.pointwise_ops import CHECKS
 from rekindle.codegen.operators.pooling import Pool, beyond_the_edge, windows
 from rekindle.codegen.operators.views import View, along_channels, grouping, same, unsqueeze
 from rekindle.codegen.value_descriptors import (
@@ -98,11 +99,10 @@ def lower(
 ) -> LoweredKernel:
     """Lower ``graph`` to a kernel for inputs of these layouts, and numbers of these types, on a device of this type.
 
-    With ``defer_to_libraries``, there is none where oneDNN is expected to be faster, or for matrix products with more
-    than ``max_multiplications``.
-
     Raises:
-        Unsupported: there can be none; or the operators would raise, and say why better.
+        Unsupported: there can be no kernel, or the operators would raise errors, which are better raised by PyTorch.
+            With ``defer_to_libraries``, also if oneDNN is expected to be faster, or a matrix product has more than
+            ``max_multiplications``.
     """
     try:
         lowering = _Lowering(graph, inputs, max_multiplications if defer_to_libraries else None)
@@ -121,7 +121,8 @@ _CACHED: Final = 1024
 """Below this number of elements, strided access stays in the L1 cache."""
 
 _LEFT_TO_ONEDNN: Final = {("aten::gelu", "none"): 1 << 15}
-"""From how many float32 or bfloat16 elements on oneDNN computes an operator faster that nothing fuses with."""
+"""Minimum number of float32 or bfloat16 elements for which oneDNN computes an operator faster if it is alone in its
+group."""
 
 
 class _NestSequence:
@@ -164,7 +165,11 @@ class _NestSequence:
             self.parameters += numbers
 
     def _retried(self, targets: Sequence[StoreTarget], make: Callable[[], Made]) -> Made:
-        """Return the result of ``make``. If it needs a value in memory, materialize the value and retry."""
+        """Return the result of ``make``. If it needs a value in memory, materialize the value and retry.
+
+        Raises:
+            NeedsMaterialization: the value is in memory already, or is itself a target.
+        """
         while True:
             try:
                 return make()
@@ -189,6 +194,7 @@ class _Lowering:
         self.scalars: list[ScalarType] = []
         self.arguments: list[ScalarType] = []
         self.depends_on_default_dtype = False
+        self.checks_values = False
         for value, given in zip(graph.inputs, inputs, strict=True):
             if isinstance(given, Layout):
                 self.values[value] = Input(given, len(self.scalars))
@@ -215,7 +221,15 @@ class _Lowering:
         written = tuple(scalar_of(output.layout.dtype) for output in outputs)
         temporaries = tuple(scalar_of(layout.dtype) for layout in plan.temporaries)
         looks_up = any(isinstance(nest, LoopNest) and nest.extra_parameters for nest in plan.nests)
-        kernel = Kernel(tuple(self.scalars), written, tuple(self.arguments), tuple(plan.nests), temporaries, looks_up)
+        kernel = Kernel(
+            tuple(self.scalars),
+            written,
+            tuple(self.arguments),
+            tuple(plan.nests),
+            temporaries,
+            looks_up,
+            self.checks_values,
+        )
         sizes = [
             math.prod(layout.sizes) * scalar.size for layout, scalar in zip(plan.temporaries, temporaries, strict=True)
         ]
@@ -223,10 +237,10 @@ class _Lowering:
         return LoweredKernel(kernel, layouts, (*plan.parameters, *sizes), self.depends_on_default_dtype)
 
     def leave_to_onednn(self) -> None:
-        """Raise :class:`Unsupported` for graphs that oneDNN computes faster.
+        """Check that oneDNN does not compute the graph faster.
 
         Raises:
-            Unsupported: it does.
+            Unsupported: oneDNN does: the graph is one activation of many elements.
         """
         nodes = [node for node in self.graph.nodes if node.kind != "prim::Constant"]
         if len(nodes) != 1 or len(nodes[0].inputs) != 2:
@@ -287,6 +301,10 @@ class _Lowering:
 
     def _emit(self, operator: str, *arguments: Any) -> Any:
         """Apply an operator within a composite: see :class:`~rekindle.codegen.operators.composites.Emitter`."""
+        if operator in CHECKS:
+            self.checks_values = True
+            names, check = CHECKS[operator]
+            return self._computed(names.split(), check, [_argument(each) for each in arguments])
         name = f"aten::{operator}"
         found = REGISTRY.find(name)
         assert found is not None, name
@@ -524,12 +542,13 @@ class _Lowering:
         return added
 
     def _product(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return the matrix product of ``a`` and ``b``, as ``torch.matmul`` defines it: batch dimensions are
-        broadcast.
+        """Return the matrix product of ``a`` and ``b``, as ``torch.matmul`` defines it: batch dimensions are broadcast.
 
         Raises:
             Unsupported: the operands are vectors, of several dtypes, of integers or half precision, or sum over no
                 elements.
+            TooManyMultiplications: BLAS is expected to be faster.
+            NoBroadcast: the sizes do not fit together.
         """
         if not a.layout.rank or not b.layout.rank or a.layout.dtype != b.layout.dtype:
             raise Unsupported("factors of several dtypes, or without dimensions")
@@ -580,7 +599,7 @@ class _Lowering:
 
 
 def _dtype(given: ScalarValue) -> torch.dtype:
-    """Return the dtype of a number.
+    """Return the dtype that a number stands for, as in schemas.
 
     Raises:
         Unsupported: the number does not stand for a dtype.
@@ -593,8 +612,12 @@ def _dtype(given: ScalarValue) -> torch.dtype:
 
 
 def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) -> None:
-    """Reject constants that PyTorch cannot convert: ints beyond 64 bits, and floats beyond the range of ``dtype``
-    other than operands, such as the bounds of a clamp, for which it raises."""
+    """Check that PyTorch can convert a constant to ``dtype``. Operands may exceed the range of ``dtype``; other
+    numbers, such as the bounds of a clamp, may not.
+
+    Raises:
+        Unsupported: the constant is an int beyond 64 bits, or is beyond the range of ``dtype`` and not an operand.
+    """
     value = number.value
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise Unsupported("an int beyond 64 bits")

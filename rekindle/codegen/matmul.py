@@ -1,4 +1,4 @@
-"""Products of matrices as loops."""
+"""Matrix products as loop nests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from rekindle.codegen.value_descriptors import FlattenedRows, Input, Matmul, Ten
 
 
 def product_nest(target: StoreTarget, materialized: Mapping[Tensor, Input]) -> tuple[nodes.MatmulNest, list[int]]:
-    """Return the loop nest of a matrix product whose columns are adjacent in memory, and its parameters.
+    """Return the loop nest of a matrix product, the value of ``target``, and its parameters. The columns of the second
+    factor and of the result must be adjacent in memory.
 
     Raises:
         NeedsMaterialization: a factor has to be materialized first.
-        Unsupported: the strides of the factors are too large.
+        Unsupported: columns are not adjacent in memory.
     """
     product, layout = target.value, target.layout
     assert isinstance(product, Matmul)
@@ -68,7 +69,7 @@ def _are_rows_of_one_matrix(sizes: Sequence[int], steps: Sequence[tuple[int, int
 
 
 class _Factor:
-    """Location of the elements of ``value``: the buffer, the offset, and the strides."""
+    """Memory of a factor ``value``: the buffer, the offset, and the strides."""
 
     def __init__(self, value: Tensor, materialized: Mapping[Tensor, Input]) -> None:
         self.sizes = value.layout.sizes
@@ -85,7 +86,7 @@ class _Factor:
         )
 
     def _memory(self, value: Tensor, materialized: Mapping[Tensor, Input]) -> tuple[int, Ints]:
-        """Find the buffer of ``value``; return the offset and the strides in it.
+        """Set ``buffer`` to that of ``value``; return the offset and the strides in the buffer.
 
         Raises:
             NeedsMaterialization: the value is computed in the kernel, and not in memory.

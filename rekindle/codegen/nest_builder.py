@@ -1,4 +1,4 @@
-"""Builds the loops that write outputs, with the expressions that they store."""
+"""Loop nest builder: the loops that write outputs, with the expressions that they store."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from rekindle.codegen.value_descriptors import (
 )
 
 LONG: Final = 1 << 16
-"""Rows with more elements are summed up in wider types …"""
+"""Rows with more elements are summed in a wider type, if vectors extend along the row."""
 LONG_COLUMN: Final = 1 << 10
-"""… and those whose elements are added one after the other."""
+"""Rows with more elements are summed in a wider type, if elements are added one after the other."""
 SHORT: Final = 8
-"""Rows of so few elements are folded beside each other …"""
+"""Maximum number of elements of a row for which vectors extend across rows, whatever the memory layout."""
 MANY: Final = 16
-"""… if there are so many."""
+"""Minimum number of adjacent rows for that."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class _StridedAccess:
 
 
 class NeedsMaterialization(Unsupported):
-    """``value`` cannot be computed in the loops of its user: it must be materialized before."""
+    """Raised if ``value`` cannot be computed in the loops of its user: it must be materialized before."""
 
     def __init__(self, value: Tensor) -> None:
         super().__init__("rows of different directions")
@@ -61,7 +61,7 @@ class NeedsMaterialization(Unsupported):
 
 @dataclass(frozen=True, slots=True)
 class StoreTarget:
-    """A value, and where it is written: the number of a buffer, from which element on, with which strides."""
+    """A value, and its destination: the number of a buffer, and the layout in it from element ``offset`` on."""
 
     buffer: int
     value: Tensor
@@ -102,12 +102,12 @@ class StoreTarget:
 def nest_of(
     targets: Sequence[StoreTarget], materialized: Mapping[Tensor, Input], arithmetic: Arithmetic = CPU_ARITHMETIC
 ) -> NestBuilder:
-    """Return the builder of the nest that writes ``targets``, which are laid out alike. Values that are
-    ``materialized`` are loaded from where they are.
+    """Return the builder of the nest that writes ``targets``, which have the same layout. Values that are
+    ``materialized`` are loaded from memory.
 
     Raises:
-        NeedsMaterialization: a value that it needs has to be kept too.
-        Unsupported: there is none.
+        NeedsMaterialization: a value has to be materialized first.
+        Unsupported: the values cannot be computed in loops.
     """
     layout = targets[0].layout
     folds = [fold for target in targets for fold in row_ops_of(target.value, materialized)]

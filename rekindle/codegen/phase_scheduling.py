@@ -11,7 +11,7 @@ CHEAP = frozenset(
     {
         *("load", "constant", "argument", "reduced", "length", "cast", "add", "sub", "mul", "div", "fma", "neg", "abs"),
         *("select", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "floor", "ceil", "trunc", "round"),
-        *("sqrt", "copysign", "given", "lookup"),
+        *("sqrt", "copysign", "given", "lookup", "checked"),
     }
 )
 """Kinds that cost less than a memory access; the others are functions."""

@@ -106,7 +106,7 @@ class ProductEstimates:
 
     @property
     def signature(self) -> str:
-        """What the estimates depend on, roughly."""
+        """A key of the properties that the estimates depend on, in coarse steps."""
         if self.on_gpu:
             return f"on a GPU, captured {self.captured}"
         most, is_row = self._most, has_one_row(self.arguments)

@@ -43,8 +43,8 @@ def max_multiplications(needed: int) -> int:
 
 @cache
 def _faster(size: int, threads: int) -> str:
-    """Load the faster way to multiply square matrices, or measure it. ``threads`` is the present number, which is a
-    part of the key on disk."""
+    """Return the faster way to multiply square matrices, ``blas`` or ``kernel``: from disk, or measured now and stored.
+    ``threads`` is the present number of threads, which is a part of the key on disk."""
     disk, key = disk_cache(), machine_key("square product", str(size))
     found = (disk.load(key) or b"").decode(errors="replace") if disk is not None else ""
     if found in (_BLAS, _KERNEL):
@@ -56,8 +56,8 @@ def _faster(size: int, threads: int) -> str:
 
 
 def _measured(size: int) -> str:
-    """Multiply square matrices with a kernel and with BLAS. Return the name of the faster one; the kernel's if it is
-    faster by a tenth."""
+    """Time a kernel and BLAS on square matrices. Return the name of the faster one; the kernel's only if it is faster
+    by a tenth."""
     generator = torch.Generator().manual_seed(0)
     try:
         candidates: dict[str, Candidate] = {_BLAS: torch.mm, _KERNEL: _kernel(size)}

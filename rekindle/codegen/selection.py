@@ -1,6 +1,6 @@
-"""Choose among implementations of an operator by measuring them, once for each machine.
+"""Selection among implementations of an operator by timing them, once for each machine.
 
-The first call with arguments of a kind measures the candidates, unless a process before did: choices are kept on disk.
+The first call with arguments of a kind times the candidates, unless an earlier process has: choices are stored on disk.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rekindle.codegen.llvm.engine import disk_cache, generator_state
 from rekindle.codegen.llvm.target import host_target
 
 _REVISION: Final = 3
-"""Part of the key of choices on disk: raise it when candidates of the same name become others."""
+"""Part of the key of choices on disk: increment it when the code of a candidate changes and its name does not."""
 _ROUNDS: Final = 3
 """Number of measurement rounds of the candidates."""
 _MEASURED_SECONDS: Final = 1e-4
@@ -34,13 +34,13 @@ _LARGE_BLOCK: Final = 31 << 20
 """Bytes of the block whose release has the C library keep smaller ones."""
 
 Candidate = Callable[..., "Tensor | None"]
-"""Returns the result for the arguments; None if it does not support them."""
+"""Function that returns the result for the arguments; None if it does not support them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeCandidate:
-    """A candidate that native code can call without Python. ``native_call`` returns how native code makes the call that
-    ``run`` made for such arguments."""
+    """A candidate that native code can call without Python. ``native_call`` returns the call data for arguments that
+    ``run`` has accepted; None if only Python can make the call."""
 
     run: Candidate
     native_call: Callable[..., NativeCall | None]
@@ -74,8 +74,8 @@ class Selection:
         return result
 
     def native_call(self, kind: Hashable, *arguments: Any) -> NativeCall | None:
-        """Return how native code runs the candidate that was chosen for arguments of this kind; None if only Python
-        can."""
+        """Return the call data of the candidate that was chosen for arguments of this kind; None if none was chosen, or
+        only Python can call it."""
         candidate = self.chosen.get(kind)
         return candidate.native_call(*arguments) if isinstance(candidate, NativeCandidate) else None
 
@@ -130,7 +130,8 @@ def machine_key(*parts: str) -> bytes:
 
 
 def _result_or_none(candidate: Candidate, arguments: tuple[Any, ...]) -> Tensor | None:
-    """Return the result of a candidate; None if it raises. The last candidate then reports the error."""
+    """Return the result of a candidate; None if it does not support the arguments, or raises RuntimeError. The last
+    candidate then reports the error."""
     try:
         return candidate(*arguments)
     except RuntimeError:

@@ -1,13 +1,13 @@
 """Symbolic sizes: record comparisons as guards, so that a kernel lowered for some sizes is valid for all that pass
 them.
 
-A :class:`SymbolicSize` is a number that knows how it follows from the sizes and strides of a kernel's inputs. Sums,
-products and whole quotients of such numbers are such numbers. Comparing two gives the plain answer, and writes down
-that it was given: what has been worked out is right wherever the answers are the same. Other questions
-(``range(size)``, ``float(size)``) are answered too, and bind the size to the number that it is.
+A :class:`SymbolicSize` is an int that records how it is computed from the sizes and strides of a kernel's inputs. Sums,
+products and rounded quotients of symbolic sizes are symbolic sizes. A comparison returns an ordinary bool, and records
+the outcome as a guard: a result is valid for all sizes with the same outcomes. Any other use (``range(size)``,
+``float(size)``) records the guard that the size has its present value.
 
-What has been written down becomes a :class:`ShapeProgram`, which checks the answers for other sizes, and computes what
-came of it. For ``x + y`` of vectors that are as long as each other, and longer than 1, it says::
+A :class:`ShapeProgram` is made of the records. It checks the guards for other sizes, and computes the results. For ``x
++ y`` of vectors of equal length, other than 1, it is::
 
     w2 == w0, w0 != 1        the size and the stride of x are w0 and w1, those of y w2 and w3
     w1 == w4, w3 == w4       w4 is the constant 1
@@ -106,7 +106,7 @@ class ShapeEnv:
         return made
 
     def answer(self, step: ShapeOp, a: SymbolicSize, b: SymbolicSize) -> bool:
-        """Return the result of a comparison, ``EQUAL`` or ``LESS``, and record it as a guard."""
+        """Return the outcome of a comparison, ``EQUAL`` or ``LESS``, and record it as a guard."""
         holds = bool(_FUNCTIONS[step](a.value, b.value))
         if a is not b:
             self._steps.setdefault((step if holds else _OPPOSITE[step], id(a), id(b)), (a, b, None))
@@ -134,8 +134,8 @@ class ShapeEnv:
 
 
 class SymbolicSize:
-    """An int that records how it is computed and compared in a :class:`ShapeEnv`. It equals other numbers, and is
-    hashed, as its ``value``."""
+    """An int that records in a :class:`ShapeEnv` how it is computed and compared. It compares and hashes as its
+    ``value``."""
 
     __slots__ = ("_record", "value")
 

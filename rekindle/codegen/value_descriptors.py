@@ -43,7 +43,7 @@ class Pointwise:
     arguments: tuple[Any, ...]
     """Tensors, numbers, other constants."""
     conditions: frozenset[int]
-    """Which arguments keep their own types."""
+    """Indices of the arguments that keep their own types."""
     scalar: ScalarType
 
 
@@ -88,7 +88,7 @@ class Concat:
     dim: int
 
     def starts(self) -> Iterator[tuple[int, Tensor]]:
-        """Yield the parts, with where each begins."""
+        """Yield each part, after the index in ``dim`` at which it starts."""
         start = 0
         for part in self.parts:
             yield start, part
@@ -97,7 +97,8 @@ class Concat:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedGroups:
-    """A tensor whose dimensions 1 and 2 (groups, and channels of a group) are one, the channels."""
+    """A tensor in which dimensions 1 and 2 of ``base`` (groups, and channels of a group) are merged into the
+    channels."""
 
     layout: Layout
     base: Tensor
@@ -148,7 +149,7 @@ def scalar_of(dtype: torch.dtype) -> ScalarType:
     """Return the scalar type that kernels use for a dtype.
 
     Raises:
-        Unsupported: they do not.
+        Unsupported: kernels have no type for it.
     """
     scalar = OF_DTYPE.get(dtype)
     if scalar is None:

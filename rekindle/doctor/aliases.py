@@ -14,7 +14,7 @@ ScopeNode: TypeAlias = ast.Module | ast.ClassDef | FunctionNode
 SCOPES: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 _MAX_PARTS: Final = 12
-"""Longer names are those of modules that import from each other."""
+"""Largest number of parts of a dotted name. Import cycles would make longer ones."""
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +28,7 @@ class Scope:
     star_imports: set[str] = field(default_factory=set)
 
     def lookup(self, name: str) -> set[str]:
-        """Return what ``name`` may refer to in this scope."""
+        """Return the dotted names to which ``name`` may refer in this scope; an empty set if they are unknown."""
         scope: Scope | None = self
         while scope is not None:
             is_visible = scope is self or not isinstance(scope.node, ast.ClassDef)
@@ -42,7 +42,7 @@ class Scope:
         return set()
 
     def dotted(self, node: ast.expr) -> set[str]:
-        """Return the dotted names to which an expression may refer."""
+        """Return the dotted names to which an expression may refer; an empty set if they are unknown."""
         match node:
             case ast.Name(id=name):
                 return self.lookup(name)
@@ -144,7 +144,7 @@ def _bind_import(node: ast.AST, scope: Scope, package: str) -> None:
 
 
 def imported_module(node: ast.ImportFrom, package: str) -> str:
-    """Return the absolute name of the module that ``from … import`` names, in a module of ``package``."""
+    """Return the absolute name of the module in a ``from … import`` statement; relative ones start from ``package``."""
     if node.level == 0:
         return node.module or ""
     parts = package.split(".")
@@ -153,7 +153,7 @@ def imported_module(node: ast.ImportFrom, package: str) -> str:
 
 
 def _bind_assignments(own: list[ast.AST], scope: Scope) -> None:
-    """Bind the names that assignments, definitions, loops and exception handlers bind."""
+    """Add to ``scope`` the names that assignments, definitions, loops and exception handlers in ``own`` bind."""
     assignments: list[tuple[str, ast.expr]] = []
     for node in own:
         match node:
@@ -195,7 +195,7 @@ def _pairs(targets: list[ast.expr], value: ast.expr) -> Iterator[tuple[str, ast.
 
 
 def expand_star_imports(modules: Mapping[str, Scope]) -> None:
-    """Bind in each module the names that ``from … import *`` takes from other modules that were read."""
+    """Add to the scope of each module the names that ``from … import *`` imports from other modules of ``modules``."""
     for scope in modules.values():
         for module in scope.star_imports:
             for name in _public_names(module, modules, set()):
@@ -212,7 +212,7 @@ def _public_names(module: str, modules: Mapping[str, Scope], seen: set[str]) -> 
 
 
 def through_modules(dotted: str, modules: Mapping[str, Scope]) -> set[str]:
-    """Return what a dotted name refers to, with names of the modules that were read resolved."""
+    """Return ``dotted`` and all names that it is an alias of, through imports and assignments in ``modules``."""
     work, found, seen = [dotted], set[str](), set[str]()
     while work:
         name = work.pop()

@@ -23,7 +23,7 @@ from rekindle.program.function import Method
 from rekindle.program.modules.module import ScriptModule
 
 LIMITS: Final = dataclasses.replace(DEFAULT_LIMITS, steps=50_000_000, setstate_bytes=8 << 30)
-"""What a call in the sandbox may take: about a hundred seconds, and 8 GiB in all."""
+"""Limits of a call in the sandbox: steps for about a hundred seconds, and 8 GiB of memory in all."""
 
 
 def try_archive(path: Path, inputs: list[Any] | None, trusted: bool) -> tuple[dict[str, Any], dict[str, Any] | None]:

@@ -37,7 +37,7 @@ def edited(text: str, edits: Iterable[SourceEdit]) -> str:
     """Return a text with edits applied, which must not overlap.
 
     Raises:
-        StaleEdit: it has another text at the place of an edit, or two overlap.
+        StaleEdit: the text at the position of an edit is not its ``old``, or two edits overlap.
     """
     starts = [0]
     for line in text.split("\n"):
@@ -56,7 +56,11 @@ def edited(text: str, edits: Iterable[SourceEdit]) -> str:
 
 
 def diff_of(root: Path, edits: Iterable[SourceEdit]) -> str:
-    """Return the unified diff of edits of files below ``root``."""
+    """Return the unified diff of edits of files below ``root``, which are not written.
+
+    Raises:
+        StaleEdit: the text at the position of an edit is not its ``old``, or two edits overlap.
+    """
     parts: list[str] = []
     for path, group in _by_file(edits).items():
         before = read_source(root / path)
@@ -72,7 +76,8 @@ def apply(root: Path, edits: Iterable[SourceEdit]) -> list[str]:
     """Write edits into files below ``root``; return the paths of those that changed.
 
     Raises:
-        StaleEdit: a file has another text; none has been written then.
+        StaleEdit: the text at the position of an edit is not its ``old``, or two edits overlap. No file is written
+            then.
     """
     texts: dict[Path, tuple[str, str, str]] = {}
     groups = _by_file(edits)
@@ -88,10 +93,11 @@ def apply(root: Path, edits: Iterable[SourceEdit]) -> list[str]:
 
 
 def copied_with(root: Path, edits: Iterable[SourceEdit], folder: Path) -> Path:
-    """Copy the examined files, with the packages that they belong to, and apply edits to the copy; return its path.
+    """Copy the file or folder ``root`` into ``folder``, with the package that it belongs to, and apply edits to the
+    copy; return the path of the copy of ``root``. Hidden files are not copied.
 
     Raises:
-        StaleEdit: a file has another text.
+        StaleEdit: the text at the position of an edit is not its ``old``, or two edits overlap.
     """
     top = root if root.is_dir() else root.parent
     while (top / "__init__.py").exists():
@@ -119,7 +125,10 @@ def _by_file(edits: Iterable[SourceEdit]) -> dict[str, list[SourceEdit]]:
 
 def of_problem(problem: Mapping[str, Any], paths: Mapping[str, str]) -> SourceEdit | None:
     """Return the edit that a compile error suggests; None if it has none, or is in a file that is not examined.
-    ``paths`` maps real paths to relative ones."""
+
+    ``problem`` is a compile error as :mod:`rekindle.doctor.problems` describes it. ``paths`` maps the absolute paths of
+    the examined files to relative ones.
+    """
     edit = problem.get("edit")
     if not edit or edit["file"] not in paths:
         return None
@@ -131,8 +140,12 @@ def of_problem(problem: Mapping[str, Any], paths: Mapping[str, str]) -> SourceEd
 
 
 def without_switches(file: SourceFile, uses: Sequence[Use]) -> dict[Use, list[SourceEdit]]:
-    """Return the edits that remove calls of switches, such as ``torch.jit.enable_fusion``: statements, and context
-    managers. Calls whose results are used are not removed."""
+    """Return, for each use that can be removed, the edits that remove it. ``uses`` are calls of switches of PyTorch's
+    executor, such as ``torch._C._jit_set_profiling_executor``.
+
+    A statement is removed, and a context manager is replaced by ``contextlib.nullcontext()``. A call whose result is
+    used stays. If the edited file would not parse, nothing is removed.
+    """
     parents = {child: node for node in ast.walk(file.tree) for child in ast.iter_child_nodes(node)}
     lines = file.text.split("\n")
     calls = {

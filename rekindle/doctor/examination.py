@@ -26,7 +26,16 @@ _NOT_IMPORTED: Final = frozenset({"setup", "conftest", "noxfile", "tasks", "__ma
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of an examination. Time limits are in seconds: for one module, for one archive, and for the command."""
+    """Options of an examination.
+
+    Attributes:
+        command: The command to run and record; empty for none. Modules are not imported then.
+        imports: Whether modules that compile something are imported.
+        seconds: Time that a module or an archive may take between two events, before its process is killed.
+        command_seconds: Time that the command may take.
+        inputs: A file of ``torch.save`` with the arguments of the archives' ``forward``; None to generate them.
+        trusted: Whether archives run as compiled code too, outside of the sandbox.
+    """
 
     command: Sequence[str] = ()
     imports: bool = True
@@ -47,7 +56,7 @@ class Examination:
     edits: list[SourceEdit] = field(default_factory=list)
     """The edits of the uses that work with a change."""
     outside: list[Event] = field(default_factory=list)
-    """What was compiled at places that the search did not read: generated code, other packages."""
+    """Events of programs that were compiled at places without a use: generated code, other packages."""
     command: dict[str, Any] | None = None
 
     @property
@@ -60,7 +69,13 @@ class Examination:
 
 
 def examine(root: Path, options: Options, folder: Path) -> Examination:
-    """Examine an archive, a file or a folder of code. Processes write their events to ``folder``."""
+    """Examine an archive, a file or a folder of code: search, run trials, judge each use, and try changes on a copy.
+
+    The examined files are not changed. Processes write their events to subfolders of ``folder``, an existing folder.
+
+    Raises:
+        OSError: a file cannot be read or written, or the command cannot be started.
+    """
     root = root.resolve()
     is_file_of_data = root.is_file() and root.suffix != ".py"
     archives = [root] if is_file_of_data else [path for path in files_below(root) if is_archive(path)]
@@ -103,13 +118,13 @@ def fix(examination: Examination) -> list[str]:
     """Apply the suggested edits to the files; return the paths of those that changed.
 
     Raises:
-        StaleEdit: a file is not what it was when it was examined.
+        StaleEdit: a file has changed since the examination; no file is written then.
     """
     return apply(examination.base, examination.edits)
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether a file is an archive of a program, by the names in it."""
+    """Return whether a file is an archive of a program, by its suffix and the names of its members."""
     if path.suffix not in _ARCHIVES or not path.is_file() or not zipfile.is_zipfile(path):
         return False
     try:
@@ -165,8 +180,8 @@ def _why_not_imported(file: SourceFile) -> str | None:
 
 
 def _first_action(tree: ast.Module) -> int | None:
-    """Return the line of the first statement of a script that does something, other than definitions, imports and
-    assignments; None if there is none, or the file is in a package."""
+    """Return the line of the first statement of a module other than definitions, imports, assignments, ``if``, ``try``,
+    ``assert`` and calls of functions of ``torch``; None if there is none."""
     quiet = (
         *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
         *(ast.Assign, ast.AnnAssign, ast.If, ast.Try, ast.Pass, ast.Assert),
@@ -215,7 +230,8 @@ def _judge(
 
 
 def _matched(examination: Examination, events: Sequence[Event]) -> tuple[dict[Use, list[Evidence]], list[Event]]:
-    """Match events to uses: return what was compiled at each use, and the events of code elsewhere."""
+    """Match events of programs to uses by file, line and name. Return the programs that were compiled at each use, and
+    the events without a use."""
     by_file: dict[str, list[Use]] = {}
     for use in examination.found.uses:
         by_file.setdefault(os.path.realpath(examination.base / use.path), []).append(use)
@@ -254,6 +270,7 @@ def _is_at(use: Use, event: Event) -> bool:
 
 
 def _remove_switches(examination: Examination, files: dict[str, SourceFile]) -> None:
+    """Set the verdict of each call of a switch that can be removed to CHANGE, and add its edits to the examination."""
     by_path: dict[str, list[Finding]] = {}
     for finding in examination.findings:
         known = classify(finding.use.name)
@@ -271,8 +288,8 @@ def _remove_switches(examination: Examination, files: dict[str, SourceFile]) -> 
 
 
 def _try_changes(examination: Examination, files: dict[str, SourceFile], options: Options, folder: Path) -> None:
-    """Try the edits that compile errors suggest on a copy; keep those with which the use compiles and returns what
-    eager returns."""
+    """Try the edits that compile errors suggest on a copy of the code. If a use works with them, set its verdict to
+    CHANGE, with the diff, and add the edits to those of the examination."""
     paths = {os.path.realpath(file.path): file.relative for file in files.values()}
     suggested = {id(finding): _suggested(finding, paths) for finding in examination.with_verdict(Verdict.FAILS)}
     candidates = [finding for finding in examination.with_verdict(Verdict.FAILS) if suggested[id(finding)]]
@@ -310,7 +327,7 @@ def _suggested(finding: Finding, paths: dict[str, str]) -> list[SourceEdit]:
 
 
 def package_folder(name: str) -> Path | None:
-    """Return the folder or file of an installed package, without importing it; None if it is not on ``sys.path``."""
+    """Return the folder or file of a package or module on ``sys.path``, without importing it; None if there is none."""
     for entry in sys.path:
         for candidate in (Path(entry or ".") / name, Path(entry or ".") / f"{name}.py"):
             if (candidate / "__init__.py").exists() or (candidate.suffix == ".py" and candidate.exists()):

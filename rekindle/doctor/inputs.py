@@ -32,11 +32,13 @@ class NotGenerated(Exception):
 
 
 def generated(schema: FunctionSchema) -> Iterator[list[Any]]:
-    """Yield lists of positional arguments that fit a schema, each with Tensors of other shapes and dtypes. Parameters
-    with a default are omitted.
+    """Yield lists of positional arguments that fit a schema. Parameters with a default are omitted.
+
+    If a parameter takes Tensors, there is one list for each combination of 3 dtypes and 7 shapes, and all Tensors in it
+    have that dtype and shape. Otherwise there is a single list.
 
     Raises:
-        NotGenerated: there is a parameter of a type of which no value can be made up.
+        NotGenerated: a parameter without a default is keyword-only, or has a type for which there is no value.
     """
     needed = [argument for argument in schema.arguments if not argument.has_default]
     if any(argument.kwarg_only for argument in needed):
@@ -48,6 +50,11 @@ def generated(schema: FunctionSchema) -> Iterator[list[Any]]:
 
 
 def _value(type: Type, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
+    """Return a value of ``type`` for the parameter ``name``; Tensors in it have the shape and the dtype.
+
+    Raises:
+        NotGenerated: there is no value for the type.
+    """
     match type:
         case TensorType():
             return _tensor(shape, dtype)

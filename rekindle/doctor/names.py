@@ -11,9 +11,9 @@ class Status(Enum):
     """What a name of TorchScript refers to while the drop-in is installed."""
 
     COMPILES = "compiles"
-    """It is rekindle's and makes a program, which may fail."""
+    """It is replaced by a function or class of rekindle that compiles or loads a program, which may fail."""
     REKINDLE = "rekindle's"
-    """It is rekindle's: a mark, a class, a function on programs."""
+    """It is replaced by a name of rekindle that compiles nothing: a decorator, a class, a function on programs."""
     SAME = "the same to either compiler"
     """It stays PyTorch's, and programs compiled here treat it as ``torch.jit`` does."""
     SWITCH = "a switch of PyTorch's executor"
@@ -61,10 +61,10 @@ JIT: Final[dict[str, NameInfo]] = {
         "a class of PyTorch's own objects: nothing that rekindle compiles is an instance of it",
     ),
 }
-"""The public names of ``torch.jit``, and those private ones that libraries use."""
+"""The status of each public name of ``torch.jit``, and of the private ones that libraries use."""
 
 _JIT_MODULES: Final = frozenset({"_script", "_trace", "_async", "_await", "_freeze", "_serialization", "_ir_utils"})
-"""The modules within ``torch.jit`` of which the names above can be had too."""
+"""The submodules of ``torch.jit`` from which the names above can be imported too."""
 
 _MARKS: Final = _words(
     "is_scripting is_tracing annotate Final Future Await _overload _overload_method export ignore unused "
@@ -73,7 +73,7 @@ _MARKS: Final = _words(
     "get_torchscript_modifier is_optional is_tuple is_list is_dict is_future is_final should_drop "
     "_disable_emit_hooks_decorator weak_module weak_script_method"
 )
-"""Names of ``torch._jit_internal`` that are marks and helpers of eager code, which rekindle reads."""
+"""Names of ``torch._jit_internal`` that rekindle supports: decorators, and helpers of eager code."""
 
 _TYPES: Final = frozenset({"Any", "Dict", "List", "Optional", "Tuple", "Union", "Future"})
 """Names of ``typing`` that ``torch.jit.annotations`` has too."""
@@ -98,7 +98,7 @@ _ON_VIEWS: Final = _words(
         _jit_pass_inline _jit_pass_lint _jit_pass_lower_all_tuples _jit_pass_peephole _jit_pass_remove_mutation
         """
 )
-"""Functions of ``torch._C`` that take the graphs of what is compiled through the drop-in."""
+"""Functions of ``torch._C`` that take graphs of rekindle, if programs are compiled through the drop-in."""
 
 _C_NAMES: Final = _words(
     """
@@ -139,7 +139,8 @@ def is_torchscript(dotted: str) -> bool:
 
 
 def classify(dotted: str) -> tuple[str, NameInfo] | None:
-    """Return the known prefix of a dotted name, and its status; None for an unknown internal of TorchScript."""
+    """Return the part of a dotted name that the tables list, and its status: ``torch.jit.script`` for
+    ``torch.jit._script.script.__name__``. Return None for a name that no table lists."""
     for root, remark in _UTILITIES.items():
         if dotted == root or dotted.startswith(f"{root}."):
             return root, NameInfo(Status.PYTORCH, remark)

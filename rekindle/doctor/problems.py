@@ -13,12 +13,16 @@ _MAX_TEXT: Final = 500
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its class if it has none."""
+    """Return the first line of an error's message, at most 300 characters; the name of its class if it is empty."""
     return (str(error).strip().partition("\n")[0] or type(error).__name__)[:300]
 
 
 def problems_of(error: BaseException) -> list[dict[str, Any]]:
-    """Return the problems that an error reports, as dicts: each problem of a compilation, or the error itself."""
+    """Return the problems that an error reports, as dicts for JSON.
+
+    Of a compile error, these are its first ten problems, with ``message``, ``hint``, ``cause``, and if known ``file``,
+    ``line``, ``column`` and ``edit``. Of another error, it is one dict with ``message``, ``file`` and ``line``.
+    """
     if isinstance(error, CompileError):
         return [_of_compilation(each) for each in error.errors[:_MAX_PROBLEMS]]
     return [{"message": f"{type(error).__name__}: {_shortened(str(error))}", **_place_in_traceback(error)}]
@@ -48,7 +52,8 @@ def _edit(edit: Edit) -> dict[str, Any] | None:
 
 
 def _place_in_traceback(error: BaseException) -> dict[str, Any]:
-    """Return the innermost source location in the user's code of an error's traceback."""
+    """Return ``file`` and ``line`` of the innermost frame of a traceback that is in no file of torch or this package;
+    an empty dict if there is none."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         folders = frame.filename.replace(os.sep, "/").split("/")
         if "rekindle" not in folders and "torch" not in folders and not frame.filename.startswith("<"):

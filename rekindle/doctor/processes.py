@@ -1,4 +1,4 @@
-"""The processes in which the code that is examined runs."""
+"""Subprocesses in which the examined code runs."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ Event = dict[str, Any]
 
 @dataclass(slots=True)
 class Trial:
-    """The results of a trial: the events, and the reasons why some modules and archives were not reached, by their
-    names."""
+    """The results of a trial: the events, and by the name of a module or path of an archive the reason why its trial
+    did not end."""
 
     events: list[Event] = field(default_factory=list)
     stopped: dict[str, str] = field(default_factory=dict)
 
 
 def events_in(folder: Path) -> Iterator[Event]:
-    """Yield the events that the processes of a folder have written. An incomplete last line is skipped."""
+    """Yield the events that processes have written to ``folder``, each with the name of its file as ``process``. Lines
+    that are not JSON, such as an incomplete last one, are skipped."""
     for path in sorted(folder.glob("events-*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             try:
@@ -45,8 +46,11 @@ def events_in(folder: Path) -> Iterator[Event]:
 
 
 def try_all(request: Request, seconds: float, folder: Path) -> Trial:
-    """Import modules and open archives in a separate process. If one of them ends the process or takes more than
-    ``seconds``, another process continues with the others."""
+    """Import modules and open archives in a separate process, which writes to a subfolder of ``folder``.
+
+    If a module or archive ends the process, or writes no event for ``seconds``, another process continues with those
+    after it. The folder in ``request`` is ignored.
+    """
     found = Trial()
     left = request
     number = 0
@@ -78,7 +82,10 @@ def try_all(request: Request, seconds: float, folder: Path) -> Trial:
 
 
 def _run(request: Request, seconds: float) -> str | None:
-    """Run the process of a request; return how it failed, None if it succeeded."""
+    """Run the process of a request; return how it ended (``took more than 120 s``), or None if it succeeded.
+
+    The process is killed, with its children, if it writes no event for ``seconds``.
+    """
     work = Path(request.folder)
     request.write(work / "request.json")
     environment = {
@@ -114,9 +121,17 @@ def _run(request: Request, seconds: float) -> str | None:
 
 
 def run_command(command: Sequence[str], folder: Path, seconds: float) -> int | None:
-    """Run a command whose Python processes record what they compile; return its exit code, None if it took longer than
-    ``seconds``. Its output goes to stderr. ``python``, ``pytest`` and similar programs are those of this process's
-    environment, even if that is not activated."""
+    """Run a command whose Python processes record what they compile, as events in ``folder``.
+
+    Its output goes to stderr. ``python``, ``pytest`` and similar programs are those of this process's environment, even
+    if that is not activated. After ``seconds``, the command and its children are killed.
+
+    Returns:
+        The exit code; None if the command was killed.
+
+    Raises:
+        OSError: the command cannot be started.
+    """
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),

@@ -1,4 +1,4 @@
-"""The recorder: what a process compiles through ``torch.jit``'s names, and whether calls answer as eager does.
+"""The recorder: what a process compiles through ``torch.jit``'s names, and whether calls return what eager returns.
 
 It runs in a process of its own, with the drop-in installed, and writes events as lines of JSON: one for each program
 when it is compiled or fails, and one for each compiled program when the process ends.
@@ -38,22 +38,26 @@ from rekindle.scripting.script import script
 _IF_TRACING: Final = ("script_if_tracing", "_script_if_tracing")
 RECORDED: Final = ("script", "trace", "trace_module", *_IF_TRACING, "freeze", "optimize_for_inference", "load")
 MAX_CALLS: Final = 3
-"""So many calls of each program are compared with eager."""
+"""Number of calls of each program that are compared with eager."""
 MAX_PROGRAMS: Final = 500
-"""Calls of more programs are not compared."""
+"""Number of programs whose calls are compared; further programs are recorded alone."""
 FINISH_SECONDS: Final = 120.0
-"""How long measuring and exporting may take together."""
+"""Time after which :meth:`Recorder.finish` begins no more measurements and conversions."""
 
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """A compiled function or module, its Python original, and the results of calls of it."""
+    """A compiled function or module (``compiled``), its Python original (``eager``), and the comparison of their calls.
+
+    ``difference`` describes the first difference. ``not_compared`` is the reason why calls are not compared. Both are
+    None by default.
+    """
 
     number: int
     compiled: Any
     eager: Any
     calls: int = 0
-    """How many calls were compared."""
+    """Number of compared calls."""
     inputs: str = ""
     """Where the inputs came from: ``recorded``, ``generated`` or ``example``."""
     difference: str | None = None
@@ -63,13 +67,13 @@ class Program:
     arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     """A copy of the arguments of the last call that was compared."""
     answer: Any = None
-    """The results of eager for them."""
+    """The result of eager for these arguments."""
 
 
 @dataclass(slots=True, eq=False)
 class _Deferred:
-    """A function that is compiled when it is first traced. The recorder compiles it when its module has been
-    imported."""
+    """A function marked with ``script_if_tracing``, and the event to write once it is compiled. The recorder compiles
+    it when its module has been imported."""
 
     event: dict[str, Any]
     function: Callable[..., Any]
@@ -77,13 +81,16 @@ class _Deferred:
 
 @dataclass(slots=True, eq=False)
 class Recorder:
-    """Writes events to ``file``. With ``keeps_going``, an object that cannot be compiled is returned unchanged, and the
-    caller continues; otherwise the caller gets the error."""
+    """Recorder of compilations and calls, which appends events to ``file``.
+
+    With ``keeps_going``, an object that cannot be compiled is returned to the caller as it is; otherwise the error is
+    raised.
+    """
 
     file: Path
     keeps_going: bool
     programs: dict[int, Program] = field(default_factory=dict)
-    """By the ids of the compiled objects."""
+    """The programs whose calls may be compared, by the ``id`` of the compiled object."""
     deferred: list[_Deferred] = field(default_factory=list)
     inputs: str = "recorded"
     """What calls are made with: ``recorded``, ``generated`` or ``example`` inputs, those of a trace."""
@@ -92,13 +99,17 @@ class Recorder:
     _count: int = 0
 
     def write(self, event: dict[str, Any]) -> None:
+        """Append an event to the file, as a line of JSON."""
         with self._lock, self.file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
 
     # ------------------------------------------------------------------------------------------------- compilations
 
     def install(self) -> None:
-        """Install the drop-in, with functions that record every compilation."""
+        """Install the drop-in with functions that record every compilation, and compare calls with eager.
+
+        This replaces ``__call__`` of compiled functions and modules in this process, for good.
+        """
         install_recording({name: self._recorded(name) for name in RECORDED})
         for cls in (Function, ScriptModule):
             setattr(cls, "__call__", self._compared(vars(cls)["__call__"]))  # noqa: B010
@@ -132,8 +143,12 @@ class Recorder:
         return recorded
 
     def _compile_instance(self, module: ScriptModule) -> None:
-        """Compile an object of a class that derives from ``torch.jit.ScriptModule``. One event is written for each such
-        class."""
+        """Compile an object of a class that derives from ``torch.jit.ScriptModule``. Write one event for each such
+        class among its classes.
+
+        Raises:
+            Exception: an error of the compilation; the events have its problems.
+        """
         problems: list[dict[str, Any]] = []
         try:
             compile_instance(module)
@@ -147,15 +162,18 @@ class Recorder:
                     self.write({**event, "ok": not problems, "problems": problems, "program": None})
 
     def make_objects(self, module: types.ModuleType) -> None:
-        """Create an object of each class of a module that derives from ``torch.jit.ScriptModule`` and needs no
-        arguments, which compiles it."""
+        """Call each class of ``module`` that derives from ``torch.jit.ScriptModule``, without arguments. This compiles
+        the object. Errors are ignored: those of the compilation are in the events."""
         for cls in list(vars(module).values()):
             if isinstance(cls, type) and issubclass(cls, ScriptModule) and cls.__module__ == module.__name__:
                 with contextlib.suppress(Exception):  # what matters is recorded
                     cls()
 
     def _add(self, compiled: Any, eager: Any) -> int | None:
-        """Register a program whose calls are to be compared; return its number, None if it is not compared."""
+        """Register a compiled program and its original; return its number.
+
+        Return None for other objects, and if there are :data:`MAX_PROGRAMS` programs.
+        """
         if not isinstance(compiled, (Function, ScriptModule)) or len(self.programs) >= MAX_PROGRAMS:
             return None
         known = self.programs.get(id(compiled))
@@ -172,7 +190,7 @@ class Recorder:
         return self._count
 
     def compile_deferred(self) -> None:
-        """Compile the functions that would only be compiled when traced."""
+        """Compile the functions marked with ``script_if_tracing``, write their events, and register the programs."""
         for each in self.deferred:
             try:
                 compiled = script(each.function)
@@ -206,8 +224,12 @@ class Recorder:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """Call a program and its eager version with equal arguments, and compare their results. Return the result of
-        the program."""
+        """Call a program, and its eager version with copies of the arguments; record how the results differ in
+        ``program``. Return the result of the program.
+
+        Raises:
+            Exception: what the program raises.
+        """
         try:
             (eager_args, eager_kwargs), kept = copied((args, kwargs)), copied((args, kwargs))
             eager = _copy_of_eager(program)
@@ -244,8 +266,8 @@ class Recorder:
             self._busy.eager = False
 
     def call_with_generated_inputs(self) -> None:
-        """Call the programs that the code itself has not called: with the examples of a trace, or generated inputs that
-        eager accepts."""
+        """Call each program that has not been called, and compare it with eager: a trace with its examples, others with
+        generated inputs that eager accepts. Errors of the calls are recorded, not raised."""
         for program in list(self.programs.values()):
             if program.calls or program.not_compared is not None:
                 continue
@@ -282,7 +304,12 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------------- at last
 
     def finish(self) -> None:
-        """Compile deferred functions, measure, try the export formats, and write an event for each program."""
+        """Compile deferred functions, save results for :mod:`~rekindle.doctor.stock`, and write an event of each
+        program.
+
+        Programs that agree with eager are measured and exported, and a second event has these results too. Calls are
+        not compared any more.
+        """
         self.compile_deferred()
         end = time.monotonic() + FINISH_SECONDS
         programs, self.programs = self.programs, {}
@@ -301,7 +328,8 @@ class Recorder:
                 self.write({**event, **_beyond(program, end)})
 
     def _keep_answers(self, programs: list[Program]) -> None:
-        """Save the arguments and results of functions that stock PyTorch can run too, for a comparison."""
+        """Save the arguments of the functions that stock PyTorch can run too, and the results of eager, beside the
+        events."""
         kept = {}
         for program in programs:
             python = program.eager
@@ -315,8 +343,10 @@ class Recorder:
 
 
 def _beyond(program: Program, end: float) -> dict[str, Any]:
-    """Return the times of calls of a program, and whether it can be exported to each format. ``end`` is the time at
-    which to stop trying."""
+    """Return the times of calls of a program in seconds, and for each export format whether its result agrees.
+
+    After ``end``, a time of ``time.monotonic``, nothing is tried.
+    """
     if time.monotonic() > end:
         return {"pt2": "not tried: there was no time left"}
     assert program.arguments is not None
@@ -369,7 +399,8 @@ def _place_of_class(cls: type) -> dict[str, Any]:
 
 
 def _described(subject: object) -> dict[str, Any]:
-    """Return the name of what is compiled, and where its code is."""
+    """Return the name, the module and the kind (``class``, ``function``, ``object`` or ``archive``) of what is
+    compiled."""
     named = subject if isinstance(subject, (type, types.FunctionType, types.MethodType)) else type(subject)
     if isinstance(subject, (str, bytes, os.PathLike)):
         return {"subject": os.path.basename(os.fsdecode(subject)), "module": "", "kind": "archive"}
@@ -382,7 +413,10 @@ def _described(subject: object) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def recording(folder: Path, keeps_going: bool) -> Iterator[Recorder]:
-    """Record what this process compiles within the ``with`` block, in a file of ``folder``."""
+    """Record what this process compiles within the ``with`` block, as events in ``folder/events-PID.jsonl``.
+
+    The drop-in stays installed afterwards. See :class:`Recorder` for ``keeps_going``.
+    """
     recorder = Recorder(folder / f"events-{os.getpid()}.jsonl", keeps_going)
     recorder.install()
     recorder.write({"event": "start"})

@@ -19,7 +19,7 @@ from rekindle.doctor.verdicts import Evidence, Finding, Verdict
 
 def report_data(examination: Examination, name: str, stock: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the report of an examination as dicts and lists. ``name`` is the path as the user wrote it, ``stock`` the
-    comparisons with stock PyTorch by program."""
+    comparisons with stock PyTorch by program, if there are any."""
     found = examination.found
     counts = Counter(finding.verdict for finding in examination.findings)
     counts.update(verdict for verdict, _ in map(_archive_verdict, examination.archives))
@@ -116,7 +116,7 @@ def _archive(examination: Examination, event: Event) -> dict[str, Any]:
 
 
 def _outside(events: Sequence[Event]) -> dict[str, Any]:
-    """Return what was compiled in files that the search did not read."""
+    """Count the programs that were compiled at places without a use, and list those that failed with the message."""
     failed = [event for event in events if not event["ok"]]
     return {
         "programs": len(events),

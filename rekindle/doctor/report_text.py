@@ -15,7 +15,7 @@ _WAYS_OUT: Final = (
     ("native", "native libraries", "native library"),
     ("onnx", "ONNX", "ONNX"),
 )
-"""Where programs can leave to: the key in the data, and how texts name it."""
+"""Formats to which programs are converted: the key in the data, and the names in headings and in lines."""
 
 
 def report_lines(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:

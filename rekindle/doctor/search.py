@@ -26,10 +26,10 @@ from rekindle.doctor.names import is_torchscript
 from rekindle.doctor.uses import Form, Found, Mention, Unread, Use
 
 MENTION: Final = re.compile(r"torch\.jit\b|torch\._jit_internal|torch\._C\._jit_|\bmobile_optimizer\b")
-"""What a text search looks for."""
+"""Pattern of the lines that mention TorchScript."""
 _SKIPPED: Final = frozenset({"__pycache__", "node_modules", "site-packages"})
 _OUTPUT: Final = frozenset({"build", "dist"})
-"""Folders with copies of the code, unless they are packages of it."""
+"""Names of folders with build outputs, unless they contain ``__init__.py``."""
 _TOOLS: Final = frozenset({".git", ".hg", ".svn", ".tox", ".nox", ".eggs", ".ipynb_checkpoints"})
 """Hidden folders that hold no code, or copies. Others hold code: a package's ``.mim`` has its tools."""
 _TEXTS: Final = frozenset({".ipynb", ".pyi", ".pyx", ".jinja", ".j2", ".template", ".tmpl"})
@@ -38,7 +38,8 @@ _TEXTS: Final = frozenset({".ipynb", ".pyi", ".pyx", ".jinja", ".j2", ".template
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A Python file. ``module`` is the name by which it is imported, from the folder ``top``."""
+    """A parsed Python file. ``path`` is its path, and ``relative`` the path within the searched folder. ``module`` is
+    the name by which it is imported, with the folder ``top`` on ``sys.path``."""
 
     path: Path
     relative: str
@@ -53,7 +54,8 @@ class SourceFile:
 
 
 def files_below(root: Path) -> Iterator[Path]:
-    """Yield the files of a folder, or the file itself. Environments, folders of tools and build outputs are skipped."""
+    """Yield the files in a folder and its subfolders, or the file itself. Symbolic links, virtual environments, folders
+    of tools and build outputs are skipped."""
     if root.is_file():
         yield root
         return
@@ -78,7 +80,10 @@ def _is_left_out(folder: Path) -> bool:
 
 
 def search(root: Path) -> tuple[Found, list[SourceFile]]:
-    """Find the uses of TorchScript in a file or folder; return them, and the files that were read."""
+    """Find the uses of TorchScript in a file or folder; return them, and the Python files that could be parsed.
+
+    Mentions in other files, and files that cannot be parsed, are in the result too.
+    """
     found = Found([], [], [], 0)
     files: list[SourceFile] = []
     base = root if root.is_dir() else root.parent
@@ -105,6 +110,8 @@ def search(root: Path) -> tuple[Found, list[SourceFile]]:
 
 
 def _read(path: Path, relative: str, found: Found) -> SourceFile | None:
+    """Parse a Python file. If that fails, add the file and the lines that mention TorchScript to ``found``, and return
+    None."""
     try:
         text = read_source(path)
         with warnings.catch_warnings():
@@ -122,13 +129,18 @@ def _read(path: Path, relative: str, found: Found) -> SourceFile | None:
 
 
 def read_source(path: Path) -> str:
-    """Return the text of a file of Python, in the encoding that it declares."""
+    """Return the text of a Python file, decoded as its encoding declaration specifies.
+
+    Raises:
+        SyntaxError: the declaration is invalid.
+        UnicodeDecodeError: the file has other bytes.
+    """
     with tokenize.open(path) as file:
         return file.read()
 
 
 def module_name(path: Path) -> tuple[Path, str]:
-    """Return the folder from which a file is imported, and the name of its module."""
+    """Return the folder above the outermost package of a file, and the module's dotted name from there."""
     parts = [] if path.name == "__init__.py" else [path.stem]
     folder = path.parent
     while (folder / "__init__.py").exists():
@@ -173,7 +185,7 @@ class _Uses:
         self.scopes = scopes
         self.modules = modules
         self.resolved = resolved
-        """What was found out about dotted names, for all files."""
+        """TorchScript names of each dotted name: a cache that all files share."""
         self.scope = scopes[file.tree]
         self.lines = file.text.split("\n")
         self.found: list[Use] = []
@@ -181,7 +193,7 @@ class _Uses:
         """The lines with uses."""
         self.names: list[str] = []
         self.depth = 0
-        """How many functions there are around."""
+        """Number of enclosing functions."""
         self.is_skipped_at_import = 0
 
     def visit(self, node: ast.AST, form: Form = "reference") -> None:
@@ -270,7 +282,7 @@ class _Uses:
         self.visit(parsed, "annotation")
 
     def _add(self, node: ast.stmt | ast.expr, names: set[str], form: Form) -> bool:
-        """Record the uses at a node; return whether there are any."""
+        """Record a use for each TorchScript name that one of ``names`` refers to; return whether there is any."""
         resolved = set[str]().union(*map(self._torchscript, names))
         for name in sorted(resolved):
             line = self.lines[node.lineno - 1]
@@ -292,7 +304,7 @@ class _Uses:
 
 
 def column_in_characters(line: str, offset: int) -> int:
-    """Return the column in characters of an offset in bytes."""
+    """Return the number of characters in the first ``offset`` bytes of ``line``, encoded as UTF-8."""
     return len(line.encode()[:offset].decode(errors="replace"))
 
 

@@ -56,7 +56,8 @@ print(f"{len(outputs)} programs recorded in {here / 'outputs.pt'}")
 
 
 def kept_answers(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the saved inputs and results: of archives by path, of functions by ``module:name``."""
+    """Return the inputs and results that the trials in ``folder`` have saved: under ``archives`` by path, under
+    ``functions`` by ``module:name``. Each is a dict with ``inputs`` and ``answer``, the result."""
     found: dict[str, dict[str, Any]] = {"archives": {}, "functions": {}}
     for path in sorted(folder.rglob("*.pt")):
         if path.name == "archives.pt":

@@ -24,7 +24,12 @@ from rekindle.doctor.recording import Recorder, recording
 
 @dataclass(slots=True)
 class Request:
-    """What to try. ``inputs`` is a file with arguments for ``forward`` of the archives."""
+    """The work of one process.
+
+    ``folder`` is where events are written. ``modules`` are imported, with ``search_path`` before ``sys.path``, and
+    ``archives`` are loaded and called. ``inputs`` is a file with the arguments of their ``forward``; by default,
+    arguments are generated. ``trusted`` archives run as compiled code too.
+    """
 
     folder: str
     search_path: list[str] = field(default_factory=list)
@@ -34,10 +39,12 @@ class Request:
     trusted: bool = False
 
     def write(self, path: Path) -> None:
+        """Write the request to a file, as JSON."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
 
 def main(path: str) -> None:
+    """Import the modules and try the archives of the request in the file ``path``; write events into its folder."""
     request = Request(**json.loads(Path(path).read_text(encoding="utf-8")))
     warnings.simplefilter("ignore")
     torch.manual_seed(0)

@@ -10,21 +10,23 @@ Form = Literal["import", "decorator", "call", "base class", "annotation", "refer
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A use of a name in code. ``path`` is relative to what is examined; lines count from 1, columns from 0."""
+    """A use of a name in code. ``path`` is relative to the examined folder; lines count from 1, columns from 0, in
+    characters."""
 
     path: str
     line: int
     column: int
     end_line: int
     name: str
-    """The name with its module, whatever the code calls it: ``torch.jit.script``."""
+    """The qualified name (``torch.jit.script``), whatever alias the code uses."""
     form: Form
     scope: str
     """The function or class around it (``Net.export``); empty at the level of the module."""
     at_import: bool
-    """Whether it is evaluated when the module is imported."""
+    """Whether it is evaluated when the module is imported: it is in no function, and in no ``if TYPE_CHECKING`` or
+    ``if __name__ == "__main__"``."""
     text: str
-    """Its first line."""
+    """The source line at which it begins, without indentation; at most 200 characters."""
 
     @property
     def place(self) -> str:
@@ -33,7 +35,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A line that has a name of TorchScript in a comment or a string."""
+    """A line with a name of TorchScript that is not a use: in a comment, a string, or a file that is not parsed."""
 
     path: str
     line: int
@@ -51,10 +53,10 @@ class Unread:
 
 @dataclass(slots=True)
 class Found:
-    """All that a search has found."""
+    """The result of a search."""
 
     uses: list[Use]
     mentions: list[Mention]
     unread: list[Unread]
     files: int
-    """How many files were read."""
+    """Number of ``.py`` files, those that cannot be parsed included."""

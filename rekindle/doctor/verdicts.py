@@ -13,7 +13,7 @@ from rekindle.doctor.uses import Use
 
 
 class Verdict(Enum):
-    """The verdict on a use: what has to be done for it to work. The values are the words of reports."""
+    """The verdict on a use. The values are the texts that reports show."""
 
     WORKS = "works as it is"
     CHANGE = "works with a change"
@@ -23,7 +23,8 @@ class Verdict(Enum):
 
 @dataclass(slots=True)
 class Evidence:
-    """A program at a use: it was compiled, or its compilation failed."""
+    """A program that was compiled at a use, or whose compilation failed. ``subject`` is its name, ``problems`` are its
+    compile errors."""
 
     subject: str
     kind: str
@@ -31,12 +32,13 @@ class Evidence:
     ok: bool
     problems: list[dict[str, Any]] = field(default_factory=list)
     calls: dict[str, Any] | None = None
-    """The event of its calls: how many agree with eager, times, ways out."""
+    """The recorded event of its calls: how many agree with eager, times, and conversions; None if it was not called."""
 
 
 @dataclass(slots=True)
 class Finding:
-    """A use, the verdict on it, and the evidence."""
+    """A use, the verdict on it with the reason, and the programs that were compiled there. ``diff`` is the unified diff
+    of the change, if there is one."""
 
     use: Use
     verdict: Verdict
@@ -51,7 +53,10 @@ REFERENCE: Final = "refers to rekindle while the drop-in is installed"
 
 
 def judged(use: Use, evidence: Sequence[Evidence], why_not: str) -> Finding:
-    """Return the finding for a use. ``why_not`` is the reason why nothing was compiled there, if nothing was."""
+    """Return the verdict on a use, from its name and form and from the programs that were compiled there.
+
+    ``why_not`` is the reason to report if ``evidence`` is empty, and the use should have compiled a program.
+    """
     known = classify(use.name)
     if known is None:
         reason = "an internal of PyTorch's TorchScript, which stays what it is and may not know what rekindle compiles"
@@ -120,8 +125,14 @@ def _success(found: Sequence[Evidence]) -> str:
 
 
 def why_not_tried(use: Use, module_failure: str | None, was_imported: bool, command: Mapping[str, Any] | None) -> str:
-    """Return the reason why nothing was compiled at a use that only runs when it is called. ``command`` is the command
-    that was run, if any. ``was_imported`` is whether the module was imported."""
+    """Return the reason why nothing was compiled at a use.
+
+    Args:
+        use: The use.
+        module_failure: Why the import of its module failed; None if it did not.
+        was_imported: Whether the module was imported.
+        command: The event of the command that was run; None if there was none.
+    """
     if command is not None:
         recorded = "no process of the command that imports PyTorch could be recorded"
         return "the command did not reach it" if command["processes"] else recorded

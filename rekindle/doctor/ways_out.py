@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 from torch.utils import _pytree as pytree
 
+from rekindle.building.comparison import comparable
 from rekindle.building.library import build
 from rekindle.building.native_library import NativeLibrary
 from rekindle.doctor.comparison import copied, difference
@@ -22,7 +23,7 @@ from rekindle.doctor.problems import first_line
 from rekindle.exporting.program import to_exported
 
 _SECONDS: Final = 0.2
-"""How long the calls of one program are measured."""
+"""Duration of the measurement of one program, in seconds."""
 _WARM_UP: Final = 5
 
 
@@ -30,7 +31,7 @@ def measured(
     compiled: Callable[..., Any], eager: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[float, float] | None:
     """Return the median seconds of a call of the program and of eager, which are called alternately; None if a call
-    raises.
+    raises. Calls get copies of the arguments.
 
     One thread computes: with several, small tensors measure how busy the machine is.
     """
@@ -75,22 +76,23 @@ def portable_program(
 
 
 def native_library(program: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Build a native library for a program, load and call it. Return ``agrees``, or the reason of the failure."""
+    """Build a native library for a program, load and call it. Return ``agrees``, or a text that begins with ``not
+    tried``, ``refused`` or ``differs`` and has the reason."""
     if kwargs:
         return "not tried: arguments are given by name"
     try:
         with tempfile.TemporaryDirectory() as folder, torch.no_grad():
             build(program, folder, [copied(args)])
             found = NativeLibrary(folder)(*copied(args))
-            text = difference(program(*copied(args)), found)
+            text = difference(*comparable(program(*copied(args)), found))
     except Exception as error:  # a program may raise anything
         return f"refused: {first_line(error)}"
     return "agrees" if text is None else f"differs: {text}"
 
 
 def onnx(exported: torch.export.ExportedProgram | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Convert an exported program to ONNX, if the packages for it are installed. Return ``agrees``, or the reason of
-    the failure."""
+    """Convert an exported program to ONNX, if the packages for it are installed. Return ``agrees``, or a text
+    that begins with ``not tried``, ``refused`` or ``differs`` and has the reason."""
     if exported is None:
         return "not tried: it needs the exported program"
     missing = [name for name in ("onnxscript", "onnxruntime") if importlib.util.find_spec(name) is None]

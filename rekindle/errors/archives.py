@@ -11,8 +11,8 @@ from rekindle.errors.exceptions import RekindleError
 class ArchiveError(RekindleError, RuntimeError):
     """An archive that cannot be read.
 
-    ``message`` is the problem, ``member`` the file within the archive (None for the whole), ``hint`` a way out.
-    ``str()`` has all of them.
+    ``message`` is the problem, ``member`` the file within the archive (None for the whole), and ``hint`` a suggestion
+    (None if there is none). ``str()`` has all of them.
 
     Example:
         >>> try:

@@ -1,4 +1,4 @@
-"""Why a program cannot be compiled, in a few words that tools can rely on, and what to write instead."""
+"""Categories of compile errors that tools can rely on, default advice for each, and suggested edits of the source."""
 
 from __future__ import annotations
 

@@ -44,9 +44,9 @@ class Settings:
     """Values of the variables; ``problems`` has a sentence for each invalid one."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
-    """By the name of a pass, from which level on it logs."""
+    """Minimum level of the messages that a pass logs, by the name of the pass."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """By the name of a pass, how many changes it may make."""
+    """Maximum number of changes that a pass makes in this process, by the name of the pass."""
     verbosity: int = 3
     problems: tuple[str, ...] = ()
     verify: bool = False
@@ -98,8 +98,11 @@ def _read_limit(item: str) -> tuple[str, int] | None:
 
 @cache
 def settings() -> Settings:
-    """Return the settings of this process, read when the first pass runs. If they enable a log, it goes to stderr from
-    then on."""
+    """Return the settings in the environment of this process, read once, when the first pass runs.
+
+    Warn of invalid variables. If passes are to log, add a handler for standard error to the logger ``rekindle.passes``.
+    At exit, warn of the passes that the variables name and that did not run.
+    """
     found = read_settings(os.environ)
     if found.problems:
         warnings.warn("; ".join(found.problems), RuntimeWarning, stacklevel=2)
@@ -111,11 +114,12 @@ def settings() -> Settings:
 
 
 passes_that_ran: Final[set[str]] = set()
-"""Their names, of this process."""
+"""Names of the passes that have run in this process."""
 
 
 def unknown_names(found: Settings) -> str:
-    """Return a sentence for each variable that names a pass that did not run; empty if there is none."""
+    """Return a sentence for each pass that a variable names and that did not run, joined by semicolons; empty if all
+    ran."""
     sentences = []
     for variable, names in ((LOG_LEVEL, found.levels), (OPT_LIMIT, found.limits)):
         for name in names:
@@ -143,7 +147,7 @@ def _log_to_stderr(levels: Mapping[str, int]) -> None:
 
 
 class _Prefixed(logging.Formatter):
-    """Prefixes each line with its kind and pass, for ``grep``."""
+    """Formatter that prefixes each line of a message with its kind and pass, for ``grep``."""
 
     def format(self, record: logging.LogRecord) -> str:
         prefix = f"[{_PREFIXES.get(record.levelno, record.levelname)} {record.name.rpartition('.')[2]}] "

@@ -17,14 +17,16 @@ from rekindle.errors.gc_pause import gc_paused
 
 
 def imported(module: str) -> ModuleType:
-    """Import a module with garbage collection paused, since it would take a sixth of the time of importing PyTorch."""
+    """Import ``module`` and return it. Garbage collection, which would take a sixth of the time of importing PyTorch,
+    is paused."""
     with gc_paused(everything_stays=True):
         return importlib.import_module(module)
 
 
 def deferred_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package, which imports a name when it is first read. ``homes`` has the module of
-    each name."""
+    """Return the ``__getattr__`` of the module ``package``: it imports a name when the name is first read, and stores
+    its value in the package. ``homes`` maps each name to the module that defines it; for others ``__getattr__`` raises
+    AttributeError."""
 
     def get(name: str) -> Any:
         if name not in homes:

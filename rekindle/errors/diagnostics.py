@@ -67,7 +67,8 @@ def _problems(count: int) -> str:
 
 
 def _by_message(errors: Sequence[CompileError]) -> list[list[CompileError]]:
-    """Group errors with the same message at many places, such as a missing class."""
+    """Return ``errors`` in groups: all errors with the same message if there are more than :data:`MAX_ALIKE`, such as a
+    class that is missing in many places; each other error alone."""
     found: dict[object, list[CompileError]] = {}
     for error in errors:
         found.setdefault((type(error), error.message, error.hint), []).append(error)
@@ -150,7 +151,8 @@ class Diagnostics:
             self.problems.append(error)
 
     def forget_since(self, reported: list[CompileError]) -> None:
-        """Restore the errors to ``reported``, those at the start of an emission that is restarted."""
+        """Restore the errors to ``reported``, those recorded at the start of an emission that is restarted. Clear the
+        record of errors that follow from others."""
         self.problems[:] = reported
         self._given_up = None
 
@@ -158,8 +160,9 @@ class Diagnostics:
         """Raise the recorded errors, if there are any.
 
         Raises:
-            CompileError: there was one.
-            ProgramErrors: there were several.
+            CompileError: there is one. It is a CascadingError if no error was recorded but one that follows from
+                another.
+            ProgramErrors: there are several.
         """
         errors = in_order(self.problems)
         if len(errors) > 1:
@@ -171,7 +174,11 @@ class Diagnostics:
 
     @contextmanager
     def recovering(self) -> Iterator[None]:
-        """Record a compile error that is raised in the ``with`` block, and continue after the block."""
+        """Record a compile error that is raised in the ``with`` block, and continue after the block.
+
+        Other exceptions than RecursionError are suppressed if an error was recorded earlier: they are taken to follow
+        from it.
+        """
         try:
             yield
         except CompileError as error:
@@ -184,7 +191,12 @@ class Diagnostics:
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """Collect the problems within the ``with`` block, and raise all of them at the end."""
+        """Recover from a compile error in the ``with`` block as :meth:`recovering` does, and call :meth:`raise_all` at
+        its end.
+
+        Raises:
+            CompileError: there is an error. Several are raised as :class:`ProgramErrors`.
+        """
         with self.recovering():
             yield
         self.raise_all()

@@ -1,4 +1,4 @@
-"""The errors that users meet. Each has a class, a place and, where there is one, a way out."""
+"""Exception classes. A compile error has a source location, a cause and, where there is one, a hint."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class CompileError(RekindleError, RuntimeError):
     r"""Error of a program that cannot be compiled. It is a RuntimeError too, which code written for ``torch.jit``
     catches.
 
-    ``message`` is the problem, ``range`` its source location, ``cause`` its kind, ``hint`` a way out, ``edit`` a change
-    of the source that would help, and ``frames`` the functions being compiled, the outermost first. ``str()`` has all
-    of them.
+    ``message`` is the problem, ``range`` its source location, ``cause`` its kind, ``hint`` a suggestion, ``edit`` a
+    change of the source that would help, and ``frames`` the functions being compiled, the outermost first (by default
+    those of this thread). ``str()`` has the message, the location, the frames and the hint. A location in this
+    package's own sources is replaced by that of the call in the user's program, and ``edit`` by None.
 
     Example:
         >>> try:
@@ -39,7 +40,7 @@ class CompileError(RekindleError, RuntimeError):
     """
 
     CAUSE: ClassVar[Cause] = Cause.UNSUPPORTED_CONSTRUCT
-    """The cause where none is given."""
+    """The cause of an error that is constructed without one."""
     HINT_IS_FOR_CALLERS: ClassVar[bool] = False
     """Whether the hint explains how to call the program, rather than what to change at the location of the problem."""
 
@@ -78,7 +79,8 @@ class CompileError(RekindleError, RuntimeError):
         return self.text(self.message, self.hint)
 
     def text(self, message: str, hint: str | None) -> str:
-        """Return ``message`` with the source location, the functions being compiled, and the hint."""
+        """Return ``message`` with the source location, the functions being compiled (the innermost first), and ``hint``
+        if it is not None."""
         parts = [message]
         if self.range is not None and self.range.is_known:
             parts.append(self.range.highlight())
@@ -142,7 +144,7 @@ class UndefinedNameError(CompileError):
 
     CAUSE = Cause.UNDEFINED_NAME
     missing: MissingName | None = None
-    """Where it is the name of a variable: what Python raises."""
+    """For a variable that is not assigned on every path: the error that Python raises. Else None."""
 
 
 class TypeMismatchError(CompileError):
@@ -221,7 +223,7 @@ class TracingError(CompileError):
 
 
 class DifferentiationError(CompileError):
-    """A program that has no derivative as a program.
+    """A program from which no derivative can be compiled.
 
     Example:
         >>> try:
@@ -235,7 +237,7 @@ class DifferentiationError(CompileError):
 
 
 class CaptureError(CompileError):
-    """A program that PyTorch captured, with something that cannot be imported. ``errors`` lists all of it.
+    """A program captured by PyTorch that has something that cannot be imported. ``errors`` has all such problems.
 
     Example:
         >>> try:
@@ -335,8 +337,8 @@ _BUGS: Final = (AssertionError, AttributeError, LookupError, NameError, NotImple
 
 
 def is_bug(error: BaseException) -> bool:
-    """Return whether an exception shows a bug of this package: its own code raised an exception such as AttributeError
-    or KeyError."""
+    """Return whether an exception shows a bug of this package: it is an AttributeError, KeyError or the like, not a
+    :class:`RekindleError`, and the innermost frame of its traceback is in ``rekindle``."""
     if not isinstance(error, _BUGS) or isinstance(error, RekindleError) or error.__traceback__ is None:
         return False
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)

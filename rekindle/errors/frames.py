@@ -36,7 +36,8 @@ def current_frames() -> tuple[CompilationFrame, ...]:
 
 @contextmanager
 def compiling(name: str, called_from: SourceRange | None = None, reason: str = "") -> Iterator[None]:
-    """Push a compilation frame for ``name`` within the ``with`` block."""
+    """Push a compilation frame for ``name`` within the ``with`` block, and show its progress. At the end of the
+    outermost compilation, forget the remembered failures."""
     _frames.stack.append(CompilationFrame(name, called_from, reason))
     try:
         with compilation_of(name):
@@ -49,7 +50,7 @@ def compiling(name: str, called_from: SourceRange | None = None, reason: str = "
 
 def remember_failure(what: object, error: Exception) -> None:
     """Remember that the compilation of ``what`` failed with ``error``, until the outermost compilation ends. Another
-    use then need not try it again."""
+    use then need not try it again. Outside of a compilation, nothing is remembered."""
     if _frames.stack:
         _frames.failures[what] = error
 

@@ -11,7 +11,7 @@ _REMOVED: Final = "background:#cf222e33"
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table. Headers and cells are plain text."""
+    """Return an HTML table. Headers and cells are plain text."""
     body = "".join(_row("td", row) for row in rows)
     return f"<table><thead>{_row('th', headers)}</thead><tbody>{body}</tbody></table>"
 
@@ -22,17 +22,17 @@ def _row(tag: str, cells: Iterable[str]) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph of plain text."""
+    """Return an HTML paragraph of plain text."""
     return f"<p>{escape(text)}</p>"
 
 
 def listing(text: str) -> str:
-    """Return plain text in a monospaced font."""
+    """Return plain text as HTML in a monospaced font, without trailing whitespace."""
     return f"<pre>{escape(text.rstrip())}</pre>"
 
 
 def diff(text: str) -> str:
-    """Return a unified diff, with added and removed lines marked by color as well as by their sign."""
+    """Return a unified diff as HTML, with added and removed lines marked by color as well as by their sign."""
     return f"<pre>{''.join(map(_diff_line, text.rstrip().splitlines()))}</pre>"
 
 
@@ -43,6 +43,6 @@ def _diff_line(line: str) -> str:
 
 
 def details(summary: str, content: str, *, is_open: bool = False) -> str:
-    """Return a section that folds. ``summary`` is plain text, ``content`` is HTML. It is unfolded at first if
+    """Return an HTML section that folds. ``summary`` is plain text, ``content`` is HTML. It is unfolded at first if
     ``is_open``."""
     return f"<details{' open' if is_open else ''}><summary>{escape(summary)}</summary>{content}</details>"

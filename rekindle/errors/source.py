@@ -1,4 +1,4 @@
-"""Source texts and the places in them that every tree, node and error points to."""
+"""Source texts, and the source locations in them that every tree, node and error has."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ class Source(_Referable):
         return bisect_right(self.line_starts, offset) - 1
 
     def line(self, index: int) -> str:
-        """Return the text of line ``index`` (from 0), without its line end."""
+        """Return the text of line ``index`` (from 0), without its line end; empty if there is no such line."""
         return self.part_of_line(index, 0, len(self.text))
 
     def part_of_line(self, index: int, first: int, count: int) -> str:
-        """Return up to ``count`` characters of line ``index`` (from 0) from column ``first`` on, without its line
-        end."""
+        """Return up to ``count`` characters of line ``index`` (from 0) from column ``first`` on, without its line end;
+        empty if there is no such line."""
         starts = self.line_starts
         if not 0 <= index < len(starts):
             return ""
@@ -155,14 +155,16 @@ class SourceRange:
         return f"{original.source.filename}:{original.line}:{original.column}"
 
     def merge(self, other: SourceRange) -> SourceRange:
-        """Return the smallest range that holds both."""
+        """Return the smallest range that holds both. ``other`` is a range of the same source."""
         return SourceRange(self.source, min(self.start, other.start), max(self.end, other.end))
 
     def highlight(self, context: int = 3) -> str:
-        """Return the line of this range with ``context`` lines before it and carets under the range.
+        """Return the file and line number of this range, its line with ``context`` lines before it, and carets under
+        the range.
 
-        A range over several lines is marked on its first line. Of a long line, a part around the range is shown. For a
-        text that was made from others, a last line names the place that the range comes from.
+        Return an empty string for an unknown range. A range over several lines is marked on its first line. Of a long
+        line, a part around the range is shown. For a text that was generated from another, a last line names the file
+        and line that the range comes from.
         """
         if not self.is_known:
             return ""
@@ -185,9 +187,9 @@ class SourceRange:
 
 
 _SHOWN: Final = 500
-"""As many characters of a line are shown."""
+"""Maximum number of characters of a line that are shown."""
 _SHOWN_BEFORE: Final = 400
-"""Number of characters shown before the marked place."""
+"""Maximum number of characters shown before the marked range, on its line."""
 
 _CONTROLS: Final = dict.fromkeys(
     (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)),

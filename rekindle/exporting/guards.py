@@ -18,8 +18,7 @@ from rekindle.ir.operators.traits import Trait
 from rekindle.ops.registration.traits import kinds_with
 
 ASKS_DTYPE: Final = kinds_with(Trait.READS_DTYPE) | {"prim::tolist", "prim::isinstance"}
-"""Kinds whose results depend on the dtype of a tensor, so that the program may branch on it. The types of numbers read
-from one depend on it too."""
+"""Kinds of nodes whose results depend on the dtype of a tensor, so that the program may branch on it."""
 
 
 def leaves_with_sources(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -30,7 +29,8 @@ def leaves_with_sources(names: Sequence[str], args: Sequence[Any], kwargs: dict[
 
 
 def guards_of(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
-    """Return the guards of an example call."""
+    """Return the guards for the Nones, enums and bools among the arguments of an example call, as Python expressions.
+    ``names`` are those of the positional arguments."""
     found: list[str] = []
     for source, leaf in leaves_with_sources(names, args, kwargs):
         if leaf is None:
@@ -43,7 +43,7 @@ def guards_of(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any])
 
 
 def check_dtypes(args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """Add checks of the dtypes of its arguments to the program that is traced."""
+    """Emit checks of the dtypes of all tensors among the arguments into the program that is being traced."""
     for leaf in pytree.tree_leaves((list(args), kwargs)):
         if isinstance(leaf, Tensor):
             torch.ops.aten._assert_tensor_metadata.default(leaf, None, None, leaf.dtype)

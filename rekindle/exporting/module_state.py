@@ -1,9 +1,9 @@
-"""The modules of a program as PyTorch's exporter wants them: ``nn.Module`` objects that hold parameters and buffers,
-and nothing else, in the hierarchy of the program.
+"""Module state for PyTorch's exporter: a hierarchy of ``nn.Module`` objects that hold the parameters and buffers of the
+program's modules, without code.
 
 Parameters, buffers and their names are the program's. Tensors that it keeps in other attributes become buffers too,
-which are not part of the ``state_dict`` unless the program changes them. So do numbers that it changes, as tensors
-without dimensions.
+which are not part of the ``state_dict``. Numbers that the program changes become buffers that are part of it: ints and
+bools as tensors without dimensions, floats as tensors of one element.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ class ProgramState:
         self._keep_alive: list[Any] = []
         self.paths: list[tuple[str, str]] = []
         self.homes: dict[int, TensorSlot] = {}
-        """Where each parameter and buffer is held, by its id: attributes may hold it once more."""
+        """The slot of each parameter and buffer, by the id of the tensor. Other attributes with the same tensor use
+        it."""
         self.shells: dict[str, torch.nn.Module] = {"": self.shell}
         self._constants: dict[int, TensorSlot] = {}
         if module is not None:
@@ -122,7 +123,8 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------------------- holding
 
     def hold_constants(self, tensors: Sequence[Tensor]) -> None:
-        """Register the constant tensors of the program as buffers of the shell."""
+        """Register the constant tensors of the program as buffers ``constant_0``, ``constant_1`` … of the shell, which
+        are not part of the ``state_dict``."""
         for index, tensor in enumerate(tensors):
             name = f"constant_{index}"
             self._constants[id(tensor)] = TensorSlot(self.shell, name)
@@ -144,7 +146,11 @@ class ProgramState:
                         table[name] = copies[id(tensor)]  # type: ignore[assignment]
 
     def _find_homes(self, module: torch.nn.Module, shell: torch.nn.Module, path: str, seen: set[int]) -> None:
-        """Create the shells of all modules, and record where their parameters and buffers are."""
+        """Record the shell of each module by path, creating those of submodules, and the slots of parameters and
+        buffers.
+
+        ``seen`` has the ids of the modules visited so far; the module is added.
+        """
         seen.add(id(module))
         self.shells[path] = shell
         for is_parameter, table in ((True, module._parameters), (False, module._buffers)):
@@ -202,7 +208,8 @@ class ProgramState:
             shell._non_persistent_buffers_set.add(name)
 
     def _value(self, value: Any, shell: torch.nn.Module, name: str, key: str) -> Any:
-        """Return the slot for the value of an attribute, or for an element of it."""
+        """Return the slot for the value of an attribute, or for an element of it. Register a buffer in ``shell`` for a
+        tensor, and for a number that is known to change."""
         if isinstance(value, Tensor):
             home = self.homes.get(id(value))
             if home is not None:
@@ -239,8 +246,8 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------- loading and storing
 
     def load(self, held: Any, made: dict[int, Any]) -> Any:
-        """Return the value that the program uses for the slot ``held``. ``made`` has the containers that exist already,
-        so that each is created once."""
+        """Return the value that the program uses for the slot ``held``. New containers are added to ``made`` by the id
+        of the slot, so that each is created once."""
         if isinstance(held, TensorSlot):
             return held.tensor
         if isinstance(held, ScalarSlot):

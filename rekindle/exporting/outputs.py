@@ -31,10 +31,11 @@ class Results:
     written: set[int]
 
     def taken(self, value: Any) -> Any:
-        """Return ``value`` converted for PyTorch's exporter.
+        """Return ``value`` converted for PyTorch's exporter. An object of a class is noted as a problem, and becomes a
+        dict of its attributes.
 
         Raises:
-            ExportProblem: there is no such form.
+            ExportProblem: ``value`` is, or contains, a list of data-dependent length.
         """
         if isinstance(value, UnbackedScalar):
             return value.number

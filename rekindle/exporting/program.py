@@ -1,18 +1,17 @@
 """Export of a compiled program to a :class:`torch.export.ExportedProgram`.
 
-There are two ways to make one. The graph could be written node by node: then shapes of FakeTensors, symbols and their
-ranges, functional forms of what writes to tensors, guards, the signature and the input specifications would all be
-ours to compute, and to keep in step with every release of PyTorch. Or the program can be *run* under PyTorch's own
-tracer, which does all of that: this is the way taken here. What runs is not Python but our graph, in an interpreter
-(:mod:`rekindle.exporting.interpreter.symbolic_interpreter`), which alone can do what a tracer of Python cannot: it
-knows the blocks of an `if` or a loop, what goes into them and comes out, and can walk both ways through a branch with
-copies of the whole state.
+The program *runs* under PyTorch's own exporter, which computes shapes of FakeTensors, symbols and their ranges,
+functional forms of writes, guards, the signature and the input specifications. Writing the graph node by node would
+repeat all that for every release of PyTorch. Not Python code runs but the program's graph, in an interpreter
+(:mod:`rekindle.exporting.interpreter.symbolic_interpreter`). It can do what a tracer of Python cannot: it knows the
+blocks of an ``if`` or a loop with their inputs and outputs, and can follow both branches with copies of the whole
+state.
 
 1. :mod:`rekindle.exporting.module_state` makes an ``nn.Module`` of the program's modules: parameters and buffers, no
    code.
-2. Its ``forward`` runs the graph on the FakeTensors that ``torch.export.export`` hands it.
+2. Its ``forward`` runs the graph on the FakeTensors that ``torch.export.export`` passes.
 3. ``run_decompositions`` with an empty table makes the graph functional and leaves all operators as they are.
-4. :mod:`rekindle.exporting.interpreter.provenance` writes the places in the author's source into the nodes.
+4. :mod:`rekindle.exporting.interpreter.provenance` writes source locations into the nodes.
 """
 
 from __future__ import annotations
@@ -56,7 +55,8 @@ from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.calls.arguments import binder_of
 
 ROUNDS: Final = 16
-"""So often a program is run to find out which of its numbers change, and what has to go as in the example."""
+"""Maximum number of attempts at an export. An attempt may find numbers that change, or a branch or loop that has to
+follow the example; then another one starts."""
 
 
 def to_exported(
@@ -86,8 +86,8 @@ def to_exported(
     Raises:
         ExportError: the program holds what Export IR cannot express; the error has every reason. With ``draft``, there
             is a reason that a draft cannot leave out either.
-        ArgumentError: the arguments do not fit.
-        TypeError: ``program`` is not compiled, or ``args`` is not a tuple.
+        ArgumentError: the arguments do not match the signature.
+        TypeError: ``program`` is not compiled, or ``args`` is neither a tuple nor a list.
 
     Example:
         >>> program = rekindle.script(lambda x: torch.relu(x) + 1)
@@ -122,7 +122,9 @@ def to_exported_methods(
 
     Raises:
         ExportError: a method holds what Export IR cannot express.
-        ArgumentError: the arguments of a method do not fit.
+        ArgumentError: the arguments of a method do not match its signature.
+        AttributeError: the module has no such method.
+        TypeError: an example is neither a tuple nor a list.
 
     Example:
         >>> net = rekindle.script(torch.nn.Linear(3, 2))
@@ -240,7 +242,7 @@ class _Exporter:
         """Raise the error for ``problems``; for a draft that can omit all of them, warn instead.
 
         Raises:
-            ExportError: there is something against the export, or against a draft if one was asked for.
+            ExportError: there are problems and no draft was requested, or a draft cannot omit one of them.
         """
         if not problems:
             return
@@ -249,7 +251,7 @@ class _Exporter:
         warnings.warn(DraftWarning(self.call.record.basename, problems), stacklevel=4)
 
     def refusal(self, problems: Iterable[ExportProblem]) -> ExportError:
-        """Return the error that reports ``problems``."""
+        """Return the error that reports ``problems``, each once; of a draft, only those that a draft cannot omit."""
         reported = _distinct(problems)
         if self.is_draft:
             reported = [problem for problem in reported if problem.in_draft is None]
@@ -285,7 +287,13 @@ class _Run:
     def traced(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
     ) -> torch.export.ExportedProgram:
-        """Return the program as PyTorch's tracer records it."""
+        """Run PyTorch's exporter on the program, and return the result.
+
+        Raises:
+            ExportError: a part of the program cannot be expressed, or PyTorch's exporter raises.
+            NeedsState: numbers that were constants change.
+            NeedsExample: the export has to follow the example.
+        """
         shell = self.state.shell
         _give_forward(shell, self)
         session = self.session
@@ -310,7 +318,7 @@ class _Run:
         """Return the program in functional form, with source locations.
 
         Raises:
-            ExportError: PyTorch has no such form of it.
+            ExportError: ``run_decompositions`` raises.
         """
         try:
             functional: torch.export.ExportedProgram = program.run_decompositions({})
@@ -323,7 +331,11 @@ class _Run:
     # --------------------------------------------------------------------------------------------- within the tracer
 
     def forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the program symbolically on FakeTensors; PyTorch's tracer calls this."""
+        """Run the program symbolically on FakeTensors. PyTorch's exporter calls this method.
+
+        Raises:
+            _Stopped: the run failed; the reason is in ``failure``.
+        """
         saved = fx_traceback.current_meta
         try:
             with fx_traceback.preserve_node_meta():
@@ -379,8 +391,8 @@ class _Run:
 def _each_by_itself(
     shell: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the example with copies of tensors that occur more than once, which PyTorch's exporter would treat as one
-    input."""
+    """Return the example, in which a tensor is replaced by a copy if it occurs before, or is a parameter or buffer of
+    ``shell``. PyTorch's exporter would treat both as one input."""
     seen = {id(tensor) for tensor in (*shell.parameters(), *shell.buffers())}
 
     def distinct(leaf: Any) -> Any:

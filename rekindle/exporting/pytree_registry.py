@@ -1,4 +1,4 @@
-"""The classes of arguments and results that files of exported programs have to name."""
+"""Registration of NamedTuple classes with pytree, so that files of exported programs can name them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def _has_name(cls: Any) -> bool:
 
 
 def register_pytrees(value: Any) -> None:
-    """Call :func:`register_named_tuple` for every NamedTuple in an argument."""
+    """Call :func:`register_named_tuple` for the class of every NamedTuple in an argument, also in lists, tuples and
+    dicts."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         register_named_tuple(type(value))
     if isinstance(value, (list, tuple)):
@@ -40,7 +41,8 @@ def copied(value: Any) -> Any:
 
 
 def is_same(value: Any, known: Any) -> bool:
-    """Return whether an argument has the leaves that it had when it was copied."""
+    """Return whether ``value`` has the structure and the leaves of ``known``: tensors by identity, others also by
+    equality."""
     if isinstance(value, (list, tuple)):
         return len(value) == len(known) and all(map(is_same, value, known))
     if isinstance(value, dict):

@@ -43,12 +43,13 @@ def constants_of(records: Iterable[GraphFunction]) -> list[Tensor]:
 
 
 def static_problems(nodes: Iterable[Node]) -> list[ExportProblem]:
-    """Return the problems that prevent an export if ``nodes`` run at all, whatever their inputs are."""
+    """Return the problems of ``nodes``, and of the nodes that they reach, that prevent an export for all inputs."""
     return [problem for node in reachable(nodes) if (problem := static_problem(node)) is not None]
 
 
 def static_problem(node: Node, callers: Sequence[tuple[str, SourceRange]] = ()) -> ExportProblem | None:
-    """Return the reason why a node can never be exported, by its kind; None if it can."""
+    """Return the reason why nodes of this kind can never be exported; None if they can. ``callers`` are the calls that
+    lead to the node, for the error."""
     kind = node.kind
     if kind == "prim::CreateObject":
         type = node.output.type

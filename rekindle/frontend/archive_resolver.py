@@ -1,7 +1,7 @@
 """Name resolution in the text of an archive.
 
-``torch`` and ``ops`` hold operators, ``__torch__`` types and functions by qualified name, ``CONSTANTS`` the constants
-that have no text. Nothing of Python is known there.
+``torch`` and ``ops`` have operators as attributes, ``__torch__`` has types and functions by qualified name, and
+``CONSTANTS`` the constants that have no literal. No Python object is visible there.
 """
 
 from __future__ import annotations
@@ -67,16 +67,17 @@ _NUMBERS: Final = {
 
 
 _KINDS: Final = {"format": "archive::format", "percentFormat": "archive::percentFormat"}
-"""Kinds with TorchScript's semantics for texts of archives; ``ops.aten.format`` is how rekindle writes Python's."""
+"""Operators for names in the source of archives that have TorchScript's semantics. rekindle writes ``ops.aten.format``
+for the operator with Python's semantics."""
 
 
 def no_functions(kind: str) -> Sequence[GraphFunction]:
-    """Return no functions: no operator has special semantics."""
+    """Return no functions: the default for archives whose operators have today's semantics."""
     return ()
 
 
 def no_schemas(kind: str) -> Sequence[FunctionSchema]:
-    """Return no schemas: operators that are not installed are unknown."""
+    """Return no schemas: the default if the schemas of operators that are not installed are unknown."""
     return ()
 
 
@@ -128,8 +129,8 @@ class ArchiveResolver(EmptyResolver):
         return MagicMethod(known.method, operator) if isinstance(known, MagicMethod) else operator
 
     def operator(self, kind: str, in_archives: Sequence[Operator] = ()) -> SugaredValue:
-        """Return the sugared value of the operator ``kind`` in this archive; ``in_archives`` take precedence over
-        today's."""
+        """Return the sugared value of the operator ``kind`` in this archive; the overloads ``in_archives`` take
+        precedence over today's. For an operator that is not installed, it inserts nodes that raise when they run."""
         if not self.knows(kind):
             namespace = kind.partition("::")[0]
             if namespace not in ("aten", "prim") or self._missing_operator(kind):
@@ -137,11 +138,12 @@ class ArchiveResolver(EmptyResolver):
         return BuiltinFunction(kind, preferred=[*self._preferred(kind), *in_archives])
 
     def knows(self, kind: str) -> bool:
-        """Return whether the operator exists in this process, or existed in the release that wrote the archive."""
+        """Return whether the operator exists in this process, or an upgrader replaces it."""
         return bool(REGISTRY.overloads(kind) or builtin_calls.find_builtin_functions(kind) or self._preferred(kind))
 
     def named(self, name: str, range: SourceRange) -> SugaredValue:
-        """Return the sugared value of ``__torch__.a.b``: a type, a function, or a prefix of other names."""
+        """Return the sugared value of the qualified name ``__torch__.a.b``: a type, a function, or a prefix of other
+        names."""
         found = self._find_type(name)
         if found is None:
             return _Names(self, name)
@@ -155,7 +157,7 @@ class ArchiveResolver(EmptyResolver):
 
 
 class _Operators(SugaredValue):
-    """A namespace of operators, ``torch`` or ``ops.prim``. Some operators have other names in it."""
+    """A namespace of operators, ``torch`` or ``ops.prim``. ``renamed`` has the operators whose names in it differ."""
 
     def __init__(
         self, names: ArchiveResolver, namespace: str, renamed: Mapping[str, str] = MappingProxyType({})
@@ -269,7 +271,7 @@ class _Enum(SugaredValue):
 
 
 class _NamedTuple(SugaredValue):
-    """A NamedTuple of an archive. Called with all its fields in order, it makes one."""
+    """A NamedTuple class of an archive. A call with all fields by position constructs a tuple."""
 
     def __init__(self, type: TupleType) -> None:
         self.type = type

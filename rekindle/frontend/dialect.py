@@ -9,8 +9,10 @@ from typing import Final
 
 @dataclass(slots=True)
 class Dialect:
-    """Options of the language, for functions that are compiled while they are set. ``tensors_as_numbers``: a Tensor is
-    accepted as a declared number, in calls from Python and between functions, as in ``torch.jit``. The drop-in sets it.
+    """Options of the language, for functions that are compiled while they are set.
+
+    ``tensors_as_numbers``: a Tensor is accepted as a declared number, in calls from Python and between functions, as in
+    ``torch.jit``.
     """
 
     tensors_as_numbers: bool = False

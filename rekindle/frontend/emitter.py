@@ -1,6 +1,6 @@
-"""The state in which one function is emitted, and what every handler needs: nodes, blocks, control state.
+"""The emitter: the state of the emission of one function, and helpers for nodes, blocks and control state.
 
-:class:`Language` says which handler emits which tree; :mod:`rekindle.frontend.language` is the list.
+:class:`Language` is the table of handlers by the kind of tree; :mod:`rekindle.frontend.language` has its entries.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ReturnTypes:
     given: Type | None = None
     """Type of the values returned so far, which may be more specific than the declared one."""
     announce: Callable[[Type], None] | None = None
-    """Called with the type of the first return: recursive calls need it."""
+    """Function that is called with the type of the first return statement, which recursive calls need."""
     is_uncertain: bool = False
     """Whether a return statement, or the declaration of the function, could not be compiled."""
 
@@ -97,12 +97,12 @@ class Language:
     :mod:`rekindle.frontend.language` lists them."""
 
     expressions: Mapping[str, ExpressionHandler]
-    """By the kind of their trees."""
+    """Handlers of expressions, by the kind of the tree."""
     emit_statements: Callable[[Emitter, Sequence[Stmt]], None]
     assign: Callable[[Emitter, Sequence[Expr], Sequence[SugaredValue], SourceRange], None]
-    """Assigns sugared values to targets."""
+    """Emits the assignment of sugared values to targets."""
     special_forms: Mapping[str, FormHandler]
-    """Calls of builtins and other special functions, by name: ``zip(xs, ys)``."""
+    """Handlers of calls of builtins and other special functions, by name: ``zip(xs, ys)``."""
     attributes: Sequence[Callable[[Emitter, SugaredValue, Select, str], SugaredValue | None]]
     """Handlers of attributes of Python's classes; the first result that is not None counts."""
     operators: Sequence[Callable[[Emitter, str, Value, Value, BinOp], Value | None]]
@@ -125,8 +125,8 @@ class Emitter:
         self.graph = Graph()
         self.resolver = resolver
         self.diagnostics = Diagnostics() if diagnostics is None else diagnostics
-        """The problems of this function. The graph is invalid as soon as there is one, but emission continues to
-        find others."""
+        """The errors of this function. After the first one the graph is not valid, but emission continues, to find
+        others."""
         self.evidence = TypeEvidence() if evidence is None else evidence
         """Evidence for variables whose first assignment does not determine their types."""
         self.environment = Environment(self.graph, resolver, GLOBALS.get, self.evidence)
@@ -135,9 +135,9 @@ class Emitter:
         the location of their names."""
         self.returns = ReturnTypes()
         self.exited: set[Block] = set()
-        """Blocks of which the end is never reached: all paths return, raise, break or continue."""
+        """Blocks whose end is never reached: all paths return, raise, break or continue."""
         self.is_unexpected = False
-        """Whether no attribute of the module leads into the branch that is emitted."""
+        """Whether the values of the module's attributes make the branch that is being emitted unreachable."""
         self.loop = LoopKind.NONE
         self.shared: dict[int, Value | None] = {}
         """Values of trees, by id, that occur twice and are evaluated once, such as the middle of ``a < b < c``.
@@ -156,10 +156,11 @@ class Emitter:
     # ------------------------------------------------------------------------------------- the language
 
     def emit_sugared(self, expr: Expr, targets: int = 1, hint: Type | None = None) -> SugaredValue:
-        """Return the sugared value of ``expr``; ``targets`` is the number of names that it is unpacked to.
+        """Emit ``expr``, and return its sugared value; ``targets`` is the number of names that it is unpacked to,
+        ``hint`` the expected type, which determines the type of empty literals.
 
         Raises:
-            CompileError: it cannot be compiled.
+            CompileError: the expression cannot be compiled.
         """
         tree = expr.tree
         if tree.kind == Var.KIND:
@@ -175,7 +176,7 @@ class Emitter:
         literals.
 
         Raises:
-            CompileError: it cannot be compiled.
+            CompileError: the expression cannot be compiled, or has no value.
         """
         key = id(expr.tree)
         if key not in self.shared:
@@ -186,7 +187,8 @@ class Emitter:
         return found
 
     def as_scalar(self, value: Value) -> Value:
-        """Return a number that may be a bool as a Scalar, which operators on numbers accept; other values unchanged."""
+        """Return a number that may be a bool, cast to a Scalar, which operators on numbers accept; other values
+        unchanged."""
         if not isinstance(value.type, UnionType) or not self.graph.follows_python or not may_be_bool(value.type):
             return value
         return self.as_number(value, value.node.range)
@@ -209,7 +211,7 @@ class Emitter:
     # ------------------------------------------------------------------------------------------- nodes
 
     def insert(self, kind: str, range: SourceRange, *arguments: object, **keywords: object) -> Value:
-        """Insert a call of the operator ``kind``."""
+        """Insert a call of the operator ``kind``, and return its result."""
         return self.graph.insert(kind, arguments, keywords, range)
 
     def insert_node(
@@ -220,7 +222,7 @@ class Emitter:
         types: Sequence[Type],
         attributes: Mapping[str, AttributeValue] | None = None,
     ) -> Node:
-        """Insert a node whose kind, inputs and output types are known."""
+        """Insert a node whose kind, inputs and output types are known, and return it."""
         return self.graph.insert_node(self.graph.create(kind, inputs, types=types, attributes=attributes, range=range))
 
     def argument(self, value: Value, range: SourceRange) -> NamedValue:
@@ -263,7 +265,8 @@ class Emitter:
             self.loop = saved
 
     def refine(self, types: dict[str, Type], range: SourceRange) -> None:
-        """Refine variables to these types, each narrower than before, from here on."""
+        """Refine variables to these types, each narrower than before, from here on. ``KNOWN_NONE`` records that a
+        variable is None."""
         for name, type in types.items():
             if type == KNOWN_NONE:
                 self.environment.frame.known_none.add(self.environment.frame.variable(name))
@@ -284,7 +287,7 @@ class Emitter:
     # ------------------------------------------------------------------------------------- conversions
 
     def to_bool(self, value: Value, range: SourceRange) -> Value:
-        """Emit ``bool(value)``, for a condition.
+        """Emit ``bool(value)``, for a condition, and return it.
 
         Raises:
             TypeMismatchError: a value of this type has no truth value.
@@ -353,8 +356,12 @@ class Emitter:
 
     def split(self, value: Value, range: SourceRange, emit: Callable[[Value], Value]) -> Value:
         """Emit a use of a value that is a Tensor or a number: an ``if`` on its type, with ``emit`` called for each.
+        Return the result.
 
-        Where only one of the two can be compiled, the program raises TypeError if the value is the other.
+        If only one of the two can be compiled, the program raises TypeError if the value is the other.
+
+        Raises:
+            CompileError: the use can be compiled for neither.
         """
         number = number_beside_tensor(value.type)
         assert number is not None
@@ -395,8 +402,9 @@ class Emitter:
         if_true: Callable[[], Value],
         if_false: Callable[[], Value],
     ) -> tuple[Node, Value, Value]:
-        """Insert ``prim::If`` whose branches compute one value each. Return the node and both values; the caller adds
-        the output."""
+        """Insert ``prim::If`` whose branches compute one value each, by ``if_true`` and ``if_false``, in which
+        variables have the types of ``refinements``. Return the node and both values; the caller adds the output to the
+        node."""
         node = self.insert_node("prim::If", range, [condition], [])
         values: list[Value] = []
         for emit, types in ((if_true, refinements.if_true), (if_false, refinements.if_false)):
@@ -409,5 +417,5 @@ class Emitter:
 
 
 def simple(value: SugaredValue) -> Value | None:
-    """Return the value of the graph that a sugared value stands for; None if it is something else."""
+    """Return the value of the graph that a sugared value represents; None if it represents something else."""
     return value.value if isinstance(value, SimpleValue) else None

@@ -1,6 +1,6 @@
 """Compile a definition to a graph: the entry points of the emitter.
 
-A definition is walked, names are resolved to sugared values, types are checked, and nodes are emitted; variables become
+The emitter walks over a definition, resolves names to sugared values, checks types and emits nodes; variables become
 loads and stores. Then the graph is converted to SSA (:mod:`rekindle.frontend.ssa.conversion`).
 
 An :class:`~rekindle.frontend.emitter.Emitter` holds the state of one function: graph, names, control state. The
@@ -67,8 +67,8 @@ def emit_function(
 ) -> tuple[Graph, FunctionSchema]:
     """Compile a definition to a graph in SSA form; return it with its schema, whose result type may be inferred.
 
-    ``defaults`` are the values of default arguments; where they are not given, those written in the definition must
-    be literals. ``parameter_types`` and ``return_type`` stand in for annotations that the definition lacks.
+    ``defaults`` are the values of default arguments. If it is None, the defaults in the definition must be literals.
+    ``parameter_types`` and ``return_type`` override the annotations of the definition.
 
     Raises:
         CompileError: the definition cannot be compiled.
@@ -128,8 +128,8 @@ def emit_body(
 
 
 def complete(emitter: Emitter, result: Type) -> None:
-    """Convert the emitted graph, in which variables are loads and stores, to SSA form. ``result`` is the return type of
-    the function."""
+    """Convert the emitted graph, in which variables are loads and stores, to SSA form in place. ``result`` is the
+    return type of the function."""
     graph, guarded = emitter.graph, emitter.environment.guarded
     as_printed, graph.none_checks, graph.tensors_as_numbers = not graph.follows_python, None, False
     if guarded or emitter.environment.has_flags:
@@ -160,10 +160,11 @@ def emit_definition(
     self_binding: SelfBinding | None,
     given_up: Collection[str] = (),
 ) -> Type:
-    """Emit a whole definition; return its result type. ``given_up`` are the parameters of unknown type.
+    """Emit a whole definition, and return its result type. ``given_up`` are the parameters of unknown type, and
+    ``RESULT`` if the result type is unknown.
 
     Raises:
-        CompileError: it cannot be compiled; several problems are reported together.
+        CompileError: the definition cannot be compiled; several problems are reported together.
     """
     if schema.returns:
         emitter.returns.declared = schema.returns[0].type
@@ -178,11 +179,11 @@ def emit_definition(
 
 
 def emit_given(emitter: Emitter, definition: Def, declared: Type | None) -> Type:
-    """Emit the body of a definition whose parameters have been assigned, with the result type ``declared`` if it is
-    known; return the type of its result.
+    """Emit the body of a definition whose parameters have been assigned, and return the type of its result.
+    ``declared`` is the declared result type; None if there is none.
 
     Raises:
-        CompileError: it cannot be compiled.
+        CompileError: the body cannot be compiled.
     """
     emitter.returns.declared = declared
     return _emit_to_end(emitter, definition)
@@ -212,8 +213,8 @@ def _emit_to_end(emitter: Emitter, definition: Def) -> Type:
 
 
 def _blame_unknown_classes(emitter: Emitter) -> None:
-    """Report an unknown C++ class instead of the errors that follow from it: results of its methods were assumed to be
-    Tensors."""
+    """Replace the recorded errors by one for each call of a method of a C++ class with unknown methods, if there are
+    such calls: the results were assumed to be Tensors, and the errors follow from that."""
     calls = emitter.graph.find_nodes("prim::CallMethod")
     owners = [(call.inputs[0].type, call.range) for call in calls]
     unknown = [
@@ -247,7 +248,7 @@ def _close(emitter: Emitter, definition: Def) -> None:
     """Emit ``return None`` at the end of the body, if that is reachable.
 
     Raises:
-        TypeMismatchError: the function declares another result than None.
+        TypeMismatchError: the function declares a result type that does not include None.
     """
     if emitter.has_exited:
         if emitter.returns.merged is None:
@@ -266,7 +267,7 @@ def _close(emitter: Emitter, definition: Def) -> None:
 
 
 def _erase_empty_list_literals(emitter: Emitter) -> None:
-    """Make ``[]`` without an inferred type a list of Tensors."""
+    """Replace each ``[]`` without an inferred type by a list of Tensors."""
     for node in emitter.graph.find_nodes("prim::EmptyListLiteral"):
         if node.has_uses:
             made = emitter.graph.create("prim::ListConstruct", types=[ListType(TENSOR)], range=node.range)

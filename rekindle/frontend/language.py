@@ -1,8 +1,8 @@
 """Tables of the language: which function emits which expression, builtin and attribute. Statements:
 ``statements/simple_statements.py``.
 
-A program from Python and the code of an archive are emitted by the same handlers. Where the two languages mean
-different things, handlers ask whether ``emitter.graph.none_checks`` is there, as it is for Python.
+Programs from Python and the code of archives are emitted by the same handlers. Where the semantics of the two languages
+differ, handlers test whether ``emitter.graph.none_checks`` is set, as it is for Python.
 """
 
 from __future__ import annotations

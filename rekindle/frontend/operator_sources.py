@@ -1,7 +1,7 @@
-"""Functions written in terms of operators: what formulas of gradients and rules of batching consist of.
+"""Compile functions that are written in terms of operators: derivative formulas and batching rules.
 
-Within their texts ``torch.NAME`` is an operator of ``aten``, whatever PyTorch calls it in Python, and further names
-stand for other namespaces. Functions of the same collection of texts can be called.
+In their source ``torch.NAME`` is the operator ``aten::NAME``, whatever PyTorch calls it in Python, and further names
+refer to other namespaces. They can call the other functions of their collection.
 """
 
 from __future__ import annotations
@@ -36,14 +36,18 @@ _TORCH: Final = {"torch": "aten"}
 
 @dataclass(slots=True)
 class OperatorSourceCompiler:
-    """Compiles source texts of operators. ``helpers`` are the functions that they may call, by name; ``namespaces`` the
-    objects for namespaces of operators other than ``torch``."""
+    """Compiler of functions in terms of operators. ``helpers`` returns the functions that they may call, by name;
+    ``namespaces`` maps further names to the operator namespaces that they refer to."""
 
     helpers: Callable[[], Mapping[str, GraphFunction]]
     namespaces: Mapping[str, str] = field(default_factory=dict)
 
     def emit(self, text: str, name: str) -> Graph:
-        """Return the graph of the one function that ``text`` defines."""
+        """Return the graph of the one function that ``text`` defines; ``name`` is that of its schema.
+
+        Raises:
+            CompileError: the function cannot be compiled.
+        """
         (statement,) = parse_module(Source(text, LIBRARY))
         return emit_function(Def(statement.tree), _Resolver(self), name=name)[0]
 

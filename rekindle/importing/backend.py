@@ -2,10 +2,10 @@
 
 Dynamo captures the tensor operations of Python code. There are two ways to compile a captured graph:
 
-- The operators that it calls become one function (:mod:`rekindle.importing.lowering`), which is optimized, fused and
-  differentiated like any other, at its first calls.
-- AOTAutograd makes functional graphs of it, one for calls without gradients, else one for the forward and one for the
-  backward; each becomes a function.
+- It is lowered to operators (:mod:`rekindle.importing.lowering`), which become one function. The function is
+  optimized, fused and differentiated like any other, at its first calls.
+- AOTAutograd converts it to functional graphs: one for calls without gradients, or one for the forward and one for the
+  backward. Each becomes a function.
 
 The first is compiled two to five times sooner and costs less per call (docs/torch_compile.md has the numbers), so it is
 used unless ``options={"ahead_of_time": True}``. Captures with autocast regions, tensor subclasses, checkpoints or
@@ -100,7 +100,8 @@ def backend(
 
 
 def _plain(function: Function, graph: CompiledGraph, options: BackendOptions) -> Compiled:
-    """Return ``function`` with the calling convention of Dynamo."""
+    """Return a function that Dynamo can call in place of the captured graph: it calls ``function``, and Dynamo does not
+    trace it."""
 
     def run(*args: Any) -> Any:
         return function(*args)
@@ -142,8 +143,8 @@ def _ahead_of_time(
 
 
 def _boxed(function: Function, graph: CompiledGraph, options: BackendOptions) -> Compiled:
-    """Return ``function`` with the calling convention of AOTAutograd: it takes a list of arguments, which it
-    empties."""
+    """Return ``function`` with the calling convention of AOTAutograd: the result takes a list of arguments, and empties
+    the list."""
     held = graph  # for as long as it can be called
 
     def run(args: list[Any]) -> Any:

@@ -50,7 +50,8 @@ def compiled_graphs() -> list[CompiledGraph]:
 
 
 def graphs_of(f: Any) -> list[CompiledGraph] | None:
-    """Return the graphs compiled so far for ``f``, a result of ``torch.compile``; None if it is not one."""
+    """Return the graphs in use that were compiled for ``f``, a result of ``torch.compile``; None if it is not one. The
+    list is empty if ``f`` has no Python code."""
     original = getattr(f, "_torchdynamo_orig_callable", None) or getattr(f, "_orig_mod", None)
     if original is None:
         return None

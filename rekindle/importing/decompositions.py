@@ -1,5 +1,5 @@
-"""Decompositions applied before graphs are read: of operators whose parts fuse but which do not fuse themselves, and
-of calls of PyTorch's function transforms."""
+"""Decompositions applied before graphs are imported: of operators that do not fuse but decompose into operators that
+do, and of calls of PyTorch's function transforms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _TAKEN_APART: Final = (
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return the decompositions from :mod:`torch._decomp` of the operators that are not imported directly."""
+    """Return the decompositions from :mod:`torch._decomp` of the operators that are not imported directly, by
+    operator."""
     found: dict[Any, Callable[..., Any]] = get_decompositions(_TAKEN_APART)
     return found
 

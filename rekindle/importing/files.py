@@ -1,4 +1,4 @@
-"""Files of ``torch.export``. A defect of a file is raised as an error; PyTorch only logs it."""
+"""Read files of ``torch.export``. Defects of a file that PyTorch only logs are raised as errors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def load_exported(file: str | os.PathLike[str] | IO[bytes]) -> ExportedProgram:
     """Return the program in a file that ``torch.export.save`` has written.
 
     Raises:
-        CaptureError: it takes or returns objects of a class that has to be registered with PyTorch first.
-        ValueError: it is not such a file.
-        OSError: it cannot be read.
+        CaptureError: the program takes or returns objects of a class that has to be registered with PyTorch first.
+        ValueError: the file is not one of ``torch.export``, or is damaged.
+        OSError: the file cannot be read.
     """
     logged: list[BaseException] = []
     try:
@@ -59,7 +59,7 @@ def _reason(error: BaseException) -> str:
 
 @contextmanager
 def _logged_errors(found: list[BaseException]) -> Iterator[None]:
-    """Collect the errors that PyTorch logs within the ``with`` block in ``found``, instead of printing them."""
+    """Append the errors that PyTorch logs within the ``with`` block to ``found``. They are not printed."""
 
     def keep(record: logging.LogRecord) -> bool:
         if record.exc_info and record.exc_info[1] is not None:

@@ -1,4 +1,4 @@
-"""A graph of ``torch.fx`` as a function that runs here."""
+"""Import a graph of ``torch.fx`` as a compiled function."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from rekindle.program.sources.definition import clean_up
 
 
 def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -> Function:
-    """Return the function that the graph of ``module`` computes. Its parameters are the placeholders, and it returns
-    the graph's outputs as a tuple. Calls without a form in a program remain calls of Python. Unless there are
-    ``gradients``, calls of the function record none.
+    """Return the function ``name`` that the graph of ``module`` computes. Its parameters are the placeholders, and it
+    returns the graph's outputs as a tuple. A call that programs cannot express remains a call of Python. Unless
+    ``gradients`` is set, an alias or detached tensor is imported as the tensor itself, since calls of the function
+    record no gradients.
 
     Raises:
-        CaptureError: the graph has a call of something other than an operator, or an unsupported placeholder.
+        CaptureError: a node is not a call of a function, or a placeholder has a value that programs do not have.
     """
     graph = Graph()
     inputs = [graph.add_input(str(node.target), _type_of(node)) for node in module.graph.find_nodes(op="placeholder")]
@@ -73,7 +74,8 @@ def type_name(value: object) -> str:
 
 
 def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-    """Import an attribute of a module: a graph, or a tensor, which becomes a constant of the function."""
+    """Return the imported value of an attribute of a module: a tensor as a constant of the function, other objects as
+    they are."""
     held: object = module
     for part in name.split("."):
         held = getattr(held, part)
@@ -110,8 +112,9 @@ def python_call(
 def _caller(
     target: Any, leaves: Sequence[Any], spec: pytree.TreeSpec, places: Sequence[int], kept: Sequence[int]
 ) -> Callable[..., Any]:
-    """Return a function that takes the values among ``leaves``, calls ``target`` with all of them, and returns the
-    leaves of its result with the numbers ``kept``."""
+    """Return a function that takes the graph values among ``leaves``, at the indices ``places``, calls ``target`` with
+    all leaves, and returns the leaves of its result with the indices ``kept``: a tuple, or the value if there is
+    one."""
     constants = [None if isinstance(leaf, Value) else leaf for leaf in leaves]
 
     def call(*values: Any) -> Any:

@@ -1,7 +1,7 @@
 """Guards of an exported program on its arguments: ranks, sizes, numbers, and relations between sizes.
 
-``torch.export`` keeps the sizes that may differ as symbols, their ranges in ``range_constraints``, and what else it has
-found to be necessary as texts of Python. All of it becomes branches that raise.
+``torch.export`` represents the sizes that may differ as symbols, with their ranges in ``range_constraints``, and other
+conditions as Python source. The imported program checks each by a branch that raises.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def check_arguments(
     values: Sequence[Value],
 ) -> None:
     """Insert checks into the program: it raises a RuntimeError if an argument violates a constraint of the export.
-    ``leaves`` are the arguments, with their names in the graph and their values."""
+
+    ``leaves`` are the leaves of the arguments, with their ``placeholders`` in the exported graph and their ``values``
+    in the program. Warn of conditions that cannot be imported, which are not checked.
+    """
     guards = _Guards(reader, program)
     for leaf, node, value in zip(leaves, placeholders, values, strict=True):
         if isinstance(leaf.argument, ConstantArgument):
@@ -56,12 +59,12 @@ class _Guards:
         self.symbols: dict[sympy.Symbol, Value] = {}
         """The values of the symbols, as far as arguments determine them."""
         self.places: dict[sympy.Symbol, str] = {}
-        """Which argument that was."""
+        """The argument or size that determines each symbol, for messages."""
         self.open: list[tuple[str, sympy.Expr, Value]] = []
-        """Sizes that are computed from symbols."""
+        """Sizes that are expressions of symbols: where they occur, the expression and the value."""
 
     def constant(self, leaf: PytreeLeaf, value: Value) -> None:
-        """Check that an argument equals the number, string or None of the export."""
+        """Insert a check that an argument equals the number, string or None of the export."""
         wanted = leaf.argument.value
         message = f"{leaf.path} must be {wanted!r}, as when the program was exported"
         if isinstance(wanted, float) and math.isnan(wanted):
@@ -71,7 +74,8 @@ class _Guards:
             check(self.reader, self.reader.insert(kind, value, self.reader.value(wanted)), message)
 
     def sizes(self, leaf: PytreeLeaf, known: Any, value: Value) -> None:
-        """Check the rank of a tensor, and the constraints on each of its sizes; for a number, the constraints on it."""
+        """Insert checks of the rank of a tensor and of the constraints on each of its sizes, or of those on a number.
+        Record the symbols that the sizes determine. ``known`` is the FakeTensor or symbol of the export."""
         reader = self.reader
         if isinstance(known, torch.SymInt):
             self._symbol(leaf.path, known, value)
@@ -108,7 +112,8 @@ class _Guards:
             self.open.append((place, expression, value))
 
     def derived(self) -> None:
-        """Check sizes that are computed from other sizes."""
+        """Insert checks of the sizes that are expressions of other sizes. An expression with one symbol that no
+        argument determines determines that symbol."""
         for place, expression, value in self.open:
             missing = [symbol for symbol in expression.free_symbols if symbol not in self.symbols]
             if len(missing) == 1:
@@ -120,7 +125,8 @@ class _Guards:
             check(self.reader, self.reader.insert("aten::eq", value, wanted), f"{place} must be {expected}")
 
     def _solve(self, symbol: sympy.Symbol, place: str, expression: sympy.Expr, value: Value) -> None:
-        """Compute the value of ``symbol`` from a size that is an expression of it."""
+        """Record the value of ``symbol``, computed from a size ``value`` that is an ``expression`` of it; nothing if
+        the equation cannot be solved."""
         own = sympy.Symbol("own", integer=True)
         solution = try_solve(sympy.Eq(expression, own), symbol)
         if solution is not None:
@@ -129,7 +135,7 @@ class _Guards:
             self.places[symbol] = str(solution[1].subs(own, sympy.Symbol(place)))
 
     def ranges(self) -> None:
-        """Check that symbols are within their ranges."""
+        """Insert checks that the determined symbols are within their ranges."""
         for symbol, allowed in self.program.range_constraints.items():
             value = self.symbols.get(symbol)
             if value is None:
@@ -142,7 +148,8 @@ class _Guards:
                 check(self.reader, holds, f"{place} must be {bound} {words}")
 
     def texts(self, arguments: Mapping[str, Value]) -> None:
-        """Check the conditions on arguments that the program has as strings."""
+        """Insert checks of the conditions that the program has as Python source. Warn of those that cannot be imported.
+        ``arguments`` has the values by access path."""
         names = {f"L['{_head(path)}']{path[len(_head(path)) :]}": value for path, value in arguments.items()}
         for text in dict.fromkeys(self.program._guards_code):
             shown = text

@@ -35,15 +35,17 @@ _WITH_GRADIENTS: Final = (
     *(torch.ops.higher_order.cond, torch.ops.higher_order.while_loop),
     *(scan_op, map_impl),
 )
-"""Operators of higher order that programs have forms for, through which gradients go."""
+"""Higher-order operators that programs can express and differentiate."""
 
 
 def lowered(module: fx.GraphModule, inputs: Sequence[Any]) -> fx.GraphModule:
-    """Lower ``module``, a graph of Dynamo, to a graph of ATen operators.
+    """Return ``module``, a graph of Dynamo, lowered to a graph of ATen operators. ``inputs`` are examples of its
+    inputs.
 
     Raises:
-        CaptureError: it affects gradients, dtypes or devices other than through its operators.
-        Whatever PyTorch raises where it cannot trace it.
+        CaptureError: the graph affects gradients, dtypes or devices other than through its operators, or takes a tensor
+            subclass.
+        Exception: whatever PyTorch raises if it cannot trace the graph.
     """
     for within in module.modules():
         if isinstance(within, fx.GraphModule):
@@ -63,7 +65,12 @@ def _placeholders(module: fx.GraphModule) -> list[fx.Node]:
 
 
 def _fake(node: fx.Node, given: Any) -> Any:
-    """Return the FakeTensor or value for an input while tracing. Tensor subclasses are rejected."""
+    """Return the FakeTensor or value for an input while tracing: that of the capture, or ``given`` if the capture has
+    none.
+
+    Raises:
+        CaptureError: it is a tensor subclass.
+    """
     known = node.meta.get("example_value", given)
     if isinstance(known, Tensor) and type(known) not in (Tensor, FakeTensor, torch.nn.Parameter):
         raise CaptureError(f"'{node.name}' is a {type(known).__name__}, a tensor of a class of its own")

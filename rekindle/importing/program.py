@@ -1,4 +1,4 @@
-"""From a :class:`torch.export.ExportedProgram` to a compiled module.
+"""Import a :class:`torch.export.ExportedProgram` as a compiled module.
 
 1. :mod:`rekindle.importing.fx.module_hierarchy` makes the modules: their names, parameters and buffers.
 2. Arguments are flattened into the leaves that the graph takes (:mod:`rekindle.importing.fx.pytrees`), and checked
@@ -72,7 +72,11 @@ class _Import:
         self.reader = FxImporter(self.graph, self.attribute, read_operator)
 
     def run(self) -> ScriptModule:
-        """Import the program."""
+        """Return the compiled module of the program.
+
+        Raises:
+            CaptureError: a part of the program cannot be imported. Several problems are raised as ProgramErrors.
+        """
         skeleton = skeleton_of(self.program)
         add_modules(skeleton, self.program.graph_module)
         module = module_for_trace(skeleton)
@@ -89,7 +93,8 @@ class _Import:
     # -------------------------------------------------------------------------------------------------------- arguments
 
     def arguments(self) -> tuple[list[str], dict[fx.Node, ImportedValue]]:
-        """Return the parameter names of ``forward``, and the imported values of the placeholders."""
+        """Add the parameters of ``forward`` and the checks of arguments to the graph. Return the parameter names, and
+        the imported values of the placeholders."""
         placeholders = self.program.graph_module.graph.find_nodes(op="placeholder")
         env: dict[fx.Node, ImportedValue] = {}
         leaves = []
@@ -111,7 +116,7 @@ class _Import:
         return names, env
 
     def _parameters(self) -> tuple[list[str], list[Any]]:
-        """Return the names of the parameters, and what each takes."""
+        """Return the names of the parameters of ``forward``, and the pytree spec of each."""
         args, kwargs = self.program.call_spec.in_spec.children()
         specs = [*args.children(), *kwargs.children()]
         known = self.program.module_call_graph[0].signature
@@ -121,7 +126,8 @@ class _Import:
         return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names)], specs
 
     def attribute(self, reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-        """Return the imported value of an attribute of a graph's module: a graph, or a tensor."""
+        """Return the imported value of an attribute of a graph's module: a tensor as a constant, other objects as they
+        are."""
         held: object = module
         for part in name.split("."):
             held = getattr(held, part)
@@ -130,7 +136,11 @@ class _Import:
     # ------------------------------------------------------------------------------------------------------------- body
 
     def body(self, env: dict[fx.Node, ImportedValue]) -> Value:
-        """Import all nodes, each in the module call that contained it; return the result."""
+        """Import all nodes, each in the scope of the module call that contained it; return the result of ``forward``.
+
+        Raises:
+            CaptureError: a node cannot be imported. Several problems are raised as ProgramErrors.
+        """
         module = self.program.graph_module
         scopes = _Scopes(self.graph)
         output: fx.Node | None = None
@@ -147,7 +157,8 @@ class _Import:
         return self.results([_looked_up(item, env) for item in as_list(output.args[0])], env)
 
     def results(self, outputs: Sequence[ImportedValue], env: Mapping[fx.Node, ImportedValue]) -> Value:
-        """Write back mutated state; return the unflattened result."""
+        """Insert writes of mutated state, and return the unflattened result. ``outputs`` are the outputs of the
+        exported graph, and ``env`` has the imported values of its nodes."""
         returned: list[ImportedValue] = []
         by_name = {node.name: imported for node, imported in env.items() if node.op == "placeholder"}
         for imported, spec in zip(outputs, self.signature.output_specs, strict=True):
@@ -196,14 +207,15 @@ def _all_of(problems: Sequence[CompileError]) -> Exception:
 
 
 class _Scopes:
-    """The module calls that enclose the insertion point of ``graph``."""
+    """The module calls that enclose the insertion point of ``graph``, as nested blocks."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.entered: list[tuple[Any, Path, Node]] = []
 
     def enter(self, node: fx.Node) -> None:
-        """Enter the scope of ``node``. A node without one remains in the current scope."""
+        """Move the insertion point into the scope of ``node``; scopes are left and opened as needed. A node without a
+        recorded module call remains in the current scope."""
         calls = calls_of(node)
         if not calls:
             return
@@ -225,7 +237,7 @@ class _Scopes:
             self.graph.insert_point = block.return_node
 
     def leave(self) -> None:
-        """Leave all scopes: return to the outermost block."""
+        """Leave all scopes: move the insertion point back to the outermost block."""
         self._leave_to(0)
 
     def _leave_to(self, count: int) -> None:

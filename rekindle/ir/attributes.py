@@ -36,8 +36,8 @@ class ConstantObject:
 
 
 KEYWORDS: Final = "keywords"
-"""The attribute of a node, of an operator of which nothing is known, that names its last inputs: those that are given
-by name."""
+"""Name of the attribute that lists the parameter names of a node's last inputs, which are passed by keyword. Only nodes
+whose operator is unknown have it."""
 
 ConstantAttribute: TypeAlias = int | float | complex | str | torch.Tensor | ConstantObject
 """The attribute ``value`` of a ``prim::Constant``. A bool is an int there: the type of the constant distinguishes
@@ -45,8 +45,9 @@ it."""
 
 
 def infer_type(value: object) -> Type | None:
-    """Return the type of a Python value by its class alone; None where it has none. Empty lists are lists of Tensors,
-    empty dicts map strings to Tensors.
+    """Return the type of a Python value; None if the value, or an item of it, has no type. The items of a list or dict
+    are unified to one type: None if that is impossible. An empty list is a ``Tensor[]``, an empty dict a
+    ``Dict(str, Tensor)``.
     """
     for python, type in _SIMPLE:
         if isinstance(value, python):
@@ -91,11 +92,11 @@ def _common(values: list[object]) -> Type | None:
 
 
 def constant_attribute(value: object) -> tuple[ConstantAttribute | None, Type]:
-    """Return the attribute ``value`` of a ``prim::Constant`` that stands for a Python value, and its type. None has no
-    attribute.
+    """Return the attribute ``value`` of a ``prim::Constant`` that represents a Python value, and its type. The
+    attribute is None for None. The type is Any for a container without an inferable type.
 
     Raises:
-        GraphError: there is no such constant.
+        GraphError: a constant cannot have the class of ``value``.
     """
     if value is None:
         return None, NONE
@@ -119,8 +120,8 @@ def type_name(value: object) -> str:
 
 
 def map_items(function: Callable[[Any], Any], value: Any) -> Any:
-    """Return a list, a tuple or a dict like ``value`` with the results of ``function`` for its items; any other value
-    unchanged."""
+    """Return a list, a tuple or a dict like ``value`` with the results of ``function`` for its items (of a dict, for
+    its values); any other value unchanged."""
     if isinstance(value, list):
         return [function(item) for item in value]
     if isinstance(value, tuple):

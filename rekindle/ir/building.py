@@ -6,11 +6,11 @@
         y = build.tanh(x) @ w + 1
     node.output.replace_all_uses_with(y)
 
-Its methods are the operators of ``aten``, and give a :class:`Proxy`: a value of the graph with the operators, methods
-and attributes of tensors. ``build(x)`` makes one of a value. Proxies stand for their values wherever a graph, block or
-node takes one. Whatever is refused leaves the graph as it was.
+Its methods are the operators of ``aten``. They return a :class:`Proxy`: a value of the graph with the operators,
+methods and attributes of tensors. ``build(x)`` wraps a value in a proxy. Methods of graphs, blocks and nodes that take
+a value also take a proxy. A call that raises leaves the graph unchanged.
 
-What an expression means is the business of the frontend, which fills :data:`emission`.
+The frontend compiles the expressions: it implements :class:`BuilderFrontend`, and sets the hook :data:`emission`.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ emission: Final = LayerHook[BuilderFrontend]("rekindle.transforms.editing")
 
 
 class Builder:
-    """Inserts nodes at the insertion point of ``graph``: ``build.tanh(x)`` inserts a call of ``aten::tanh``. They get
-    the source location, the call stack and the scope of the node ``like``."""
+    """Inserts nodes at the insertion point of ``graph``: ``build.tanh(x)`` inserts a call of ``aten::tanh``. New nodes
+    get the source location, the call stack and the scope of the node ``like``."""
 
     __slots__ = ("_first_number", "_is_used", "graph", "like")
 
@@ -111,7 +111,7 @@ class Builder:
         such. ``type`` is needed if the value does not determine it: for an empty list, or for None of type ``int?``.
 
         Raises:
-            GraphError: there is no such constant.
+            GraphError: a constant cannot have the class of ``value``.
         """
         node = self.graph.create_constant(value, type, self.range)
         return Proxy(self, self._insert(node).output)
@@ -121,7 +121,7 @@ class Builder:
         they are joined to one type. An empty list needs it.
 
         Raises:
-            GraphError: the elements are not of ``type``, or have no type in common.
+            GraphError: the elements are not of ``type``, have no type in common, or cannot be constants.
         """
         with self._keeping_out():
             values = [self._value(item) for item in items]
@@ -133,7 +133,11 @@ class Builder:
             return Proxy(self, self.node("prim::ListConstruct", values, types=[ListType(element)]).output)
 
     def tuple(self, items: Sequence[object]) -> Proxy:
-        """Insert the construction of a tuple of values and constants."""
+        """Insert the construction of a tuple of values and constants.
+
+        Raises:
+            GraphError: an item is neither a value nor a constant of a program.
+        """
         with self._keeping_out():
             values = [self._value(item) for item in items]
             type = TupleType(tuple(value.type for value in values))
@@ -160,7 +164,7 @@ class Builder:
         function without an annotation has the type of the argument.
 
         Raises:
-            CompileError: it cannot be compiled, or the arguments do not fit.
+            CompileError: ``function`` cannot be compiled, or the arguments do not fit.
         """
         return self._build(
             lambda given, named: emission.get().function(self.graph, function, given, named, self.range, inline=True),
@@ -169,7 +173,8 @@ class Builder:
         )
 
     def call(self, function: Any, /, *args: object, **kwargs: object) -> Any:
-        """Insert a call of ``function``, without inlining it. Return its result as :meth:`inline` does."""
+        """Insert a call of ``function``, without inlining it. Take and return the same as :meth:`inline`, and raise the
+        same errors."""
         return self._build(
             lambda given, named: emission.get().function(self.graph, function, given, named, self.range, inline=False),
             args,
@@ -181,7 +186,8 @@ class Builder:
         value. Other names are those of the calling Python code.
 
         Raises:
-            ParseError, CompileError: it is not an expression, or cannot be compiled.
+            ParseError: ``text`` is not an expression.
+            CompileError: the expression cannot be compiled.
         """
         return self._build(
             lambda given, named: emission.get().code(
@@ -192,12 +198,12 @@ class Builder:
         )
 
     def clone(self, nodes: Sequence[Node], values: Mapping[Value, AnyValue] | None = None) -> dict[Value, Value]:
-        """Copy ``nodes``, in this order, from any graph. An input that is an output of a node copied before is that
-        output's copy; others are looked up in ``values``, and values of this graph that are not there stay. Copies keep
-        their own source locations. Return the copy of each output of the nodes.
+        """Insert copies of ``nodes``, in this order, from any graph. An input that is an output of a node copied before
+        is replaced by that output's copy. Other inputs are looked up in ``values``; values of this graph without an
+        entry are used themselves. Copies keep the source locations of the originals. Return the copy of each output.
 
         Raises:
-            GraphError: a value from another graph has no stand-in.
+            GraphError: an input from another graph has no entry in ``values``.
         """
         known: dict[Value, Value] = {old: value_of(new) for old, new in (values or {}).items()}
         made: dict[Value, Value] = {}
@@ -228,7 +234,7 @@ class Builder:
     # ------------------------------------------------------------------------------------------ inside
 
     def take_out(self) -> None:
-        """Remove the nodes that this builder inserted last and that have no uses."""
+        """Remove the nodes without uses that this builder inserted directly before the insertion point."""
         if self._is_used:
             _take_out(self.graph, self._first_number)
 

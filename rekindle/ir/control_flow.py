@@ -120,7 +120,7 @@ class IfView:
 
     @property
     def otherwise(self) -> Block:
-        """The block that runs if it does not."""
+        """The block that runs if the condition does not hold."""
         return self.node.blocks[1]
 
     @property
@@ -130,8 +130,8 @@ class IfView:
 
 
 def loop_of_parameter(value: Value) -> Node | None:
-    """Return the loop of which ``value`` is an input of the body: the number of the iteration, or a carried variable;
-    None if it is not one."""
+    """Return the loop whose body has ``value`` as an input: the iteration number or a carried variable. None for other
+    values."""
     block = value.node.owning_block if value.node.kind == "prim::Param" else None
     owner = None if block is None else block.owning_node
     return owner if owner is not None and owner.kind == "prim::Loop" else None
@@ -139,7 +139,7 @@ def loop_of_parameter(value: Value) -> Node | None:
 
 def incoming_values(value: Value) -> list[Value] | None:
     """Return the values that control flow may merge into ``value``: an output of a branch or a loop, or a loop-carried
-    variable in the body. None for the iteration number, and for a value that its own node computes."""
+    variable in the body. None for every other value, the iteration number included."""
     node = value.node
     if node.kind == "prim::If":
         return [block.outputs[value.offset] for block in node.blocks]

@@ -216,8 +216,8 @@ class Block:
     def clone_from(self, source: Block, value_map: Callable[[Value], Value]) -> dict[Value, Value]:
         """Append copies of the contents of ``source``: inputs, nodes, outputs.
 
-        ``value_map`` returns the value that replaces a value from outside ``source``. Return the copies of the values
-        within.
+        ``value_map`` returns the value that replaces a value from outside ``source``. Return a dict from each input of
+        ``source``, and each output of its own nodes (not of nested ones), to its copy.
         """
         local: dict[Value, Value] = {}
 
@@ -479,8 +479,9 @@ class Graph:
     def insert_clone(
         self, node: Node, values: dict[Value, Value], value_map: Callable[[Value], Value] | None = None
     ) -> Node:
-        """Insert a copy of ``node`` at the insertion point, and add its outputs to ``values``, by those of ``node``.
-        ``value_map`` returns its inputs here; by default they are looked up in ``values``."""
+        """Insert a copy of ``node`` at the insertion point and return it. ``values`` gets the outputs of the copy, with
+        those of ``node`` as keys. ``value_map`` maps each value that ``node`` uses to the one that the copy uses; by
+        default it is looked up in ``values``."""
         copy = self.insert_node(self.create_clone(node, value_map or values.__getitem__))
         values.update(zip(node._outputs, copy._outputs, strict=True))
         return copy
@@ -513,7 +514,9 @@ class Graph:
 
     @contextmanager
     def inserting_before(self, node: Node, like: Node | None = None) -> Iterator[Builder]:
-        """Set the insertion point before ``node`` within the ``with`` block.
+        """Set the insertion point before ``node`` within the ``with`` block. Yield a builder, whose nodes get the
+        source location, call stack and scope of ``like``, by default ``node``. If the block raises, the unused nodes
+        that it has just built are removed.
 
         Raises:
             GraphError: ``node`` is in no block of this graph.
@@ -564,7 +567,8 @@ class Graph:
         watchers.append(callback)
 
     def note_change(self) -> None:
-        """Notify the observers of the graph that it has changed. All methods of graphs, blocks and nodes call it."""
+        """Call the callbacks that :meth:`watch` registered, and unregister them. All methods that change inputs,
+        outputs, attributes, types or the order of nodes call it."""
         watchers = self._watchers[:]
         self._watchers.clear()
         for each in watchers:

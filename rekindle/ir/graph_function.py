@@ -64,7 +64,7 @@ def stored_program(record: GraphFunction) -> Sequence[GraphFunction] | None:
 
 
 class _Referable:
-    """The base of slotted classes with weak references."""
+    """The base of classes with slots whose objects weak references may refer to."""
 
     __slots__ = ("__weakref__",)
 
@@ -73,8 +73,7 @@ class _Referable:
 class GraphFunction(_Referable):
     """A function or a method: its qualified name, graph and schema.
 
-    ``function_creator`` fills in graph and schema when they are first asked for, so that functions are compiled on
-    demand.
+    ``function_creator`` fills in graph and schema when either is first read, so that functions are compiled on demand.
     """
 
     name: str
@@ -87,12 +86,12 @@ class GraphFunction(_Referable):
     binder: object = field(default=None, repr=False)
     """Binder of the runtime for the schema; the runtime owns this slot too."""
     runner: Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
-    """How Python calls it, once it has; :mod:`rekindle.program.calling` owns this slot."""
+    """Calls the function from Python; set at the first such call. :mod:`rekindle.program.calling` owns this slot."""
     is_from_class: bool = False
     """Whether it is compiled from a function of its module's class. If not, as in a trace, its graph is all there
     is: calls with other arguments cannot recompile the function."""
     is_from_archive: bool = False
-    """Whether it is part of a program from an archive, which takes what TorchScript takes."""
+    """Whether it is part of a program from an archive, which accepts the arguments that TorchScript accepts."""
     takes_tensors_as_numbers: bool = False
     """Whether Python may pass a Tensor of one element for a number: compiled through the drop-in."""
     is_recursive: bool = False
@@ -100,7 +99,7 @@ class GraphFunction(_Referable):
     relies_on: set[tuple[ClassType | GraphFunction, str]] = field(default_factory=set, repr=False)
     """The attributes and functions whose inferred types this graph depends on, and which may still be widened."""
     result: ResultSlot | None = field(default=None, repr=False)
-    """The list or dict that it returns, where it does not declare it."""
+    """State of the inference of its result type, if it returns a list or dict without declaring it; else None."""
     library_name: str = ""
     """For a function of the frontend's library, its name there."""
     digest: bytes = b""
@@ -201,7 +200,8 @@ class GraphFunction(_Referable):
         self.binder = self.runner = None
 
     def forget_definition(self) -> None:
-        """Discard the compiled graph: the next use compiles the function again."""
+        """Discard the compiled graph and the schema: the next use compiles the function again. Has no effect on a
+        function that depends on no inferred type that may be widened."""
         if self._state == "defined" and self._last_definer is not None:
             self.function_creator = self._last_definer
             self._graph = self._graph_reader = None
@@ -211,10 +211,11 @@ class GraphFunction(_Referable):
             self._state = "undefined"
 
     def ensure_defined(self, called_from: SourceRange | None = None) -> None:
-        """Compile the function now, if that has not been done.
+        """Compile the function, unless it is compiled already. Record that the function under compilation, if any,
+        depends on it (:func:`inherit_reliance`).
 
         Raises:
-            CompileError: it cannot be compiled, or it calls itself.
+            CompileError: the function cannot be compiled, or it calls itself without declaring its result type.
         """
         definer = self.function_creator
         if self._state != "defined" and definer is not None:

@@ -1,6 +1,6 @@
 """Nodes, the values that they make, and the uses of these.
 
-They live in the blocks of a graph (:mod:`rekindle.ir.graph`), which owns them and numbers the values.
+Nodes are elements of the blocks of a graph (:mod:`rekindle.ir.graph`), which owns them and numbers the values.
 """
 
 from __future__ import annotations
@@ -95,13 +95,18 @@ class Value:
         return base if dot and suffix.isdigit() else self._name
 
     def to_python(self, default: object = None) -> object:
-        """Return the Python value of a constant; ``default`` if the value is not a constant."""
+        """Return the Python value of a constant; ``default`` if the value is not a constant, or is a function.
+
+        Raises:
+            GraphError: the graph was parsed from a text that omits the constant's value.
+        """
         if self.node.kind != "prim::Constant" or self.type.kind == "FunctionType":
             return default
         return constant_value(self.node.attributes.get("value"), self.type)
 
     def set_name(self, name: str) -> Value:
-        """Name the value. The previous owner of the name gets a numeric suffix; the empty string removes the name.
+        """Name the value, and return it. The previous owner of the name gets a numeric suffix; the empty string removes
+        the name.
 
         Raises:
             GraphError: ``name`` consists of digits, which are the names of values without one.
@@ -117,7 +122,8 @@ class Value:
         return self
 
     def copy_metadata(self, other: Value) -> Value:
-        """Copy type and name of ``other`` to this value."""
+        """Copy type, recorded type and name of ``other``, and return this value. In the same graph, ``other`` gets
+        another name with a numeric suffix."""
         self.type = other.type
         self.recorded_type = other.recorded_type
         if other.has_name:
@@ -125,7 +131,11 @@ class Value:
         return self
 
     def replace_all_uses_with(self, new: AnyValue) -> None:
-        """Replace all uses of this value by ``new``."""
+        """Replace all uses of this value by ``new``.
+
+        Raises:
+            GraphError: ``new`` is not a value, belongs to another graph, or was destroyed.
+        """
         new = value_of(new)
         self._check_same_graph(new)
         if new is self or not self._uses:
@@ -139,7 +149,11 @@ class Value:
         self._uses.clear()
 
     def replace_all_uses_after_node_with(self, node: Node, new: AnyValue) -> None:
-        """Replace all uses after ``node`` (in its blocks too) with ``new``."""
+        """Replace all uses after ``node`` (in its blocks too) with ``new``.
+
+        Raises:
+            GraphError: ``new`` is not a value of this graph, or a use is in another branch than ``node``.
+        """
         new = value_of(new)
         self._check_same_graph(new)
         for use in [use for use in self._uses if use.user.is_after(node)]:
@@ -167,7 +181,7 @@ def value_of(item: object) -> Value:
     """Return ``item``, a value, or the value that it represents.
 
     Raises:
-        GraphError: it is neither.
+        GraphError: ``item`` neither is a value nor represents one.
     """
     if isinstance(item, Value):
         return item
@@ -299,12 +313,32 @@ class Node:
             raise GraphError(f"{self.kind} has no attribute '{name}'") from None
 
     def get_string(self, name: str) -> str:
+        """Return the attribute ``name``, a string.
+
+        Raises:
+            GraphError: the node has no such attribute, or it is not a string.
+        """
+        """Return the attribute ``name``, a string.
+
+        Raises:
+            GraphError: the node has no such attribute, or it is not a string.
+        """
         value = self[name]
         if not isinstance(value, str):
             raise GraphError(f"attribute '{name}' of {self.kind} is not a string")
         return value
 
     def get_graph(self, name: str) -> Graph:
+        """Return the attribute ``name``, a graph.
+
+        Raises:
+            GraphError: the node has no such attribute, or it is not a graph.
+        """
+        """Return the attribute ``name``, a graph.
+
+        Raises:
+            GraphError: the node has no such attribute, or it is not a graph.
+        """
         value = self[name]
         if not isinstance(value, type(self.graph)):
             raise GraphError(f"attribute '{name}' of {self.kind} is not a graph")
@@ -378,7 +412,11 @@ class Node:
         return value
 
     def replace_input(self, index: int, value: AnyValue) -> Value:
-        """Use ``value`` as input ``index``; returns the previous input."""
+        """Use ``value`` as input ``index``. Return the previous input.
+
+        Raises:
+            GraphError: there is no such input, or ``value`` is not a value of this graph.
+        """
         value = self._checked(value)
         self._check_index(index, len(self._inputs), "input")
         old = self._inputs[index]
@@ -438,7 +476,7 @@ class Node:
         """Remove an output.
 
         Raises:
-            GraphError: it is still used.
+            GraphError: there is no such output, or it is still used.
         """
         self._check_index(index, len(self._outputs), "output")
         value = self._outputs[index]
@@ -457,7 +495,11 @@ class Node:
         return block
 
     def erase_block(self, index: int) -> None:
-        """Remove a block and all within it."""
+        """Remove a block and all nodes in it. An insertion point in the block moves to after this node.
+
+        Raises:
+            GraphError: there is no such block, or a value in it is used outside.
+        """
         self._check_index(index, len(self._blocks), "block")
         block = self._blocks[index]
         if block.contains(self.graph.insert_point):
@@ -481,10 +523,10 @@ class Node:
             raise GraphError(f"{self.kind} has no {what} {index}")
 
     def _checked(self, item: AnyValue) -> Value:
-        """Return the value that ``item`` represents, after checking that it may become an input.
+        """Return the value that ``item`` represents, which is about to become an input. Notify the graph's watchers.
 
         Raises:
-            GraphError: it belongs to another graph.
+            GraphError: the value belongs to another graph, or was destroyed.
         """
         value = item if isinstance(item, Value) else value_of(item)
         node, graph = value.node, self.graph
@@ -607,10 +649,10 @@ class Node:
         self.destroy()
 
     def destroy(self) -> None:
-        """Remove the node and all within it.
+        """Remove the node and all nodes in its blocks. An insertion point at the node moves to the next one.
 
         Raises:
-            GraphError: an output is still used.
+            GraphError: an output is still used, or the node is the parameter or return node of a block.
         """
         if self.kind in ("prim::Param", "prim::Return") and self.owning_block is not None:
             raise GraphError(f"cannot destroy {self.kind}: it belongs to its block")
@@ -638,7 +680,7 @@ class Node:
         """Return whether this node runs before ``other``; a node counts as before those in its own blocks.
 
         Raises:
-            GraphError: the two are in different branches.
+            GraphError: the two are in different branches, or in different graphs.
         """
         if self is other:
             return False

@@ -35,8 +35,8 @@ class NoneChecks(Protocol):
         self, value: Value, range: SourceRange, error: str, message: str, *, is_number_wanted: bool = False
     ) -> Value:
         """Unwrap an Optional value: insert a check that raises ``error(message)`` if it is None, and return the result.
-
-        A value that may be a Tensor or a number is checked to be a Tensor, or, with ``is_number_wanted``, a number.
+        ``error`` is the qualified name of a class, such as ``builtins.TypeError``. A value that may be a Tensor or a
+        number is checked to be a Tensor, or, with ``is_number_wanted``, a number.
         """
 
     def container_in(self, value: Value, range: SourceRange, message: str) -> Value | None:

@@ -58,7 +58,8 @@ being_defined: Final[list[GraphFunction]] = []
 
 
 def rely_on(owner: Type, name: str) -> None:
-    """Record that the function that is being compiled uses the type of the attribute ``name`` of ``owner``."""
+    """Record that the function under compilation, if any, uses the type of the attribute ``name`` of ``owner``. Has no
+    effect if that type cannot be widened any more."""
     if being_defined and isinstance(owner, ClassType) and owner.may_widen(name):
         being_defined[-1].relies_on.add((owner, name))
 
@@ -88,14 +89,16 @@ def wanted_result() -> Type | None:
 
 
 def fix_result() -> None:
-    """Record that the function that is being compiled cannot return what its callers need."""
+    """Record that the function under compilation cannot return the type that its callers need: its result type is not
+    widened any more."""
     slot = being_defined[-1].result
     assert slot is not None
     slot.wanted, slot.is_fixed = None, True
 
 
 def infer_result(type: Type) -> None:
-    """Record ``type`` as the result type of the function under compilation, which does not declare one."""
+    """Record that the result type of the function under compilation is inferred as ``type``, so that callers may widen
+    it. Has no effect unless ``type`` is a list or dict type."""
     if being_defined and isinstance(type, (ListType, DictType)) and being_defined[-1].result is None:
         being_defined[-1].result = ResultSlot()
 
@@ -120,7 +123,7 @@ def widen_result(called: GraphFunction, put: Type) -> None:
 
 def widen_attribute(owner: ClassType, name: str, assigned: Type) -> None:
     """Widen the type of the attribute to the join of its own type and ``assigned``; to ``assigned`` itself, if its own
-    type was only assumed.
+    type was only assumed. Without a join, or outside of a compilation, the type stays.
 
     Raises:
         Redefinition: the type has changed.
@@ -145,7 +148,8 @@ def shows_elements(value: Value, assumed: Type) -> bool:
 
 
 def forget_users(owner: ClassType | GraphFunction, names: Iterable[str]) -> None:
-    """Discard the compiled graph of every function that uses one of the attributes ``names``."""
+    """Discard the compiled graph of every function that uses one of the attributes ``names``, and the recorded failures
+    of all functions."""
     for name in names:
         users = users_of(owner, name)
         for record in list(users):

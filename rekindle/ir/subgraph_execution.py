@@ -41,8 +41,9 @@ def consuming_callable_of(graph: Graph, name: str, *, optimized: bool = False) -
 
 
 def replayed(function: Callable[..., Any], *, from_list: bool = False) -> Callable[..., Any]:
-    """Return what calls ``function``, a result of :func:`callable_of`, or with ``from_list`` of
-    :func:`consuming_callable_of`, or replays its calls on a GPU while CUDA graphs are on. It records no gradients."""
+    """Return a function that calls ``function``; while CUDA graphs are enabled, it replays recorded calls on the GPU
+    instead. ``function`` is a result of :func:`callable_of`, or, with ``from_list``, of :func:`consuming_callable_of`.
+    The returned function records nothing for autograd."""
     return replayer.get()(function, from_list)
 
 

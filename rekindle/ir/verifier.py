@@ -114,7 +114,11 @@ class _Verifier:
         self._define_outputs(param)
 
     def _nodes_of(self, block: Block) -> list[Node]:
-        """Return the nodes of ``block``, once their links and positions are known to be sound."""
+        """Return the nodes of ``block``.
+
+        Raises:
+            VerificationError: their links, owners or positions are inconsistent.
+        """
         end = block.return_node
         nodes: list[Node] = []
         before = end
@@ -152,7 +156,8 @@ class _Verifier:
                 self._fail("one of its blocks belongs to another node", node)
 
     def _end(self, node: Node) -> None:
-        """Bring the outputs of ``node`` into scope, after its blocks."""
+        """Bring the outputs of ``node`` into scope after its blocks, check the rules of its kind and its operator, and
+        collect the graphs in its attributes."""
         self._define_outputs(node)
         problem = None
         try:

@@ -227,10 +227,10 @@ def check_call(node: Node) -> None:
     """Check that the inputs of ``node`` fit an overload of its kind, and its outputs the results.
 
     A kind without an operator is allowed in ``prim``, and in a namespace of which no operator is known. A call with
-    inputs by name was compiled when none was, and finds its operator when it runs.
+    keyword inputs is not checked: it was compiled while its operator was unknown, and is resolved when it runs.
 
     Raises:
-        RuleBroken: they do not.
+        RuleBroken: no overload fits, or the operator that is set does not.
     """
     chosen = None if node._operator is None else node.operator
     if chosen is not None:

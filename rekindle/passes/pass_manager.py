@@ -36,9 +36,10 @@ class Pass(Protocol):
         """The name of the pass in messages, logs and limits: the name of its file."""
 
     def run(self, graph: Graph) -> bool:
-        """Change ``graph`` in place; returns whether anything changed.
+        """Change ``graph`` in place. Return whether anything changed.
 
-        Each single change waits for ``rekindle.rewriting.changes.may_change``.
+        Before each single change the pass calls ``rekindle.rewriting.changes.may_change``, and omits the change if the
+        result is False.
         """
 
 
@@ -111,7 +112,8 @@ def run_passes(graph: Graph, passes: Iterable[Pass], verify: Verifier | None = N
     Args:
         graph: the graph, which is modified.
         passes: the passes.
-        verify: called with the graph after each pass that changed it; the verifier if ``REKINDLE_VERIFY`` is set.
+        verify: called with the graph after each pass that changed it, and at the end. By default it is the verifier if
+            ``REKINDLE_VERIFY`` is set, else nothing is verified.
 
     Raises:
         VerificationError: a pass left an invalid graph. The message names it.
@@ -126,6 +128,7 @@ def run_passes(graph: Graph, passes: Iterable[Pass], verify: Verifier | None = N
 
 
 def run_nested(each: Pass, graph: Graph) -> bool:
-    """Run a pass as part of another: its changes count as its own."""
+    """Run the pass ``each`` within another one, and return whether the graph changed. Its changes are logged and
+    limited under its own name."""
     with nested(each.name):
         return each.run(graph)

@@ -25,8 +25,8 @@ calls."""
 
 
 late_hooks: Final[WeakSet[torch.nn.Module]] = WeakSet()
-"""Compiled modules to which Python has added hooks. :mod:`rekindle.program.modules.module` adds them. Dynamo calls the
-module where code calls a weak reference to it, so nothing here does."""
+"""Compiled modules to which Python has added hooks. :mod:`rekindle.program.modules.module` adds them. It is not a set
+of ``weakref.ref``: where code that Dynamo traces calls such a reference, Dynamo calls the module."""
 
 
 def has_late_hooks(module: torch.nn.Module) -> bool:
@@ -36,10 +36,11 @@ def has_late_hooks(module: torch.nn.Module) -> bool:
 
 
 def check_parts(owner: object) -> None:
-    """Raise if a submodule of ``owner`` has a hook that the compiled code does not run.
+    """Raise if a submodule of ``owner`` has a hook that the compiled code does not run. Other objects than modules have
+    none.
 
     Raises:
-        RuntimeError: it has one.
+        RuntimeError: a submodule has such a hook.
     """
     for module in list(late_hooks):
         if not has_late_hooks(module):
@@ -62,10 +63,11 @@ def _instead(part: torch.nn.Module) -> str:
 
 
 def call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Return the result of ``record`` for these arguments.
+    """Call ``record`` from Python: bind the arguments to its schema, run it, and return its result.
 
     Raises:
-        ArgumentError: they do not fit its schema.
+        ArgumentError: the arguments do not fit the schema.
+        RuntimeError: the first argument is a module with a submodule whose hooks compiled code does not run.
     """
     if interceptors:
         intercept = interceptors.get(get_ident())
@@ -77,7 +79,8 @@ def call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 
 def runner_of(record: GraphFunction) -> Runner:
-    """Return the function that calls ``record`` from Python in any thread, created on the first call."""
+    """Return the function that calls ``record`` from Python in any thread; the first call creates it and stores it in
+    the record."""
     found = record.runner
     if found is None:
         found = record.runner = binder_of(record).runner(execute)
@@ -85,10 +88,11 @@ def runner_of(record: GraphFunction) -> Runner:
 
 
 def launch(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Future[Any]:
-    """Start a call of ``record`` on another thread; returns the future of its result.
+    """Start a call of ``record`` on another thread, and return the future of its result.
 
     Raises:
-        ArgumentError: the arguments do not fit its schema.
+        ArgumentError: the arguments do not fit the schema.
+        RuntimeError: the first argument is a module with a submodule whose hooks compiled code does not run.
     """
     if late_hooks and args:
         check_parts(args[0])
@@ -98,19 +102,19 @@ def launch(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
 
 
 def graph_for(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
-    """Return the graph that a call with these arguments runs.
+    """Return the graph that a call with these arguments runs. Nothing runs.
 
     Raises:
-        ArgumentError: they do not fit the schema.
+        ArgumentError: the arguments do not fit the schema.
     """
     return executor.graph_for(record, binder_of(record).bind(args, kwargs))
 
 
 def compile(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Optimize for calls with such arguments, without a call.
+    """Optimize ``record`` for calls with such arguments, without a call.
 
     Raises:
-        ArgumentError: they do not fit the schema.
+        ArgumentError: the arguments do not fit the schema.
     """
     executor.prepare(record, binder_of(record).bind(args, kwargs))
 
@@ -123,11 +127,11 @@ def inlined(record: GraphFunction) -> Graph:
 
 
 def fit_value(value: Any, type: Type, where: str) -> Any:
-    """Convert ``value`` to the representation of this type in programs, such as an int to a float or a set to a dict;
-    return ``value`` itself if it needs no conversion.
+    """Return ``value`` in the representation that this type has in programs: an int becomes a float, a set a dict. A
+    value that needs no conversion is returned as it is.
 
     Raises:
-        TypeError: it does not fit; the message begins with ``where``.
+        TypeError: ``value`` does not fit the type. The message begins with ``where``.
     """
     try:
         return converter_for(type)(value)

@@ -34,14 +34,14 @@ _EFFECTS: Final[dict[str, tuple[Callable[[Any], _Manager], tuple[str, ...]]]] = 
     "__torch__.torch.cuda.amp.autocast_mode.autocast": (_autocast, ("device", "fast_dtype", "_enabled")),
     "__torch__.torch.autograd.profiler.record_function": (_record_function, ("name", "args")),
 }
-"""By the name of the class: what PyTorch has in Python for an object of it, and the attributes that this takes."""
+"""By class name: a function that makes PyTorch's context manager of an object, and the attributes that it reads."""
 
 _MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
 
 
 def give_effect(owner: ClassType) -> None:
-    """Attach to a class read from program text the effect of PyTorch's context manager of the same name, applied by
-    ``with`` statements; other classes are unchanged."""
+    """Add ``__enter__`` and ``__exit__`` to the Python class of ``owner``, a class read from program text, if PyTorch
+    has a context manager of the same name: a ``with`` statement then enters PyTorch's. Other classes are unchanged."""
     make, needed = _EFFECTS.get(_MANGLED.sub("", owner.name), (None, ()))
     if make is None or owner.python_class is None or not set(needed) <= set(owner.attributes):
         return

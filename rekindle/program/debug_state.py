@@ -1,4 +1,4 @@
-"""Debug state: the compiled objects of a function so far."""
+"""Debug state of a function: its graph, and the code that the runtime has compiled for its calls so far."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class _Compiled:
 
     @property
     def graph(self) -> Graph:
-        """The graph, in which calls of other functions are calls."""
+        """The graph of the function itself, in which calls of other functions are not inlined."""
         return self._record.graph
 
     @property
@@ -88,7 +88,7 @@ class _Compiled:
 
 
 def _named(module: str, name: str) -> Any:
-    """Return the object of a qualified name in a loaded module; None if there is none."""
+    """Return the object that the dotted ``name`` refers to in a module that is imported; None if there is none."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -96,7 +96,7 @@ def _named(module: str, name: str) -> Any:
 
 
 def _read_function(data: bytes) -> Any:
-    """Read a function from an archive."""
+    """Return the method ``forward`` of the module in an archive: a function is saved as that method."""
     return public_names.public.get()("load")(data).forward
 
 
@@ -132,7 +132,7 @@ class Function(_Compiled, Savable):
         or to the Python function that it was compiled from. Otherwise pickle as an archive, which is read as a method.
 
         Raises:
-            SaveError: it has none and cannot be saved.
+            SaveError: the name refers to neither, and the function cannot be saved in an archive.
         """
         python = getattr(self, "__wrapped__", None)
         found = _named(self.__module__, self.__qualname__)
@@ -151,15 +151,27 @@ class Function(_Compiled, Savable):
         return call(self._record, args, kwargs)
 
     def launch(self, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Start a call on another thread; returns the future of its result."""
+        """Start a call on another thread, and return the future of its result.
+
+        Raises:
+            ArgumentError: the arguments do not fit the schema.
+        """
         return launch(self._record, args, kwargs)
 
     def graph_for(self, /, *args: Any, **kwargs: Any) -> Graph:
-        """Return the graph that a call with these arguments would run. The function is not called."""
+        """Return the graph that a call with these arguments would run. The function is not called.
+
+        Raises:
+            ArgumentError: the arguments do not fit the schema.
+        """
         return graph_for(self._record, args, kwargs)
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
-        """Optimize for calls with such arguments now, not in the first of them. The function is not called."""
+        """Optimize for calls with such arguments now, not in the first of them. The function is not called.
+
+        Raises:
+            ArgumentError: the arguments do not fit the schema.
+        """
         compile(self._record, args, kwargs)
 
     def __repr__(self) -> str:
@@ -199,7 +211,7 @@ class Method(_Compiled):
         return call(self._record, (self.owner, *args), kwargs)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Method:
-        """Copy as Python copies methods: with the object."""
+        """Return a method of a deep copy of its object, as Python copies methods."""
         return type(self)(copy.deepcopy(self.owner, memo), self._record)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -207,15 +219,27 @@ class Method(_Compiled):
         return getattr, (self.owner, self.name)
 
     def launch(self, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Start a call on another thread; returns the future of its result."""
+        """Start a call on another thread, and return the future of its result.
+
+        Raises:
+            ArgumentError: the arguments do not fit the schema.
+        """
         return launch(self._record, (self.owner, *args), kwargs)
 
     def graph_for(self, /, *args: Any, **kwargs: Any) -> Graph:
-        """Return the graph that a call with these arguments would run. The method is not called."""
+        """Return the graph that a call with these arguments would run. The method is not called.
+
+        Raises:
+            ArgumentError: the arguments do not fit the schema.
+        """
         return graph_for(self._record, (self.owner, *args), kwargs)
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
-        """Optimize for calls with such arguments now, not in the first of them. The method is not called."""
+        """Optimize for calls with such arguments now, not in the first of them. The method is not called.
+
+        Raises:
+            ArgumentError: the arguments do not fit the schema.
+        """
         compile(self._record, (self.owner, *args), kwargs)
 
     def __repr__(self) -> str:
@@ -231,7 +255,7 @@ class Method(_Compiled):
 class Overloaded:
     """A function, or a method of ``owner``, that was compiled once for each of its declared overloads.
 
-    Calling it runs the first that the arguments fit.
+    A call runs the first overload that the arguments fit. It raises ArgumentError if they fit none.
     """
 
     __slots__ = ("_records", "owner")
@@ -255,7 +279,7 @@ class Overloaded:
         """Return the overload that a call with these arguments runs: the first that accepts them.
 
         Raises:
-            ArgumentError: they fit none.
+            ArgumentError: the arguments fit none of the overloads.
         """
         record, _ = self._bound(args, kwargs)
         return Function(record) if self.owner is None else Method(self.owner, record)
@@ -276,7 +300,8 @@ class Overloaded:
 
 
 def signature_of(schema: FunctionSchema, skip: int = 0) -> inspect.Signature:
-    """Return a schema as Python's signature, with annotations, without the first ``skip`` parameters."""
+    """Return a schema as Python's signature, with annotations, without the first ``skip`` parameters. The return
+    annotation is the type of the first result."""
     parameters = [
         inspect.Parameter(
             argument.name,

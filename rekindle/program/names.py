@@ -7,7 +7,7 @@ from typing import Any
 
 _counter = itertools.count()
 _taken: set[str] = set()
-"""Names that something has had. Mangled ones are not kept: their numbers make them unique."""
+"""Names that were given out. Mangled names are not stored: their numbers make them unique."""
 
 
 def qualified_name(obj: Any) -> str:

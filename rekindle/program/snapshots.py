@@ -18,9 +18,9 @@ _COMPRESSED_LAYOUTS: Final = (torch.sparse_csr, torch.sparse_csc, torch.sparse_b
 
 
 def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:
-    """Return a copy that shares no memory with ``module``; aliasing within the module is preserved in the copy.
-    Tensors that a computation made are copied without its history. ``memo`` is that of :func:`copy.deepcopy`; the
-    copies are recorded in it."""
+    """Return a deep copy that shares no memory with ``module``; aliasing within the module is preserved in the copy.
+    Tensors with autograd history are copied without it, and do not require grad. ``memo`` is that of
+    :func:`copy.deepcopy`; the copies are recorded in it."""
     for part in module.modules():
         if isinstance(part, ScriptModule):
             for name in part.script_type.attributes:
@@ -34,8 +34,8 @@ def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:
 
 
 def copy_constants(graph: Graph, memo: dict[int, Any]) -> None:
-    """Replace the constants of ``graph`` by copies, so that a traced program shares none with the code from which it
-    was traced."""
+    """Replace the tensor constants of ``graph`` by detached copies, so that a traced program shares none with the code
+    from which it was traced. ``memo`` is that of :func:`copy.deepcopy`; copies of leaves are recorded in it."""
     for node in nodes_within(graph):
         value = node.attributes.get("value")
         if node.kind == "prim::Constant" and isinstance(value, torch.Tensor):
@@ -49,8 +49,8 @@ def objects_in(value: Any) -> set[int]:
 
 
 def as_constant(value: Any, known: dict[int, Any]) -> Any:
-    """Return ``value`` as a constant: tensors are detached, and keep their memory. ``known`` has earlier constants by
-    the identity of the original, so that shared objects stay shared."""
+    """Return ``value`` as a constant: with detached tensors, which share the memory of the originals. ``known`` has
+    earlier constants by the id of the original, so that shared tensors stay shared; new ones are added."""
     if isinstance(value, torch.Tensor):
         if id(value) not in known:
             known[id(value)] = value.detach()
@@ -59,7 +59,8 @@ def as_constant(value: Any, known: dict[int, Any]) -> Any:
 
 
 def _walk(value: Any) -> Iterator[Any]:
-    """Yield all objects in ``value`` that can be mutated. Modules are not entered."""
+    """Yield each mutable object in ``value`` once, ``value`` included: tensors, lists, dicts, and objects with
+    attributes. Modules are neither yielded nor entered."""
     pending, seen = [value], set[int]()
     while pending:
         found = pending.pop()

@@ -1,4 +1,4 @@
-"""Return ``torch.jit``; an empty module that PyTorch does not use, if it does not exist.
+"""Access to the classes, functions and marks of ``torch.jit``. They are absent if PyTorch has no TorchScript.
 
 TorchScript is deprecated, and a later PyTorch may come without it. Therefore no other module of the package refers to
 ``torch.jit`` or ``torch._jit_internal``. What they lack is absent here too: a class that is not there has no instances,
@@ -47,7 +47,7 @@ IGNORE_CONTEXT: Final[tuple[Any, ...]] = _found(_INTERNAL, "_IgnoreContextManage
 
 
 def functions(name: str) -> tuple[Any, ...]:
-    """Return a tuple with the function ``torch.jit.<name>``, for identity comparison; empty if there is none."""
+    """Return a tuple with the attribute ``name`` of ``torch.jit``, for identity comparison; empty if there is none."""
     return _found(_JIT, name)
 
 
@@ -64,14 +64,15 @@ def modifier_text(name: str, otherwise: str) -> str:
 
 
 def overloaded_functions() -> Mapping[str, list[Any]]:
-    """Return the declared overloads that were not compiled yet, by the qualified names of functions."""
+    """Return the declared overloads that were not compiled yet, by the qualified name of the function."""
     for declarations in _found(_INTERNAL, "_overloaded_fns"):
         return declarations  # type: ignore[no-any-return]
     return {}
 
 
 def overloads_of_method(name: str, class_name: str) -> list[Any]:
-    """Return the declarations of overloads of the method with the qualified name ``name``."""
+    """Return the declarations of overloads of the method ``name``, a qualified name, in the class ``class_name``; empty
+    if there are none."""
     for declarations in _found(_INTERNAL, "_overloaded_methods"):
         return declarations.get(name, {}).get(class_name, [])  # type: ignore[no-any-return]
     return []
@@ -89,8 +90,8 @@ def boolean_dispatch(function: FunctionType) -> dict[str, Any] | None:
     """Return the description of a function that calls one of two others, selected by an argument; None for other
     functions.
 
-    They are those of its closure, ``arg_index``, ``arg_name``, ``default``, ``if_false`` and ``if_true``: PyTorch's
-    table of such functions would be gone with the rest, while the functions have to stay.
+    The description has the variables of the function's closure: ``arg_index``, ``arg_name``, ``default``, ``if_false``
+    and ``if_true``. PyTorch's table of such functions is part of TorchScript and may be removed; the functions stay.
     """
     if function.__code__.co_freevars != _DISPATCHING or function.__closure__ is None:
         return None
@@ -101,7 +102,7 @@ def boolean_dispatch(function: FunctionType) -> dict[str, Any] | None:
 
 
 def module() -> ModuleType:
-    """Return ``torch.jit``: an empty module, which PyTorch does not know, if it is not there."""
+    """Return ``torch.jit``; if PyTorch has none, the empty module that :func:`provide` would add."""
     return _JIT
 
 
@@ -114,7 +115,7 @@ def parts() -> Iterator[ModuleType]:
 
 
 def provide() -> None:
-    """Add ``torch.jit`` to PyTorch if it does not exist."""
+    """Add the empty :func:`module` to ``sys.modules`` and as ``torch.jit``, if PyTorch has no ``torch.jit``."""
     if _JIT.__name__ not in sys.modules:
         sys.modules[_JIT.__name__] = _JIT
         torch.jit = _JIT

@@ -35,12 +35,12 @@ class ChangeCounter:
     counts: dict[str, int] = field(default_factory=dict)
 
     def attributed_to(self, name: str) -> Attribution:
-        """Attribute changes within the ``with`` block to the pass ``name``."""
+        """Return a context manager that attributes changes within its ``with`` block to the pass ``name``."""
         return Attribution(self, name)
 
     def may_change(self, name: str, what: str, subject: object) -> bool:
-        """Return whether the pass ``name`` may make one more change, and count it. ``what`` and ``subject`` describe
-        the change in logs."""
+        """Return whether the pass ``name`` is below its limit; if so, count one more change. ``what`` and ``subject``
+        describe the change; a subclass may record them."""
         count = self.counts.get(name, 0)
         limit = self.limits.get(name)
         if limit is not None and count >= limit:
@@ -50,8 +50,8 @@ class ChangeCounter:
 
 
 class Attribution:
-    """Context in which changes are attributed to a pass. A class, since a generator takes twice as long to enter, and
-    small graphs pass through dozens."""
+    """Context manager that attributes changes on this thread to a pass, and records that the pass ran. It is a class,
+    since a generator takes twice as long to enter, and a compilation of a small graph enters dozens."""
 
     __slots__ = ("_current", "_token")
 
@@ -100,6 +100,7 @@ def logger_of(name: str) -> logging.Logger:
 
 
 def nested(name: str) -> AbstractContextManager[None]:
-    """Attribute changes within the ``with`` block to the pass ``name``, which the running pass has called."""
+    """Return a context manager that attributes changes within its ``with`` block to the pass ``name``, which the
+    running pass calls. It does nothing if no pass runs under a counter."""
     current = _CURRENT.get()
     return nullcontext() if current is None else current[0].attributed_to(name)

@@ -21,7 +21,7 @@ class RewriteBlocker:
 
 
 class GraphFacts:
-    """Facts about a graph, computed when first needed."""
+    """Facts about a graph, computed when first needed. They are valid until the graph changes: see :meth:`forget`."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -36,13 +36,15 @@ class GraphFacts:
 
     @property
     def is_effect_free(self) -> bool:
-        """Whether no node writes, prints, draws random numbers or changes modes: then no order matters."""
+        """Whether no node writes, has side effects, draws random numbers or changes modes, so that their order does not
+        matter."""
         if self._is_calm is None:
             self._is_calm = not any(map(_has_effects, self.graph.all_nodes()))
         return self._is_calm
 
     def forget(self, is_effect_free: bool) -> None:
-        """Discard cached facts: the graph has changed, by effect-free nodes or others."""
+        """Discard the cached alias analysis, since nodes were inserted. Unless these are effect-free
+        (``is_effect_free``), discard :attr:`is_effect_free` too."""
         self._aliases = None
         if not is_effect_free:
             self._is_calm = None
@@ -54,7 +56,7 @@ def is_effect_free(graph: Graph) -> bool:
 
 def _has_effects(node: Node) -> bool:
     if node.kind in ("prim::If", "prim::Loop"):
-        return False  # what is in them is asked itself
+        return False  # the nodes in their blocks are tested themselves
     return may_write(node) or has_side_effects(node) or writes_modes(node) or is_nondeterministic(node)
 
 
@@ -62,7 +64,8 @@ def _has_effects(node: Node) -> bool:
 
 
 def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocker:
-    """Return the node before which the replacement of ``match`` can be inserted, or the reason why there is none."""
+    """Return the node before which the replacement of ``match`` can be inserted, or the reason why there is none: the
+    nodes of the match are in several blocks, have other users, or cannot be moved to one place."""
     nodes = sorted(set(match.nodes.values()), key=lambda node: node._position)
     block = nodes[0].owning_block
     assert block is not None
@@ -88,8 +91,8 @@ def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocke
 
 
 def _shared(match: Match, nodes: Sequence[Node], facts: GraphFacts) -> RewriteBlocker | None:
-    """Return a blocker if a value within the match has other users, since it would be computed twice; None otherwise.
-    Views, lists and numbers cost nothing."""
+    """Return a blocker if a value within the match has users outside of it, since it would be computed twice; None
+    otherwise. Values that cost nothing to recompute (views, values of immutable types) are allowed."""
     roots, own = set(match.roots), set(nodes)
     for node in nodes:
         for output in node.outputs:
@@ -123,7 +126,7 @@ def _twice(match: Match) -> RewriteBlocker | None:
 
 
 def _first_user(match: Match, nodes: Sequence[Node], block: Block) -> Node:
-    """Return the last node of the match, or an earlier user of one of its results."""
+    """Return the last node of the match, or the first user of one of its results if that comes earlier in ``block``."""
     own, place = set(nodes), nodes[-1]
     for root in match.roots:
         for use in root.uses:
@@ -140,8 +143,8 @@ def _is_after(value: Value, place: Node, block: Block) -> bool:
 
 
 def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFacts) -> RewriteBlocker | None:
-    """Return a blocker if a node between the nodes of the match and ``place`` could observe that they are moved; None
-    otherwise."""
+    """Return a blocker if moving the nodes of the match to ``place`` reorders conflicting effects, with a node in
+    between or among themselves as the pattern orders them; None otherwise."""
     if facts.is_effect_free or len(nodes) == 1:
         return None
     effects_of = facts.aliases.effects_of
@@ -170,8 +173,8 @@ def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFact
 
 @dataclass(slots=True, frozen=True)
 class Relations:
-    """The aliasing behavior of a graph: which results may share memory with which inputs and with each other, and which
-    inputs are written to, all by index."""
+    """The aliasing behavior of a graph, all by index: pairs of a result and an input that may share memory, pairs of
+    results that may, and the inputs that are written to."""
 
     with_inputs: frozenset[tuple[int, int]]
     with_results: frozenset[tuple[int, int]]
@@ -179,7 +182,8 @@ class Relations:
 
 
 def relations_of(graph: Graph, results: Sequence[Value]) -> Relations:
-    """Return the relations of ``graph``, whose ``results`` may be more than its outputs."""
+    """Return the aliasing behavior of ``graph`` for ``results``, any of its values. Results share memory with inputs
+    only as far as the nodes make them: that inputs may alias each other is disregarded."""
     aliases = AliasDb(graph)
     # Inputs may alias each other: that a result shares memory with one implies nothing for the other. Follow the nodes
     # that compute it, as if every input were the only one.
@@ -223,10 +227,11 @@ def _sources(graph: Graph, result: Value) -> set[int]:
 def aliasing_refusal(
     match: Match, before: Relations, after: Relations, facts: GraphFacts, *, shares_alike: bool
 ) -> RewriteBlocker | None:
-    """Return a blocker if results that share memory otherwise than before would be observable; None otherwise.
+    """Return a blocker if the program could observe that results share memory with other values after the replacement
+    than before; None otherwise.
 
-    What may share memory before and after need not do so alike: a reshape may copy or not. Only with ``shares_alike``
-    is it known to.
+    A pair that may share memory both before and after may still differ: a reshape may copy or not. With
+    ``shares_alike`` such pairs are taken to share memory in the same cases.
     """
     inputs = [match.values.get(value) for value in match.pattern.graph.inputs]
     roots = match.roots
@@ -269,8 +274,8 @@ def _writer(value: Value, facts: GraphFacts) -> Node | None:
 
 
 def _leaves(value: Value, facts: GraphFacts) -> bool:
-    """Return whether ``value`` itself, a view of it, or a container with it escapes: it is returned, stored, or passed
-    to an unknown operator."""
+    """Return whether ``value`` itself, a view of it, or a container with it is returned from the graph, or used by a
+    node that writes or has side effects."""
     aliases = facts.aliases
     pending, seen = [value], {value}
 

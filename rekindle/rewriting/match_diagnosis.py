@@ -1,4 +1,4 @@
-"""Diagnoses why a rule does not match: the first mismatch of the best partial match."""
+"""Diagnosis of rules that do not match: the first mismatch of the best partial match."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Explanation:
 def explain(
     name: str, patterns: Sequence[Pattern], graph: Graph, refusal: Callable[[Match], RewriteBlocker | None]
 ) -> Explanation:
-    """Return where the rule ``name`` matches ``graph``; if nowhere, the first mismatch of the best partial match, or
-    why ``refusal`` rejected a match."""
+    """Return where the rule ``name`` matches ``graph``. If it matches nowhere, explain why: the reason with which
+    ``refusal`` rejected the first match, or the first mismatch of the best partial match."""
     fits: list[str] = []
     refused: list[tuple[Match, RewriteBlocker]] = []
     closest: tuple[Pattern, PatternMismatch] | None = None
@@ -85,6 +85,7 @@ def _differs(name: str, pattern: Pattern, mismatch: PatternMismatch) -> str:
 
 
 def _place(range: SourceRange, otherwise: str) -> list[str]:
-    """Return the source line of a location; ``otherwise``, if it is unknown."""
+    """Return the source line of a location as a list; if it is unknown, ``otherwise``, or an empty list if that is
+    empty."""
     shown = range.highlight(0).rstrip("\n") if range.is_known else ""
     return [shown] if shown else [f"  {otherwise}"] if otherwise else []

@@ -33,7 +33,7 @@ class Match:
     values: dict[Value, Value] = field(default_factory=dict)
     nodes: dict[Node, Node] = field(default_factory=dict)
     attributes: dict[str, AttributeValue] = field(default_factory=dict)
-    """Attributes that the pattern names ``"$name"``, by these names."""
+    """Captured attributes, by name: the pattern spells such an attribute ``"$name"``."""
 
     @property
     def node(self) -> Node:
@@ -49,14 +49,16 @@ class Match:
         return self.values[self.pattern.inputs[name]]
 
     def type(self, name: str) -> Type:
-        """Return the type of the value that matches the parameter ``name``, with refinements."""
+        """Return the type of the value that matches the parameter ``name``, with the dtype and shape known in the
+        program."""
         return self[name].type
 
     def is_constant(self, name: str) -> bool:
         return is_constant(self[name])
 
     def constant(self, name: str, default: object = None) -> object:
-        """Return the Python value that a parameter matches, if it is a constant; else ``default``."""
+        """Return the Python value of the constant that matches the parameter ``name``; ``default`` if it is not a
+        constant."""
         value = self[name]
         return value_of(value.node) if is_constant(value) else default
 
@@ -81,7 +83,8 @@ class PatternMismatch:
 
 
 class Matcher:
-    """Searches for one pattern, and keeps the mismatch of the best partial match."""
+    """Search for one pattern. ``closest`` is the mismatch of the best partial match so far; None before the first
+    mismatch."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
@@ -123,7 +126,8 @@ class Matcher:
         ]
 
     def _solve(self, match: Match, pairs: Pairs) -> Iterator[Match]:
-        """Yield the matches in which each value of the pattern in ``pairs`` matches the value of the program."""
+        """Yield the extensions of ``match`` in which each value of the pattern in ``pairs`` matches the value of the
+        program. ``match`` is extended in place unless operands commute."""
         pairs = list(pairs)
         while pairs:
             wanted, found = pairs.pop()
@@ -138,8 +142,9 @@ class Matcher:
         yield match
 
     def _fit(self, match: Match, wanted: Value, found: Value) -> list[Pairs] | None:
-        """Match ``wanted`` of the pattern with ``found`` of the program. Return the pairs of operands that must match
-        then, one list for each order of commutative operands; None if they do not match."""
+        """Match ``wanted`` of the pattern with ``found`` of the program, and record them in ``match``. Return the pairs
+        of operands that must match then, one list for each order of commutative operands; None if the two do not
+        match."""
         known = None if wanted.node.kind == "prim::Constant" else match.values.get(wanted)
         if known is not None:
             if known is found or _same_constant(known, found):
@@ -187,7 +192,7 @@ class Matcher:
         return [pairs, swapped]
 
     def _fail(self, match: Match, wanted: Value, found: Value, why: str) -> list[Pairs] | None:
-        """Record the mismatch, if more nodes matched than for earlier ones; return None."""
+        """Record the mismatch in ``closest``, if more nodes matched than for the earlier one; return None."""
         reached = len(match.nodes)
         if self.closest is None or reached > self.closest.reached:
             self.closest = PatternMismatch(reached, *_reported_sites(match, wanted, found), why)
@@ -227,8 +232,8 @@ def _kind(node: Node) -> str:
 
 
 def _captured(wanted: Node, found: Node, known: dict[str, AttributeValue]) -> dict[str, AttributeValue] | str:
-    """Return the attributes of ``found`` that the pattern captures; a description of the mismatch, if other attributes
-    differ."""
+    """Return the attributes of ``found`` that the pattern captures, by the captured name; a description of the mismatch
+    if other attributes differ, or a captured one differs from that in ``known``."""
     captured: dict[str, AttributeValue] = {}
     if wanted.attributes.keys() != found.attributes.keys():
         ours, theirs = sorted(wanted.attributes), sorted(found.attributes)

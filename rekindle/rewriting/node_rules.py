@@ -25,7 +25,8 @@ from rekindle.rewriting.changes import may_change
 
 
 class AliasFacts:
-    """The alias analysis of a graph, run when it is first needed. If it is ``disabled``, all queries return False."""
+    """The alias analysis of a graph, run when it is first needed and not updated. If it is ``disabled``, no value
+    counts as unwritten."""
 
     def __init__(self, graph: Graph, *, disabled: bool = False) -> None:
         self._graph = graph
@@ -33,7 +34,8 @@ class AliasFacts:
         self._aliases: AliasDb | None = None
 
     def is_unwritten(self, *values: Value) -> bool:
-        """Return whether nothing writes to ``values``, or passes them to code that may."""
+        """Return whether no node writes to ``values`` or to memory that they may share, and none passes them to unknown
+        code."""
         if self._disabled:
             return False
         if self._aliases is None:
@@ -63,8 +65,9 @@ class RewriteSite:
     aliases: AliasFacts
 
     def replace_uses(self, new: Value, of: Value | None = None) -> bool:
-        """Replace the output (``of``, if there are several) by ``new``, if the type allows it. The node remains for
-        dead code elimination. Return whether it was replaced."""
+        """Replace the uses of the output (``of``, if there are several) by ``new``, unless it has none, its type does
+        not allow it, or the pass has reached its limit. The node remains for dead code elimination. Return whether they
+        were replaced."""
         old = self.node.output if of is None else of
         fits = old.type == new.type or (isinstance(old.type, TensorType) and new.type.is_subtype_of(old.type))
         if not old.has_uses or not fits or not may_change(self.verb, self.node):
@@ -73,7 +76,8 @@ class RewriteSite:
         return True
 
     def fold(self, value: object) -> bool:
-        """Replace the output by a constant. Return whether it was replaced."""
+        """Replace the uses of the output by a constant. The node remains. Return whether they were replaced; not if it
+        has no uses, or the pass has reached its limit."""
         if not self.node.has_uses or not may_change(self.verb, self.node):
             return False
         constant = self.node.graph.create_constant(value, range=self.node.range).insert_before(self.node)
@@ -83,13 +87,15 @@ class RewriteSite:
     def replace_node(
         self, kind: str, inputs: Sequence[Value], *, attributes: Mapping[str, AttributeValue] | None = None
     ) -> bool:
-        """Replace the node by one of another kind with the same outputs. Return whether it was replaced."""
+        """Replace the node by one of another kind with the same outputs. Return whether it was replaced: not if the
+        pass has reached its limit."""
         return may_change(self.verb, self.node) and self.finish(*self.insert(kind, inputs, attributes=attributes))
 
     # ------------------------------------------------------------------------------------ changes of several nodes
 
     def begin(self) -> bool:
-        """Return whether the pass may make a change of several nodes: :meth:`insert` them, then :meth:`finish`."""
+        """Return whether the pass may make a change of several nodes, and count it. The rule then calls :meth:`insert`
+        and :meth:`finish`."""
         return may_change(self.verb, self.node)
 
     def insert(
@@ -100,8 +106,8 @@ class RewriteSite:
         types: Sequence[Type] | None = None,
         attributes: Mapping[str, AttributeValue] | None = None,
     ) -> Sequence[Value]:
-        """Insert a node before this one, with its source location. Without ``types`` the outputs have the types of this
-        node's outputs."""
+        """Insert a node before this one, with its source location, and return its outputs. Without ``types`` they have
+        the types of this node's outputs."""
         node = self.node
         types = [output.type for output in node.outputs] if types is None else types
         new = node.graph.create(kind, inputs, types=types, attributes=attributes, range=node.range)
@@ -113,11 +119,12 @@ class RewriteSite:
         return self.insert(kind, inputs, types=[TENSOR])[0]
 
     def constant(self, value: object, type: Type | None = None) -> Value:
-        """Insert a constant before the node."""
+        """Insert a constant before the node; return it."""
         return self.node.graph.create_constant(value, type, self.node.range).insert_before(self.node).output
 
     def bypass(self, value: Value) -> bool:
-        """Replace the output by the existing ``value``, and destroy the node. Return whether it was replaced."""
+        """Replace the outputs by the existing ``value``, and destroy the node. Return whether it was replaced: not if
+        the pass has reached its limit."""
         if not may_change(self.verb, self.node):
             return False
         self.node.replace_with(value)
@@ -134,7 +141,7 @@ class RewriteSite:
 
 NodeRule: TypeAlias = Callable[[RewriteSite], bool]
 NodeRules: TypeAlias = Mapping[str, Sequence[NodeRule]]
-"""Rules by the kind of node that they look at, in the order in which they are tried."""
+"""Rules by the kind of node that they match, in the order in which they are applied."""
 
 
 def apply_node_rules(graph: Graph, rules: NodeRules, verb: str, *, with_aliases: bool = True) -> bool:

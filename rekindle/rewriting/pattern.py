@@ -1,4 +1,4 @@
-"""Patterns: small graphs that a rewrite looks for."""
+"""Patterns: small graphs whose occurrences in a program a rewrite replaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from rekindle.ir.operators.traits import Trait
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
-    """A graph to search for: ``graph`` computes ``roots`` from its inputs; ``inputs`` are these by name."""
+    """A graph to search for: ``graph`` computes ``roots``, its results, from ``inputs``, which has its inputs by
+    name."""
 
     name: str
     graph: Graph
@@ -32,10 +33,11 @@ class Pattern:
 
 
 def pattern_of(name: str, graph: Graph) -> Pattern:
-    """Return the pattern that computes what ``graph`` does; ``name`` is for messages.
+    """Return the pattern of the computation of ``graph``; ``name`` is for messages.
 
     Raises:
-        RuleError: the graph can be no pattern.
+        RuleError: a result is an input or a constant, there are no operators, there is control flow, or no result
+            depends on a node.
     """
     packing = packing_of(graph)
     roots = tuple(graph.outputs if packing is None else packing.inputs)
@@ -60,7 +62,7 @@ def pattern_of(name: str, graph: Graph) -> Pattern:
 
 
 def named_inputs(graph: Graph) -> dict[str, Value]:
-    """Return the inputs of a graph by name; those without a name by their index."""
+    """Return the inputs of a graph by name; those without a name by their index, as a string."""
     return {value.base_name or str(index): value for index, value in enumerate(graph.inputs)}
 
 

@@ -24,7 +24,7 @@ from rekindle.rewriting.matching import Match, Matcher
 from rekindle.rewriting.pattern import Pattern, named_inputs, packing_of
 
 MatchCondition = Callable[[Match], "bool | str | None"]
-"""Decides whether a match is accepted: False, or a text with the reason, rejects it."""
+"""Decides whether a match is accepted: False, or a string with the reason, rejects it; True and None accept it."""
 
 BuildReplacement = Callable[[Match, Graph, dict[str, Value]], None]
 """Inserts a replacement into a graph, given the values there for the inputs of the pattern, and adds the outputs."""
@@ -46,7 +46,7 @@ class PatternRewrite:
     name: str
     patterns: tuple[Pattern, ...]
     replacement: Graph | BuildReplacement
-    """A graph whose inputs are named as those of the patterns, or what makes one for each match."""
+    """A graph whose inputs are named as those of the patterns, or a function that builds one for each match."""
     when: MatchCondition | None = None
     shares_alike: bool = False
     """Whether results of the replacement share memory with its inputs exactly where those of the pattern do."""
@@ -57,14 +57,20 @@ class PatternRewrite:
         """Check a replacement that is the same for all matches.
 
         Raises:
-            RuleError: it does not fit a pattern.
+            RuleError: the replacement does not fit a pattern: its inputs, its number of results, or the inputs it
+                writes to.
         """
         if isinstance(self.replacement, Graph):
             for pattern in self.patterns:
                 self._made[pattern] = self._checked(pattern, self._fixed(pattern, self.replacement))
 
     def run(self, graph: Graph) -> bool:
-        """Apply the rewrite to ``graph``; return whether anything changed."""
+        """Apply the rewrite to ``graph`` until it applies nowhere; return whether anything changed.
+
+        Raises:
+            RuleError: the rewrite does not terminate, or a replacement that was built for a match does not fit the
+                pattern.
+        """
         return apply_to_fixpoint([self], graph) > 0
 
     def explain(self, graph: Graph) -> Explanation:
@@ -78,7 +84,12 @@ class PatternRewrite:
             yield from Matcher(pattern).matches_at(node)
 
     def refusal(self, match: Match, facts: GraphFacts) -> RewriteBlocker | None:
-        """Return the reason why replacing this match would be illegal; None if it is legal."""
+        """Return the reason why this match is not replaced: the condition rejects it, or the replacement would be
+        illegal. Return None if it may be replaced.
+
+        Raises:
+            RuleError: the replacement that is built for the match does not fit the pattern.
+        """
         if self.when is not None:
             outcome = self.when(match)
             if isinstance(outcome, str):
@@ -122,7 +133,7 @@ class PatternRewrite:
         return _with_attributes(made, match) if match.attributes else made
 
     def _fixed(self, pattern: Pattern, replacement: Graph) -> Graph:
-        """Return the replacement with the inputs of ``pattern`` in their order.
+        """Return a copy of the replacement with the inputs of ``pattern``, in their order.
 
         Raises:
             RuleError: the replacement takes an input that ``pattern`` lacks, or takes it as a type that does not fit.
@@ -168,7 +179,7 @@ class PatternRewrite:
 
 
 def _with_inputs(pattern: Pattern) -> tuple[Graph, dict[str, Value]]:
-    """Return a graph with the inputs of ``pattern``, and its inputs by name."""
+    """Return a new graph with the inputs of ``pattern``, and these inputs by name."""
     new = Graph()
     return new, {key: new.add_input("" if key.isdigit() else key, value.type) for key, value in pattern.inputs.items()}
 
@@ -189,7 +200,7 @@ def _type_refusal(match: Match, made: Replacement) -> RewriteBlocker | None:
 
 
 def _with_attributes(made: Replacement, match: Match) -> Replacement:
-    """Return the replacement with the attributes that the match has captured for ``"$name"``.
+    """Return a copy of the replacement in which attributes ``"$name"`` are those that the match has captured.
 
     Raises:
         RuleError: no pattern captures the attribute.

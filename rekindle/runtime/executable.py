@@ -30,7 +30,12 @@ class Executable:
 
     def begin(self, record: GraphFunction) -> None:
         """Observe edits of the function's graph, and of the functions that it calls: an edit discards the code compiled
-        from it."""
+        from it. After an edit, verify the graph first.
+
+        Raises:
+            VerificationError: the edited graph is invalid.
+            GraphError: the edited graph has another number of inputs or outputs than the function's schema.
+        """
         if self.was_edited:
             verify(record.graph)
             _check_signature(record)

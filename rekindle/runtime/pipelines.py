@@ -70,7 +70,7 @@ CLEANUP_OF_TRIED: tuple[Pass, ...] = (
     ConstantPooling(latest_first=True),
     AnnotateWarns(),
 )
-"""The same for the body of a ``try``: what may raise stays, though no value of it is used."""
+"""Runs on the body of a ``try`` instead: unused operators that may raise are kept."""
 
 NORMAL_FORM: tuple[Pass, ...] = (
     Inlining(),
@@ -125,7 +125,7 @@ SPECIALIZATION: tuple[Pass, ...] = (
     RemoveMutation(),
     CommonSubexpressionElimination(),
 )
-"""Passes after these, once the known facts about the arguments are written into the graph."""
+"""Passes after :data:`OPTIMIZATION`, once the known facts about the arguments are written into the graph."""
 
 # --------------------------------------------------------------------------------------------------------- strategies
 
@@ -152,8 +152,8 @@ FUSION: tuple[Pass, ...] = (FuseGraph(alone=True), FormNativeRegions(), DeadCode
 """Runs last of all in ``native``, where no gradients are recorded."""
 
 RECORDED_FUSION: tuple[Pass, ...] = (FuseGraph(), OverwriteOperands(), FormNativeRegions(), DeadCodeElimination())
-"""Runs in its place outside the graphs of :func:`differentiation`: single operators stay PyTorch's, with its
-derivatives."""
+"""Runs in place of :data:`FUSION` where gradients may be recorded, outside the graphs of :func:`differentiation`:
+single operators remain PyTorch's, with PyTorch's derivatives."""
 
 GUARD_ELIMINATION: tuple[Pass, ...] = (EliminateGuards(keep_only_queried=True),)
 """Runs after guards were inserted: keeps those that pay."""
@@ -193,7 +193,7 @@ FREEZING_NUMERICS: tuple[Pass, ...] = (
 """Changes results by rounding alone; runs until nothing changes."""
 
 FREEZING_CLEANUP: tuple[Pass, ...] = (ConstantPooling(), CommonSubexpressionElimination(), DeadCodeElimination())
-"""Runs last."""
+"""Runs last in freezing."""
 
 MACHINE_SPECIFIC: tuple[Pass, ...] = (
     RemoveMutation(),
@@ -233,7 +233,7 @@ VMAP_CLEANUP: tuple[Pass, ...] = (
     DeadCodeElimination(),
     ConstantPooling(),
 )
-"""Runs after it."""
+"""Runs after operators were replaced by their batching rules."""
 
 BATCHING_RULE_CLEANUP: tuple[Pass, ...] = (
     Inlining(),

@@ -18,7 +18,7 @@ _BEHAVIORS: Final = ("STATIC", "DYNAMIC")
 @dataclass(slots=True)
 class ExecutionSettings:
     """``strategy`` is the name of one of :data:`rekindle.runtime.executor.STRATEGIES`. ``fusion`` has pairs of
-    a behavior and a number, as :func:`~rekindle.runtime.executor.set_fusion_strategy` takes them: their sum is the
+    a behavior and a number, as :func:`set_fusion_strategy` takes them: their sum is the
     maximum number of specialized versions of a function, in addition to the one for any arguments. With
     ``in_background`` they are compiled on another thread, and calls do not wait for them. With ``native_plans``
     functions run without Python between their operators where they can. With ``cuda_graphs`` calls on a GPU are

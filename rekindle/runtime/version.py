@@ -21,7 +21,7 @@ RunsAs = Literal["native plan", "plan", "interpreter"]
 
 class Version:
     """``function`` runs ``code`` on arguments. ``seconds`` is the time that compiling it took, including passes, if
-    it was measured. ``captured`` replays calls on a GPU, if that was asked for
+    it was measured. ``captured`` replays calls on a GPU, if CUDA graphs are enabled
     (:class:`~rekindle.runtime.cuda_graphs.captured_function.CapturedFunction`). ``for_completed`` returns the version
     that is best for calls with arguments of the same sizes as a call that has completed; None if it is this one."""
 

@@ -103,7 +103,8 @@ def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, reso
     resolves the names in them.
 
     Raises:
-        NotScriptableError: it means none that a program can use.
+        NotScriptableError: the annotation, or a part of it, is not a type that a program can use.
+        CompileError: a string is not a type expression, or a class in the annotation cannot be compiled.
     """
     found = find_type(annotation, range, resolver)
     if found is None:
@@ -117,8 +118,12 @@ def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, reso
 
 
 def find_type(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type | None:
-    """Return the type as :func:`type_of_annotation` does, or None if the annotation is not a type. Parts of it that
-    are not types still raise."""
+    """Return the type as :func:`type_of_annotation` does, or None if the annotation object itself is not a type.
+
+    Raises:
+        CompileError: a part of the annotation is not a type, a string is not a type expression, or a class in the
+            annotation cannot be compiled.
+    """
     for known, type in _SIMPLE:
         if annotation is known:
             return type
@@ -154,7 +159,7 @@ def _reading(annotation: Any, range: SourceRange) -> Iterator[None]:
     """Track that the parts of ``annotation`` are read within the ``with`` block.
 
     Raises:
-        NotScriptableError: the annotation contains itself.
+        NotScriptableError: ``annotation`` is being read already, so that it contains itself.
     """
     if any(annotation is outer for outer in _state.reading):
         raise NotScriptableError(
@@ -262,10 +267,10 @@ def _class_type(cls: type, range: SourceRange, resolver: Resolver | None) -> Typ
 
 
 def enum_type(cls: type[enum.Enum], range: SourceRange = UNKNOWN_RANGE) -> EnumType:
-    """Return the type of the members of an enum.
+    """Return the type of the members of an enum; it is stored with the class.
 
     Raises:
-        NotScriptableError: it has none, or their values are not all of one type that a program can use.
+        NotScriptableError: the enum has no members, or their values are not all of one type that a program can use.
     """
     found = kept_type(cls)
     if isinstance(found, EnumType):
@@ -292,7 +297,11 @@ def is_named_tuple(cls: object) -> bool:
 
 
 def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> TupleType:
-    """Return the type of a NamedTuple. Fields without an annotation are tensors."""
+    """Return the type of a NamedTuple; it is stored with the class. Fields without an annotation are tensors.
+
+    Raises:
+        NotScriptableError: the class defines operators of its own, or the annotation of a field is not a type.
+    """
     found = kept_type(cls)
     if isinstance(found, TupleType):
         return found
@@ -320,7 +329,7 @@ def _check_methods_of_tuple(cls: type, range: SourceRange) -> None:
     """Reject a NamedTuple with operators of its own, which compiled code would not call.
 
     Raises:
-        NotScriptableError: it has.
+        NotScriptableError: the class, or a base of it before ``tuple``, defines one of :data:`_OF_TUPLES`.
     """
     own = next((name for name in _OF_TUPLES if any(name in vars(base) for base in _bases_before_tuple(cls))), None)
     if own is not None:
@@ -356,7 +365,8 @@ def _annotations_in_mro(cls: type) -> dict[str, Any]:
 
 
 def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
-    """Return the annotations in the bodies of a class and its bases, each with the class that contains it."""
+    """Return the annotations in the bodies of a class and its bases by name, each with the class that contains it. A
+    class overrides its bases. Bases of a library, such as ``nn.Module``, are left out."""
     found: dict[str, tuple[Any, type]] = {}
     for base in reversed(cls.__mro__):
         if base is object or _is_library_base(base):
@@ -411,7 +421,7 @@ def _read_annotations(init: types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def spell_annotation(annotation: object) -> str:
-    """Return the annotation as source code, without the qualified names that ``repr`` shows."""
+    """Return the annotation as source code for an error message, without ``typing.``. A string is shown in quotes."""
     if isinstance(annotation, str):
         return repr(annotation)
     if inspect.isclass(annotation) and get_origin(annotation) is None:

@@ -9,7 +9,8 @@ from rekindle.frontend.sugared_values.base import SugaredValue
 
 ClassHook = Callable[[type, SourceRange], SugaredValue | None]
 CLASS_VALUE_HOOKS: list[ClassHook] = []
-"""Queried in order for the sugared value of a Python class. The modules that define such values add to it."""
+"""Hooks called in order for the sugared value of a Python class; None for an unsupported class. Other modules add to
+it."""
 
 
 def class_value(cls: type, range: SourceRange) -> SugaredValue | None:

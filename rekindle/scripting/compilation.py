@@ -1,4 +1,4 @@
-"""Compiles a Python function into a record: its source, its names, its defaults, its annotations."""
+"""Compile a Python function into a record: read its source, the names it uses, its defaults and its annotations."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def compile_function(
     ``self_binding`` makes it a method, ``forms`` are names that are special forms in it, ``names`` are objects that it
     may refer to although they are not in Python's scope there, such as a local class within its own annotations.
     ``first`` is the fixed sugared value of its first parameter, which is then not a parameter of the record.
+    ``observer`` is notified of the names that are looked up.
 
     Raises:
-        CompileError: it cannot be compiled.
+        CompileError: the function cannot be compiled.
     """
     diagnostics = Diagnostics()
     with diagnostics.reporting():

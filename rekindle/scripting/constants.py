@@ -26,12 +26,12 @@ _CLASSES: Final[dict[type, Type]] = {
     torch.memory_format: MEMORY_FORMAT,
     torch.qscheme: QSCHEME_NUMBER,
 }
-"""The types of ints that Python has other objects for."""
+"""IR types of the Python objects that programs represent as ints, by class."""
 
 
 def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
-    """Return a constant as a value of ``graph``: a number, a string, None, an enum member, or a tuple or list of
-    constants. Return None for other objects."""
+    """Insert a constant into ``graph`` and return its value: a number, a string, None, an enum member, or a tuple or
+    list of constants. Return None for other objects, and for a list whose items have no common type."""
     if isinstance(obj, enum.Enum):
         return graph.insert_constant(obj, enum_type(type(obj), range), range)
     if isinstance(obj, SIMPLE_CONSTANTS):
@@ -61,7 +61,7 @@ def is_constant(obj: Any) -> bool:
 
 def plain(obj: Any) -> Any:
     """Return ``obj`` converted to the builtin class from which it derives: an ``IntFlag`` to an int, a numpy float to a
-    float."""
+    float, a str enum member to its value. Return other objects as they are."""
     if isinstance(obj, bool):
         return obj
     if isinstance(obj, enum.Enum) and isinstance(obj, str):

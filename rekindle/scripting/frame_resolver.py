@@ -10,7 +10,7 @@ from rekindle.scripting.resolver import PythonResolver
 
 
 def resolver_of_frame(frame: FrameType) -> Resolver:
-    """Return the local and global names of a frame, as they are now."""
+    """Return a resolver of the local names of a frame, as they are now, and of its global names."""
     return PythonResolver(dict(frame.f_locals), frame.f_globals)
 
 

@@ -54,8 +54,8 @@ from rekindle.scripting.resolver import ABSENT, PythonResolver
 def sugared_value(
     obj: Any, range: SourceRange, graph: Graph, resolver: PythonResolver, name: str | None = None
 ) -> SugaredValue:
-    """Return the sugared value of the Python object ``obj``, found under ``name``. Unsupported objects are rejected
-    when they are used."""
+    """Return the sugared value of the Python object ``obj``, found under ``name``. Constants are inserted into
+    ``graph``. For an unsupported object, the result raises when it is used."""
     if resolver.observer is not None:
         resolver.observer.uses(obj)
     special = SPECIAL.get(id(obj))
@@ -107,7 +107,7 @@ def sugared_value(
 
 
 class _OutsideModule(UnusableValue):
-    """A module from outside of the program, which can only be called."""
+    """A module from outside of the program. A program can call it, which calls Python, and cannot use it otherwise."""
 
     def __init__(self, module: torch.nn.Module, name: str | None, resolver: PythonResolver) -> None:
         super().__init__(module, name)
@@ -118,8 +118,8 @@ class _OutsideModule(UnusableValue):
 
 
 def _elements(obj: set[Any] | frozenset[Any], range: SourceRange, graph: Graph) -> SugaredValue | None:
-    """Return a set from outside of the program, which the program cannot change; None where it cannot be a set of
-    one."""
+    """Return a set from outside of the program as a frozenset, which the program cannot change; None unless its
+    elements are all ints, all floats, all bools or all strings."""
     kinds = {type(item) for item in obj}
     if len(kinds) != 1 or not kinds <= {int, float, bool, str}:
         return None
@@ -141,7 +141,8 @@ _resolver.sugared_object = sugared_value
 
 
 def function_value(function: types.FunctionType, resolver: PythonResolver) -> SugaredValue:
-    """Return the sugared value of a Python function: a compiled function, one of two, or a call of Python."""
+    """Return the sugared value of a Python function: a function to compile, one of two functions that a boolean
+    argument selects, or a call of Python for a function that is left to it."""
     if is_left_to_python(function):
         return PythonFunctionValue(function, resolver)
     dispatch = boolean_dispatch_of(function)
@@ -184,7 +185,7 @@ class CompiledFunctionValue(FunctionValue):
             return super().call(replace(call, args=positional, kwargs=keywords))
 
     def _is_given_derived(self, call: CallSite) -> bool:
-        """Return whether an object of a derived class is given where the function names its base."""
+        """Return whether an argument is an object of a class derived from the one that the parameter declares."""
         if len(self.functions) != 1:
             return False
         formals = {item.name: item.type for item in self.functions[0].schema.arguments}
@@ -244,7 +245,7 @@ class PythonModuleValue(StaticValue):
 
 
 class BooleanDispatchValue(StaticValue):
-    """A function that is one of two, by an argument that the compiler must know."""
+    """A function that calls one of two functions, selected by a boolean argument that must be constant."""
 
     def __init__(self, name: str, dispatch: BooleanDispatch, resolver: PythonResolver) -> None:
         self.name = name
@@ -446,7 +447,7 @@ class EnumClassValue(ClassValue):
         return len(self.enum)
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        """Return the members, as a list."""
+        """Return a list of the members."""
         type = enum_type(self.enum, range)
         members = [graph.insert_constant(member, type, range) for member in self.enum]
         return SimpleValue(construct("prim::ListConstruct", members, ListType(type), range, graph))

@@ -1,4 +1,4 @@
-"""How a compiled function finds the names that it does not assign: as Python would, in its closure and its globals."""
+"""Name resolution of a compiled function: names that it does not assign are looked up in its closure and globals."""
 
 from __future__ import annotations
 import __future__
@@ -25,25 +25,25 @@ class NameObserver(Protocol):
     """Observer of the names that a function looks up while it is compiled."""
 
     def name_is(self, name: str, value: Any) -> None:
-        """Record that a name of the function refers to ``value``, or to nothing if that is :data:`ABSENT`."""
+        """Record that a name of the function refers to ``value``, or is undefined if that is :data:`ABSENT`."""
 
     def attribute_is(self, owner: Any, name: str, value: Any) -> None:
-        """Record that an attribute of an object holds ``value``, or does not exist."""
+        """Record that the attribute ``name`` of ``owner`` is ``value``, or does not exist if that is :data:`ABSENT`."""
 
     def uses(self, value: Any) -> None:
-        """Record that an object is used."""
+        """Record that the object ``value`` is converted to a sugared value."""
 
     def refuse(self, reason: str) -> None:
-        """Record that the function depends on something that cannot be observed."""
+        """Record that the function depends on something that cannot be observed, and why."""
 
 
 ABSENT: Final = _MISSING
-"""Stands for the meaning of names that have none."""
+"""The result of looking up a name or an attribute that does not exist."""
 
 SugaredObject = Callable[[Any, SourceRange, Graph, "PythonResolver", "str | None"], SugaredValue]
 
 sugared_object: SugaredObject | None = None
-"""A slot: the sugared value of a Python object. :mod:`rekindle.scripting.python_values` fills it.
+"""Hook: return the sugared value of a Python object. It is set by :mod:`rekindle.scripting.python_values`.
 
 It closes a recursion: a name resolves to an object, the object may be a function, and to compile the function is to
 resolve the names in it.
@@ -74,7 +74,8 @@ class PythonResolver:
         forms: Mapping[str, SugaredValue] | None = None,
         names: Mapping[str, Any] | None = None,
     ) -> PythonResolver:
-        """Return the names that the code of ``function`` sees: closed-over variables, then globals; then ``names``."""
+        """Return a resolver of the names that the code of ``function`` sees, in this order: closure variables, globals,
+        classes in its annotations, ``names``, and the class that contains it. ``forms`` take precedence."""
         known = (classes_in_annotations(function), names or {}, _owner_of(function))
         scopes = (closure_of(function), function.__globals__, *known)
         found = cls(*scopes, forms=forms)
@@ -82,10 +83,12 @@ class PythonResolver:
         return found
 
     def local_class(self, statement: LocalClass) -> Any:
-        """Return the class that ``statement`` defines within the function, made once.
+        """Return the class that ``statement`` defines within the function. Python executes the definition once, on the
+        first call; later lookups of the name find the class.
 
         Raises:
-            UnsupportedError: Python cannot make it before the function runs.
+            UnsupportedError: the definition raises, since it depends on a variable of the running function, or
+                otherwise.
         """
         if self.observer is not None:
             self.observer.refuse(f"the class '{statement.name}' within it")
@@ -117,7 +120,7 @@ class PythonResolver:
         return made
 
     def find(self, name: str) -> Any:
-        """Return the Python object called ``name``; a marker where there is none."""
+        """Return the Python object called ``name``; :data:`ABSENT` if there is none."""
         found = self._find(name)
         if self.observer is not None:
             self.observer.name_is(name, found)
@@ -186,7 +189,11 @@ class PythonResolver:
         return self.sugared(found, statement.range, graph, statement.name)
 
     def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue:
-        """Return the sugared value of a class within a function: Python makes it when the function is compiled."""
+        """Return the sugared value of a class within a function, which Python creates when the function is compiled.
+
+        Raises:
+            UnsupportedError: Python cannot create the class before the function runs.
+        """
         cls = self.local_class(statement)
         return self.sugared(cls, statement.range, graph, statement.name)
 
@@ -210,7 +217,7 @@ def note_neighbors(cls: type, names: Mapping[str, Any]) -> None:
 
 
 def names_beside(cls: type) -> dict[str, type]:
-    """Return the class by its name, and the classes recorded by :func:`note_neighbors`."""
+    """Return ``cls`` and the classes that :func:`note_neighbors` recorded for it, by name."""
     beside = {name: found() for name, found in _neighbors.get(cls, {}).items()}
     return {**{name: found for name, found in beside.items() if found is not None}, cls.__name__: cls}
 
@@ -248,14 +255,14 @@ def closure_of(function: types.FunctionType) -> dict[str, Any]:
 
 
 def classes_in_annotations(function: types.FunctionType) -> dict[str, Any]:
-    """Return the classes in the function's annotations, by name. A class that is local to another function and used
-    in an annotation only is not in the closure."""
+    """Return the classes in the function's annotations that are local to a function, by name. Such a class is not in
+    the closure if only an annotation uses it."""
     found = (cls for annotation in annotations_of(function).values() for cls in _classes_in(annotation))
     return {cls.__name__: cls for cls in found if "<locals>" in cls.__qualname__}
 
 
 def _classes_in(annotation: object) -> Iterator[type]:
-    """Yield the classes that an annotation is made of."""
+    """Yield the classes in an annotation, such as ``A`` in ``Optional[A]``."""
     if isinstance(annotation, type):
         yield annotation
     for part in get_args(annotation):

@@ -1,4 +1,4 @@
-"""``script``: a Python function or module becomes a compiled one."""
+"""``script``: compile Python functions, modules and classes."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def _compiled(obj: Any) -> Any:
 
 
 def _is_of_script_class(obj: object) -> bool:
-    """Return whether an object may be an instance of a script class: its class is written in Python, and the object is
-    not callable."""
+    """Return whether an object may be an instance of a script class: its class has a method written in Python, and the
+    object is neither callable nor a tensor."""
     cls = type(obj)
     own = (vars(base) for base in cls.__mro__ if base is not object)
     return (
@@ -194,7 +194,8 @@ def _script_class(cls: type) -> type:
 
 
 def _note_neighbors(cls: type) -> None:
-    """Record for a class local to a function the other classes that the function has defined so far."""
+    """Record, for a class that is local to a function, the classes among the local variables of that function. The
+    function is found by its name on the call stack."""
     name = cls.__qualname__.rpartition(".<locals>.")[0].rpartition(".")[2]
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (frame.f_code.co_name != name or frame.f_globals.get("__name__") != cls.__module__):

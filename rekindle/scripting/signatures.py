@@ -20,7 +20,8 @@ from rekindle.syntax.views import Def, Expr, Param
 
 
 def default_arguments(function: types.FunctionType) -> dict[str, object]:
-    """Return the values of the default arguments."""
+    """Return the values of the default arguments, by parameter. An enum member that is a number or a string is
+    converted to it, unless the parameter is annotated as an enum."""
     return {
         name: parameter.default if _takes_member(parameter) else plain(parameter.default)
         for name, parameter in inspect.signature(function, follow_wrapped=False).parameters.items()
@@ -42,7 +43,7 @@ def _takes_member(parameter: inspect.Parameter) -> bool:
 
 
 def fits(value: object, type: TypeOrError | None) -> bool:
-    """Return whether a default is a value of ``type``; True if that cannot be determined."""
+    """Return whether ``value``, a default, can be a value of ``type``; True if ``type`` is None or an error."""
     if type is None or isinstance(type, CompileError):
         return True
     try:
@@ -68,8 +69,9 @@ def without_defaults(definition: Def, names: set[str]) -> Def:
 def annotated_types(
     function: types.FunctionType, definition: Def, resolver: Resolver
 ) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
-    """Return the types of parameters and result that only the annotation objects determine, not the names in the
-    source: names may have been imported differently, or be out of scope by now."""
+    """Return the types of the parameters, by name, and of the result, as far as only the annotation objects determine
+    them. The names in the source may have been imported differently, or be out of scope. Types that the source
+    determines are left out. An annotation that is not a type is represented by its error."""
     found: dict[str, TypeOrError] = {}
     for parameter in definition.params:
         if parameter.annotation is not None:
@@ -112,7 +114,8 @@ def _annotation(function: types.FunctionType, name: str) -> Any:
 def declared_types(
     declaration: types.FunctionType, definition: Def, resolver: Resolver
 ) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
-    """Return all types in the declaration of an overload."""
+    """Return the types of all annotated parameters in the declaration of an overload, by name, and of its result. An
+    annotation that is not a type is represented by its error."""
     rescued, result = annotated_types(declaration, definition, resolver)
     for parameter in definition.params:
         name = parameter.name.name

@@ -1,7 +1,7 @@
 """Lists and dicts with a type: what :func:`rekindle.script` makes of lists and dicts.
 
 Programs work on the lists and dicts that they are passed, not on copies, so that the caller sees what they write. The
-containers here also refuse what programs could not read from them, when Python puts it in.
+containers here raise when Python stores an item that programs could not read.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from rekindle.scripting.value_types import NotInferable, infer
 
 
 class ScriptList(list[Any]):
-    """A list whose items have one type. Its methods are those of ``list``, and raise TypeError for an item of another
-    type, also if it is only looked for."""
+    """A list whose items have one type. Its methods are those of ``list``. They raise TypeError for an item of another
+    type, also if it is only searched for."""
 
     script_type: ListType
 
     def __init__(self, items: Iterable[Any], type: ListType) -> None:
-        """Copy ``items``.
+        """Copy ``items``, each converted to the element type of ``type``.
 
         Raises:
-            TypeError: one of them is not of the type.
+            TypeError: an item does not fit the type.
         """
         self.script_type = type
         super().__init__(map(self._fitting, items))
@@ -66,16 +66,16 @@ class ScriptList(list[Any]):
 
 
 class ScriptDict(dict[Any, Any]):
-    """A dict whose keys have one type and whose values have one type. Its methods are those of ``dict``, and raise
-    TypeError for a key or a value of another type."""
+    """A dict whose keys have one type and whose values have one type. Its methods are those of ``dict``; those that
+    write raise TypeError for a key or a value of another type."""
 
     script_type: DictType
 
     def __init__(self, items: dict[Any, Any], type: DictType) -> None:
-        """Copy ``items``.
+        """Copy ``items``, with keys and values converted to the types in ``type``.
 
         Raises:
-            TypeError: one of them is not of the type.
+            TypeError: a key or a value does not fit its type.
         """
         self.script_type = type
         super().__init__()
@@ -113,10 +113,11 @@ _OF_NOTHING: Final[dict[type, Type]] = {list: ListType(TENSOR), dict: DictType(S
 
 
 def typed_container(value: list[Any] | dict[Any, Any]) -> ScriptList | ScriptDict:
-    """Return a copy of a list or a dict as a ScriptList or ScriptDict of the inferred type.
+    """Return a copy of a list or a dict as a ScriptList or ScriptDict of the inferred type. An empty list is one of
+    tensors, an empty dict one from strings to tensors.
 
     Raises:
-        NotScriptableError: they have none in common.
+        NotScriptableError: the items have no common type.
     """
     found = infer(value) if value else _OF_NOTHING[type(value)]
     if isinstance(found, NotInferable):

@@ -56,13 +56,14 @@ _SIMPLE: tuple[tuple[type, Type], ...] = (
 
 @dataclass(slots=True, frozen=True)
 class NotInferable:
-    """The reason why a value has no type: a clause without capital letter and full stop."""
+    """The reason why a value has no type: a clause for an error message, without capital letter and full stop."""
 
     reason: str
 
 
 def infer(value: object) -> Type | NotInferable:
-    """Return the type of ``value``. The type of a container is inferred from its elements; an empty one has none."""
+    """Return the type of ``value``, or the reason why it has none. The type of a container is inferred from its
+    elements; an empty list or dict has none."""
     if isinstance(value, enum.Enum):
         return _guarded(lambda: enum_type(type(value)))
     library_class = type_of_python_class(type(value))
@@ -97,7 +98,8 @@ def infer(value: object) -> Type | NotInferable:
 
 def of_own_class(declared: Type, value: object) -> Type:
     """Return ``declared`` with declared classes replaced by the actual classes of the objects in ``value``, so that the
-    methods that Python would call are compiled. All objects in a container must have the same class."""
+    methods that Python would call are compiled. The class of the items of a container is replaced only if all items
+    have the same."""
     if value is None:
         return declared
     if isinstance(declared, OptionalType):
@@ -137,8 +139,8 @@ def _guarded(make: Callable[[], Type]) -> Type | NotInferable:
 
 
 def _named_tuple(value: tuple[object, ...]) -> Type | NotInferable:
-    """Infer the type of a NamedTuple. A field without an annotation is declared a Tensor; an object that does not fit
-    is not part of a program."""
+    """Return the type of a NamedTuple; the reason if it has none, or a field that is declared a Tensor holds another
+    object, as a field without an annotation may."""
     declared = _guarded(lambda: named_tuple_type(type(value)))
     if not isinstance(declared, TupleType) or declared.fields is None:
         return declared

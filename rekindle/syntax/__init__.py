@@ -1,1 +1,1 @@
-"""Text or a Python function -> :class:`~rekindle.syntax.tree.Tree`."""
+"""Parsing: source text, or the source of a Python function, to a :class:`~rekindle.syntax.tree.Tree`."""

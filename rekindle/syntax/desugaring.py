@@ -30,7 +30,7 @@ def hidden(range: SourceRange, name: str) -> Var:
 
 
 def together(range: SourceRange, statements: Sequence[Stmt]) -> Stmt:
-    """Return several statements as one: an ``if`` whose condition is True."""
+    """Return one statement that runs ``statements``: an ``if`` whose condition is True."""
     return If.create(range, bare(TrueLiteral, range), statements, [])
 
 
@@ -67,8 +67,8 @@ def _body(loop: For | While) -> list[Stmt]:
 
 
 def mark_breaks(trees: Sequence[Tree], flag: Expr) -> tuple[list[Tree], bool]:
-    """Return the statements with an assignment to ``flag`` before each ``break`` of the loop around them, and whether
-    there is any."""
+    """Return the statements with an assignment of True to ``flag`` before each ``break`` of the loop that contains
+    them, and whether there is one. A ``break`` of an inner loop is unchanged."""
     made: list[Tree] = []
     found = False
     for tree in trees:

@@ -1,7 +1,7 @@
-"""Tokens -> expressions: a Pratt parser.
+"""Pratt parser of expressions, from tokens.
 
-Each operator has a binding power (:data:`BINDING`); :meth:`ExpressionParser.expression` reads an operand and then
-takes every operator that binds more tightly than the one to its left. Grammar::
+Each operator has a binding power (:data:`BINDING`); :meth:`ExpressionParser.expression` parses an operand and then
+every following operator that binds more tightly than the one to its left. Grammar::
 
     expression   ternary, or anything that binds more tightly
     expressions  expression, or a tuple without parentheses: (expression | '*' operand) (',' …)* [',']
@@ -125,10 +125,10 @@ class ExpressionParser:
         return SourceRange(self.source, start, self.lexer.end)
 
     def deeper(self, token: Token) -> None:
-        """Enter a nesting level opened by ``token``. The caller decrements ``_depth`` at its end.
+        """Enter a nesting level opened by ``token``. The caller leaves it with :meth:`shallower`.
 
         Raises:
-            ParseError: the nesting is too deep.
+            ParseError: there are more than :data:`MAX_DEPTH` levels.
         """
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -143,7 +143,8 @@ class ExpressionParser:
         """Parse one expression, up to the first operator whose binding power is at most ``power``.
 
         Raises:
-            ParseError: there is no expression.
+            ParseError: the next token does not begin an expression, or the expression is not valid.
+            UnsupportedError: the expression is Python that programs cannot have.
         """
         token = self.lexer.next()
         prefix = self._prefixes.get(token.kind)
@@ -231,12 +232,13 @@ class ExpressionParser:
     # ------------------------------------------------------------------------------------------------------- parameters
 
     def params(self, closing: str, *, annotated: bool = True) -> list[Param]:
-        """Parse ``name [':' type] ['=' default]``, separated by commas, up to ``closing``; those after a lone ``*`` or
-        after ``*name`` are keyword-only, ``**name`` is last. Without ``annotated``, as in a ``lambda``, there are no
-        types.
+        """Parse ``name [':' type] ['=' default]``, separated by commas, up to ``closing``, which is not consumed.
+        Parameters after a lone ``*`` or after ``*name`` are keyword-only, ``**name`` is last. Without ``annotated``, as
+        in a ``lambda``, there are no types.
 
         Raises:
-            ParseError: a ``*`` or ``/`` is misplaced.
+            ParseError: a ``*`` or ``/`` is misplaced, a name occurs twice, or a parameter without a default follows one
+                with a default.
         """
         lexer = self.lexer
         params: list[Param] = []
@@ -361,14 +363,22 @@ class ExpressionParser:
         return DictLiteral.create(self.since(opening.start), keys, values)
 
     def _close(self, bracket: str) -> None:
-        """Consume the bracket that ends this nesting level."""
+        """Consume the bracket that ends this nesting level.
+
+        Raises:
+            ParseError: the current token is another one.
+        """
         if self.lexer.cur.kind != bracket:
             self.lexer.fail(f"Expected ',' or '{bracket}' but found {self.lexer.cur}.")
         self.lexer.next()
         self.shallower()
 
     def _unstarred(self, expr: Expr) -> Expr:
-        """Return ``expr``; raise if it is starred, which is invalid here."""
+        """Return ``expr``.
+
+        Raises:
+            ParseError: it is starred, which is not valid here.
+        """
         if expr.tree.kind == Starred.KIND:
             raise ParseError("A starred expression is allowed in a list, a tuple, a set or a call only.", expr.range)
         return expr
@@ -436,7 +446,7 @@ class ExpressionParser:
         """Parse ``f(a for a in b)``, from ``for`` on. The parentheses of the call are those of the generator.
 
         Raises:
-            ParseError: there are other arguments.
+            ParseError: the call has other arguments.
         """
         generators = self._generators()
         if len(inputs) > 1 or attributes or self.lexer.cur.kind == ",":
@@ -520,10 +530,12 @@ class ExpressionParser:
     # ---------------------------------------------------------------------------------------------------------- strings
 
     def _strings(self, first: Token) -> Expr:
-        """Parse a string literal, or several adjacent ones, which are joined.
+        """Parse a string literal, or several adjacent ones, which are joined. ``first`` is the first, which is consumed
+        already. f-strings become a call of ``str.format``.
 
         Raises:
-            ParseError: a literal is of bytes, or a template string.
+            UnsupportedError: a literal is of bytes, or a template string.
+            ParseError: a literal is not valid.
         """
         tokens = [first]
         while self.lexer.cur.kind == STRING:
@@ -544,7 +556,11 @@ class ExpressionParser:
 
     def _template(self, parts: list[str | Field], args: list[Expr], depth: int = 0) -> str:
         """Return the template of ``str.format`` for the parts of an f-string, and append the expressions of its fields
-        to ``args``."""
+        to ``args``. ``depth`` is the number of format specifications around the parts.
+
+        Raises:
+            UnsupportedError: a field is within the specification of a field within a specification.
+        """
         out: list[str] = []
         for part in parts:
             if isinstance(part, str):
@@ -568,7 +584,11 @@ class ExpressionParser:
         return inner.whole()
 
     def whole(self) -> Expr:
-        """Parse the whole source as one expression or tuple."""
+        """Parse the whole source as one expression or tuple.
+
+        Raises:
+            ParseError: it is not an expression, or something follows it.
+        """
         expr = self._unstarred(self.expressions())
         self.lexer.next_if(NEWLINE)
         if self.lexer.cur.kind != EOF:
@@ -581,7 +601,11 @@ _SLICE_ENDS = (":", ",", "]")
 
 
 def check_target(target: Expr) -> None:
-    """Raise a ParseError if ``target`` cannot be assigned to."""
+    """Check that ``target`` can be assigned to.
+
+    Raises:
+        ParseError: it is, or contains, something other than a name, an attribute, an item, or a tuple or list of these.
+    """
     pending = [target.tree]
     while pending:
         tree = pending.pop()

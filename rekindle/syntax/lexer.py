@@ -1,9 +1,9 @@
-"""Lexer: splits text into tokens.
+"""Lexer: split text into tokens.
 
-The lexer knows spelling, not meaning. A :class:`Dialect` says what it yields: :data:`PYTHON` for programs, with
-NEWLINE, INDENT and DEDENT injected where no bracket is open, so that a parser can treat them like ``;``, ``{`` and
-``}``; :data:`SCHEMA` for function schemas and types; :data:`GRAPH` for the text form of graphs. The ``kind`` of a
-token is its text for operators and keywords (``"+"``, ``"def"``), and one of the names below for the rest.
+A :class:`Dialect` defines the tokens: :data:`PYTHON` for programs, with NEWLINE, INDENT and DEDENT injected where no
+bracket is open, so that a parser can treat them like ``;``, ``{`` and ``}``; :data:`SCHEMA` for function schemas and
+types; :data:`GRAPH` for the text form of graphs. The ``kind`` of a token is its text for operators and keywords
+(``"+"``, ``"def"``), and one of the names below for other tokens.
 """
 
 from __future__ import annotations
@@ -149,10 +149,12 @@ _SPOKEN_KINDS = {**_SPOKEN, IDENT: "a name", NUMBER: "a number", STRING: "a stri
 
 
 class Lexer:
-    """The tokens of ``source`` from ``start`` to ``end``. ``cur`` is the current token; at the end it stays at EOF.
-    ``type_comments`` are the ``# type:`` comments in order: they may occur between any two tokens, so a parser looks
-    for them where they are meaningful. All tokens are made at once, which is faster than one at a time and allows any
-    lookahead."""
+    """The tokens of ``source`` from offset ``start`` to ``end``, and a position among them.
+
+    ``cur`` is the current token; after the last it is EOF. ``type_comments`` are the ``# type:`` comments in order:
+    they may occur between any two tokens, so a parser searches them where they are meaningful. All tokens are read when
+    the lexer is created, which is faster than one at a time and allows any lookahead.
+    """
 
     __slots__ = ("_index", "cur", "dialect", "end", "source", "tokens", "type_comments")
 
@@ -165,7 +167,11 @@ class Lexer:
         end: int | None = None,
         layout: bool | None = None,
     ) -> None:
-        """Split ``source`` into tokens. ``layout`` overrides the dialect's: without it, line ends are blanks."""
+        """Split ``source`` into tokens. ``layout`` overrides the dialect's: if False, line ends are blanks.
+
+        Raises:
+            ParseError: the text cannot be split into tokens, brackets or indentation do not match, or it is too long.
+        """
         self.source = source
         self.dialect = dialect
         self.type_comments: list[Token] = []
@@ -175,10 +181,10 @@ class Lexer:
         self._index = 0
         self.cur = self.tokens[0]
         self.end = self.cur.start
-        """Where the token ends that was taken last."""
+        """The offset of the end of the last token that :meth:`next` returned."""
 
     def next(self) -> Token:
-        """Return the current token, and advance to the next one."""
+        """Return the current token, and advance to the next one; EOF stays the current token."""
         token = self.cur
         self.end = token.end
         if token.kind != EOF:
@@ -187,21 +193,29 @@ class Lexer:
         return token
 
     def lookahead(self, count: int = 1) -> Token:
-        """Return the token ``count`` after the current one."""
+        """Return the token ``count`` after the current one; EOF if there are fewer."""
         return self.tokens[min(self._index + count, len(self.tokens) - 1)]
 
     def next_if(self, kind: str) -> Token | None:
-        """Return :meth:`next` if the current token is of this kind, otherwise None."""
+        """Return the current token and advance if it is of this kind; otherwise return None."""
         return self.next() if self.cur.kind == kind else None
 
     def expect(self, kind: str) -> Token:
-        """Return :meth:`next`; raise a ParseError if the current token is of another kind."""
+        """Return the current token and advance.
+
+        Raises:
+            ParseError: the token is not of this kind.
+        """
         if self.cur.kind != kind:
             self.fail(f"Expected {_SPOKEN_KINDS.get(kind) or repr(kind)} but found {self.cur}.")
         return self.next()
 
     def fail(self, message: str, hint: str | None = None) -> NoReturn:
-        """Raise a ParseError at the current token."""
+        """Raise a ParseError at the current token.
+
+        Raises:
+            ParseError: always.
+        """
         raise ParseError(message, self.cur.range, hint=hint)
 
     def type_comment_between(self, start: int, end: int) -> Token | None:
@@ -215,7 +229,11 @@ def _tokenize(
     source: Source, dialect: Dialect, injects: bool, start: int, end: int, comments: list[Token]
 ) -> list[Token]:
     """Return all tokens of ``source.text[start:end]``, with EOF as the last. With ``injects``, tokens for newlines and
-    indentation are added."""
+    indentation are added, and type comments are appended to ``comments``.
+
+    Raises:
+        ParseError: the text cannot be split into tokens, brackets or indentation do not match, or it is too long.
+    """
     text = source.text
     most = len(text) if source.limit is None else source.limit.tokens
     match = dialect.pattern.match
@@ -285,7 +303,11 @@ def _too_many(source: Source, begin: int, end: int) -> ParseError:
 
 
 def _close(brackets: list[Token], token: Token) -> None:
-    """Pop the bracket that ``token`` closes from the stack ``brackets``; raise a ParseError if it does not match."""
+    """Pop the bracket that ``token`` closes from the stack ``brackets``.
+
+    Raises:
+        ParseError: the stack is empty, or its top is another kind of bracket.
+    """
     if not brackets:
         raise ParseError(f"'{token.text}' closes nothing.", token.range)
     opening = brackets.pop()
@@ -297,7 +319,11 @@ def _close(brackets: list[Token], token: Token) -> None:
 
 
 def _identifier(source: Source, begin: int, end: int) -> str:
-    """Return the name in ``[begin, end)``, in the normal form that Python uses for names."""
+    """Return the name in ``[begin, end)`` in the normal form that Python uses for names (NFKC).
+
+    Raises:
+        ParseError: it is not a name.
+    """
     word = unicodedata.normalize("NFKC", source.text[begin:end])
     if not word.isidentifier():
         raise ParseError(f"{word!r} is not a name.", source.range(begin, end))
@@ -305,7 +331,12 @@ def _identifier(source: Source, begin: int, end: int) -> str:
 
 
 def _number(source: Source, text: str, begin: int, at: int, end: int) -> str:
-    """Return the number in ``[begin, at)``; raise a ParseError if characters follow that look like a part of it."""
+    """Return the number in ``[begin, at)``. ``end`` is the end of the text.
+
+    Raises:
+        ParseError: characters follow that look like a part of the number, it is too long, or is a decimal integer with
+            a leading zero.
+    """
     number = text[begin:at]
     if len(number) > _LONGEST_NUMBER:
         raise ParseError(f"A number has more than {_LONGEST_NUMBER} characters.", source.range(begin, at))
@@ -344,8 +375,12 @@ class _Layout:
         return at
 
     def line_end(self, tokens: list[Token], begin: int, at: int) -> int:
-        """Append the tokens for the line end in ``[begin, at)`` and the indentation of the next line; return the start
-        of that line."""
+        """Append the tokens for the line end in ``[begin, at)`` and for the indentation of the next line; return the
+        offset of the first token of that line.
+
+        Raises:
+            ParseError: the indentation is not that of an enclosing block.
+        """
         if tokens and tokens[-1].kind not in (NEWLINE, INDENT, DEDENT):
             tokens.append(Token(NEWLINE, "\n", self._source, begin, begin))
         column, at = self._next_line(at)
@@ -354,7 +389,7 @@ class _Layout:
         return at
 
     def finish(self, tokens: list[Token]) -> None:
-        """End the last line and every block that is still open."""
+        """Append the tokens that end the last line and every open block."""
         if tokens and tokens[-1].kind not in (NEWLINE, INDENT, DEDENT):
             tokens.append(Token(NEWLINE, "\n", self._source, self._end, self._end))
         while len(self._indents) > 1:
@@ -362,7 +397,7 @@ class _Layout:
             tokens.append(Token(DEDENT, "", self._source, self._end, self._end))
 
     def note_comments(self, begin: int, end: int) -> None:
-        """Collect the type comments in ``[begin, end)``, which contains only comments and blanks."""
+        """Record the type comments in ``[begin, end)``, which contains only comments and blanks."""
         text = self._source.text
         if text.find("type:", begin, end) < 0:
             return

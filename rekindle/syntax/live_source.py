@@ -12,7 +12,8 @@ from rekindle.syntax.strings import string_end
 
 
 def describe(obj: Any) -> str:
-    """Return ``'module.name'`` of a function or class, for error messages."""
+    """Return ``'module.name'`` of a function or class, with the quotes, for error messages; the repr of other
+    objects."""
     name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
     if name is None:
         return repr(obj)
@@ -23,9 +24,11 @@ def describe(obj: Any) -> str:
 def source_of(obj: Any, *, unwrap: bool = True) -> Source:
     """Return the source of a function or class from its file, with its decorators and its location.
 
-    The text keeps its indentation, so columns are those of the file, and multi-line literals are unchanged. Of a
-    wrapper, return the source of the wrapped function, unless ``unwrap`` is False. Raise NotScriptableError if Python
-    does not know the source.
+    The text keeps its indentation, so columns are those of the file, and multi-line literals are unchanged. For a
+    wrapper, return the source of the wrapped function, unless ``unwrap`` is False.
+
+    Raises:
+        NotScriptableError: Python does not know the source.
     """
     if unwrap:
         obj = inspect.unwrap(obj)
@@ -63,6 +66,9 @@ def _definition_end(source: Source) -> int:
 
     The result is that of ``inspect.getblock``, in a third of its time: a definition ends with the first line end,
     outside of brackets and strings, after which a line is indented no more than the definition itself.
+
+    Raises:
+        ParseError: a string literal is never closed, or has an invalid prefix.
     """
     text = source.text
     match = PYTHON.pattern.match

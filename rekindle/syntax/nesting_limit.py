@@ -1,4 +1,4 @@
-"""How deeply programs may nest."""
+"""The limit on the nesting depth of programs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from rekindle.errors import ParseError, SourceRange
 
 MAX_DEPTH = 200
 """Maximum nesting depth of brackets, blocks, unary operators, powers and ternaries; Python allows 200 brackets and 100
-blocks. Long sums, chains of calls and of ``elif`` do not count: they are read in loops.
+blocks. Long sums, chains of calls and of ``elif`` do not count: they are parsed in loops.
 
-Reading takes up to four of Python's thousand frames a level.
+The parser uses up to four of Python's thousand stack frames per level.
 """
 
 

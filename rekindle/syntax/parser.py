@@ -60,8 +60,13 @@ from rekindle.syntax.views import (
 
 
 def parse_module(source: Source | str, *, nested_functions: bool = False) -> list[Stmt]:
-    """Return the statements of a program: definitions, classes, imports and assignments. With ``nested_functions``,
-    functions may contain functions, as in archives."""
+    """Return the statements of a program: definitions, classes, imports and simple statements. With
+    ``nested_functions``, functions may contain functions, as in archives.
+
+    Raises:
+        ParseError: the text is not a program.
+        UnsupportedError: the text has Python that programs cannot have.
+    """
     return _run(source, Parser.archive_text if nested_functions else Parser.module)
 
 
@@ -98,12 +103,20 @@ def _end_of_line(text: str, at: int) -> int:
 
 
 def parse_function(source: Source | str) -> Def:
-    """Return the one function definition that ``source`` holds."""
+    """Return the one function definition that ``source`` holds.
+
+    Raises:
+        ParseError: there is no function definition, or something follows it.
+    """
     return _run(source, Parser.one_function)
 
 
 def parse_expression(source: Source | str) -> Expr:
-    """Return the one expression that ``source`` holds; a tuple needs no parentheses."""
+    """Return the one expression that ``source`` holds; a tuple needs no parentheses.
+
+    Raises:
+        ParseError: there is no expression, or something follows it.
+    """
     return _run(source, Parser.whole, layout=False)
 
 
@@ -111,8 +124,11 @@ _R = TypeVar("_R")
 
 
 def _run(source: Source | str, parse: Callable[[Parser], _R], *, layout: bool = True, start: int = 0) -> _R:
-    """Call ``parse`` with a parser of ``source``. If the source is nested so deeply that Python's stack does not
-    suffice, raise a ParseError."""
+    """Return the result of calling ``parse`` with a parser of ``source`` from offset ``start``.
+
+    Raises:
+        ParseError: ``parse`` raises it, or the source is nested so deeply that Python's stack does not suffice.
+    """
     if isinstance(source, str):
         source = Source(source)
     try:
@@ -165,8 +181,8 @@ class Parser(ExpressionParser):
         return self.module()
 
     def module(self, into: list[Stmt] | None = None) -> list[Stmt]:
-        """Parse ``(def | class | import | simple statements)* EOF``. Statements are added to ``into`` as far as they
-        can be parsed."""
+        """Parse ``(def | class | import | simple statements)* EOF``. Each statement is added to ``into``, which is also
+        the result, as soon as it is parsed."""
         body: list[Stmt] = [] if into is None else into
         while self.lexer.cur.kind != EOF:
             kind = self.lexer.cur.kind
@@ -501,7 +517,7 @@ class Parser(ExpressionParser):
     # ------------------------------------------------------------------------------------------------------ definitions
 
     def _decorators(self) -> list[Expr]:
-        """Parse the decorators of a definition, and return their expressions. The tree contains those of methods
+        """Parse the decorators of a definition, and return their expressions. They are part of the tree for methods
         only: Python has applied the decorators of a function before it is compiled."""
         found: list[Expr] = []
         while self.lexer.next_if("@"):

@@ -1,4 +1,4 @@
-"""Private names: within a class ``C``, Python reads ``__name`` as ``_C__name``."""
+"""Name mangling: within a class ``C``, the private name ``__name`` means ``_C__name``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FIELDS: Final[dict[type[ast.AST], str]] = {
 
 
 def mangle_private_names(node: ast.AST, text: str, obj: Any) -> None:
-    """Rename the private names in the definition of a method or class ``obj``, ``__x`` to ``_Class__x``, as Python
-    does. ``text`` is its source."""
+    """Rename the private names in ``node``, the definition of a method or class ``obj``, in place: ``__x`` to
+    ``_Class__x``, as Python does. ``text`` is its source."""
     owner = _owner(inspect.unwrap(obj)) if _PRIVATE.search(text) else ""
     if not owner:
         return

@@ -1,8 +1,7 @@
-"""A live Python function or class -> the same tree that :mod:`rekindle.syntax.parser` reads from text.
+"""Convert a live Python function or class to the tree that :mod:`rekindle.syntax.parser` would parse from its text.
 
-Python's own parser does the reading; here its nodes become trees. The work of each half is in a file of its own:
-expressions in :mod:`rekindle.syntax.python_expressions`, statements and definitions in
-:mod:`rekindle.syntax.python_statements`.
+Python's own parser parses the source, and its nodes are converted to trees: expressions in
+:mod:`rekindle.syntax.python_expressions`, statements and definitions in :mod:`rekindle.syntax.python_statements`.
 """
 
 from __future__ import annotations
@@ -38,13 +37,17 @@ def function_def(
     diagnostics: Diagnostics | None = None,
     unwrap: bool = True,
 ) -> Def:
-    """Return the definition of the Python function or method ``fn``, named ``name`` if given.
+    """Return the definition of the Python function or method ``fn``, named ``name`` if given. For a wrapper, return
+    that of the wrapped function, unless ``unwrap`` is False.
 
-    With ``signature_only`` the body is left empty, unread, and ``*args`` and ``**kwargs`` are left out: what is needed
-    of a function that Python runs. What the language leaves out goes to ``diagnostics`` where given, and the tree has
-    a ``given_up`` in its place. Raises NotScriptableError where there is no source, and UnsupportedError at what the
-    language leaves out where there are no ``diagnostics``. Of a wrapper it is the definition of the function within,
-    unless ``unwrap`` is False.
+    With ``signature_only`` the body is not converted and empty, and ``*args`` and ``**kwargs`` are omitted: Python runs
+    the function. Errors of unsupported constructs are added to ``diagnostics``, and the tree has a placeholder
+    (:class:`~rekindle.syntax.views.statements.ErrorStmt`) for each; without ``diagnostics`` the first is raised.
+
+    Raises:
+        NotScriptableError: the source is not found, has changed, or is not a function definition.
+        UnsupportedError: there are no ``diagnostics``, and the function has Python that programs cannot have, or it is
+            an asynchronous function.
     """
     is_kept = isinstance(fn, FunctionType) and not unwrap and not signature_only
     if is_kept:
@@ -86,7 +89,7 @@ def _check_unchanged(
     is if lines were added to the file since it was imported.
 
     Raises:
-        NotScriptableError: it has another name, or other parameters.
+        NotScriptableError: ``node`` has another name, or other parameters.
     """
     code = getattr(fn, "__code__", None)
     if not isinstance(code, CodeType):
@@ -105,8 +108,12 @@ def _check_unchanged(
 def class_def(cls: type, name: str | None = None, *, skip: Collection[str] = ()) -> ClassDef:
     """Return the definition of the Python class ``cls``, renamed to ``name`` if given, without the methods in ``skip``.
 
-    The body holds the statements of the class in their order: assignments, annotations, methods, its docstring. What
-    the class inherits is not part of it. Raises as :func:`function_def` does.
+    The body holds the statements of the class in their order: assignments, annotations, methods, its docstring.
+    Inherited members are not part of it.
+
+    Raises:
+        NotScriptableError: the source is not found, or is not a class definition.
+        UnsupportedError: the class has Python that programs cannot have.
     """
 
     def build(node: ast.stmt, builder: StatementBuilder) -> ClassDef:
@@ -130,7 +137,12 @@ def _read(
     *,
     unwrap: bool = True,
 ) -> _D:
-    """Return the result of ``build`` on the one definition in the source of ``obj``."""
+    """Return the result of ``build`` on the one definition in the source of ``obj``.
+
+    Raises:
+        NotScriptableError: the source is not found, or is not a definition.
+        ParseError: the source is nested too deeply.
+    """
     source = source_of(obj, unwrap=unwrap)
     try:
         node = _parse(source, obj)
@@ -153,7 +165,11 @@ def _is_indented(source: Source) -> bool:
 
 
 def _parse(source: Source, obj: Any) -> ast.stmt:
-    """Return the node of the one definition in ``source``."""
+    """Return the node of the one definition in ``source``, which is that of ``obj``.
+
+    Raises:
+        NotScriptableError: Python cannot parse the source by itself.
+    """
     indented = _is_indented(source)
     text = _WRAPPER + source.text if indented else source.text
     try:
@@ -182,8 +198,8 @@ def _parse_quietly(text: str) -> ast.Module:
 
 
 def lambda_def(fn: Any, diagnostics: Diagnostics | None = None) -> Def | None:
-    """Return a function definition equivalent to the lambda; None if another lambda on the same line cannot be
-    distinguished from it."""
+    """Return a function definition equivalent to the lambda ``fn``. Return None if its file cannot be parsed or has no
+    such lambda on its line, or if another one there cannot be distinguished from it."""
     code: CodeType = fn.__code__
     text = "".join(linecache.getlines(code.co_filename))
     try:
@@ -208,8 +224,8 @@ def _may_be(node: ast.Lambda, code: CodeType) -> bool:
 
 
 def _is_there(node: ast.Lambda, code: CodeType) -> bool:
-    """Return whether the code object was compiled from the body of this lambda: since Python 3.11, code objects store
-    positions."""
+    """Return whether the code object was compiled from the body of this lambda, according to the positions that code
+    objects store since Python 3.11; False before."""
     if sys.version_info < (3, 11):
         return False
     places = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None]

@@ -1,4 +1,4 @@
-"""Expressions of Python's ``ast`` -> trees.
+"""Convert expressions of Python's ``ast`` to trees.
 
 Ranges are those that ``torch.jit`` reports: a compound expression starts where its first operand starts, without the
 parentheses around that, so ``(a + b) * c`` starts at ``a``.
@@ -53,14 +53,14 @@ from rekindle.syntax.views import (
 
 
 class OffsetTable:
-    """A converter from the line and column of an ``ast`` node to an offset of a source. ``ast`` counts lines of the
-    parsed source, and bytes of UTF-8 within a line."""
+    """A converter from the line and column of an ``ast`` node to an offset in a source. ``ast`` counts lines of the
+    parsed text from 1, and columns in bytes of UTF-8."""
 
     __slots__ = ("_ascii", "_first_line", "_source", "_starts")
 
     def __init__(self, source: Source, first_line: int = 1) -> None:
-        """Prepare the conversion of Python's positions to offsets in ``source``, whose first line is line
-        ``first_line`` in Python's syntax tree."""
+        """Prepare the conversion for ``source``, whose first line is line ``first_line`` of the text that Python
+        parsed."""
         self._source = source
         self._first_line = first_line
         self._starts = source.line_starts
@@ -117,7 +117,7 @@ _REFUSED: dict[str, str] = {
 }
 
 _FIRST_OPERAND = {ast.BinOp: "left", ast.Attribute: "value", ast.Call: "func", ast.Subscript: "value"}
-"""The nodes that grow to the right from a first operand: long sums and chains of calls are walked without recursion."""
+"""Nodes with a first operand, by its field: long sums and chains of calls are converted without recursion over it."""
 
 
 class ExpressionBuilder:
@@ -196,13 +196,21 @@ class ExpressionBuilder:
         return result
 
     def report(self, error: CompileError) -> None:
-        """Add ``error`` to the diagnostics so that conversion can continue; raise it if there are none."""
+        """Add ``error`` to the diagnostics so that conversion can continue.
+
+        Raises:
+            CompileError: ``error``, if there are no diagnostics.
+        """
         if self.diagnostics is None:
             raise error
         self.diagnostics.add(error)
 
     def _give_up(self, error: CompileError, node: ast.expr) -> Expr:
-        """Report ``error``, and return a placeholder for the unsupported expression."""
+        """Report ``error``, and return a placeholder for the unsupported expression.
+
+        Raises:
+            CompileError: ``error``, if there are no diagnostics.
+        """
         self.report(error)
         return Expr(ErrorStmt.create(self.range_of(node), names_bound_by(node)).tree)
 

@@ -15,8 +15,8 @@ _NAMED: Final = (
 
 
 def names_bound_by(node: ast.AST) -> list[str]:
-    """Return the names that ``node`` assigns, imports or defines, excluding those within nested functions and
-    classes."""
+    """Return the names that ``node`` assigns, imports, defines or declares by ``global`` or ``nonlocal``, each once,
+    excluding those within nested functions and classes."""
     return list(dict.fromkeys(_bound(node)))
 
 
@@ -39,8 +39,8 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 def assigned_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Return the names that the statements of ``function`` assign; names that are only declared by ``global`` or
-    ``nonlocal`` are not included."""
+    """Return the names that the statements of ``function`` assign, import or define. Names that are only declared by
+    ``global`` or ``nonlocal``, and those within nested functions and classes, are not included."""
     found: set[str] = set()
     waiting: list[ast.AST] = list(function.body)
     while waiting:
@@ -58,7 +58,7 @@ FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[str]:
-    """Return the names of the parameters."""
+    """Return the names of the parameters, ``*args`` and ``**kwargs`` included."""
     given = function.args
     found = [*given.posonlyargs, *given.args, *given.kwonlyargs]
     found += [item for item in (given.vararg, given.kwarg) if item is not None]

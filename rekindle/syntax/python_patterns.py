@@ -1,4 +1,4 @@
-"""``match`` of Python's ``ast`` -> ``if`` and ``elif``.
+"""Convert ``match`` statements of Python's ``ast`` to ``if`` and ``elif``.
 
 .. code-block:: text
 
@@ -45,13 +45,13 @@ from rekindle.syntax.views import (
 )
 
 HAS_LENGTH: Final = "$has_length"
-"""Function that tests whether a value is a sequence of a given length, or of at least that."""
+"""Name of the function that tests whether a value is a sequence of a given length, or of at least that length."""
 
 WITHOUT: Final = "$without"
-"""Function that returns the items of a dict without some keys."""
+"""Name of the function that returns a dict without some of its keys."""
 
 POSITIONAL: Final = "$positional"
-"""Placeholder for an attribute of an object by its position in ``__match_args__`` of its class."""
+"""Name of the function that returns an attribute of an object by its position in ``__match_args__`` of its class."""
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ def _substituted(tree: Tree, captures: Mapping[str, Expr]) -> Tree:
 
 
 class _Patterns:
-    """A converter of the pattern of one ``case``."""
+    """A converter of the pattern of one ``case``: it adds conditions and captures to ``case``."""
 
     def __init__(self, builder: ExpressionBuilder, case: _Case) -> None:
         self.builder = builder
@@ -147,7 +147,7 @@ class _Patterns:
         self.case.conditions.append(condition)
 
     def _either(self, pattern: ast.MatchOr, subject: Expr, range: SourceRange) -> None:
-        """Return the condition of a pattern with alternatives, ``[x, 0] | [0, x]``; names are bound by the first
+        """Add the condition of a pattern with alternatives, ``[x, 0] | [0, x]``. Names are bound by the first
         alternative that matches."""
         found: Expr | None = None
         alternatives: list[tuple[Expr, dict[str, Expr]]] = []

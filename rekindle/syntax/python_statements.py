@@ -1,4 +1,4 @@
-"""Statements and definitions of Python's ``ast`` -> trees."""
+"""Convert statements and definitions of Python's ``ast`` to trees."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _DEFINES = re.compile(rf"(?:async{_BLANK})?(?:def|class){_BLANK}")
 
 
 def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
-    """Return the blocks of statements within an unsupported one; those of functions and classes are not included."""
+    """Return the blocks of statements within ``node``, an unsupported statement; empty for functions and classes."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return []
     parts: list[ast.AST] = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
@@ -170,7 +170,11 @@ class StatementBuilder(ExpressionBuilder):
         return Nonlocal.create(range, [Ident.create(range, name) for name in node.names])
 
     def _global(self, node: ast.Global) -> Stmt:
-        """Convert ``global``: it has no effect if the function only reads the variables, which needs no declaration."""
+        """Convert ``global`` to ``pass``: a function that only reads the variables needs no declaration.
+
+        Raises:
+            UnsupportedError: the function assigns one of the variables.
+        """
         if self._function is None or assigned_names(self._function).intersection(node.names):
             raise refuse("global", self.range_of(node))
         return bare(Pass, self.range_of(node))
@@ -252,7 +256,13 @@ class StatementBuilder(ExpressionBuilder):
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, *, signature_only: bool = False) -> Def:
         """Convert the definition of a function or method. Decorators are omitted: Python has applied them. With
-        ``signature_only``, the body is empty, and ``*args`` and ``**kwargs`` are omitted."""
+        ``signature_only``, the body is empty, and ``*args`` and ``**kwargs`` are omitted.
+
+        Raises:
+            UnsupportedError: the function has type parameters, or, without diagnostics, other Python that programs
+                cannot have.
+            ParseError: its type comments do not fit its parameters.
+        """
         if getattr(node, "type_params", None):
             raise refuse("type_parameters", self.range_of(node))
         range = self.range_of(node)
@@ -274,7 +284,11 @@ class StatementBuilder(ExpressionBuilder):
 
     def _local_class(self, node: ast.ClassDef) -> Stmt:
         """Convert a local class. Python creates the class when the program is compiled, without access to run-time
-        values of the function."""
+        values of the function.
+
+        Raises:
+            UnsupportedError: the class reads variables of the function, or is not within a function.
+        """
         range = self.range_of(node)
         if self._function is None:
             raise refuse("nested_class", range)

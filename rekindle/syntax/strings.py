@@ -1,6 +1,6 @@
 """String literals: their end, their value, and the fields of f-strings.
 
-Nothing here is executed or handed to Python: literals come from archives too.
+No literal is evaluated by Python, since literals come from archives too.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ _BODIES = {
     '"""': re.compile(r'[^"\\]*(?:(?:\\[\s\S]|"(?!""))[^"\\]*){0,1000}'),
     "'''": re.compile(r"[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*){0,1000}"),
 }
-"""Up to a thousand escapes at once, for each of which the engine keeps a state until the match ends."""
+"""Contents of literals with up to a thousand escapes: the regex engine stores a state for each until the match ends."""
 _PREFIXES = frozenset(["", "r", "u", "b", "br", "f", "fr", "t", "rt"])
 
 
 def _opening(source: Source, start: int) -> tuple[str, str, int]:
-    """Return the prefix (in lower case, sorted) and the quotes of the literal at ``start``, and the position of its
-    contents."""
+    """Return the prefix (in lower case, sorted) and the quotes of the literal at ``start``, and the offset of its
+    contents.
+
+    Raises:
+        ParseError: strings have no such prefix.
+    """
     found = _OPENING.match(source.text, start)
     assert found is not None
     prefix = "".join(sorted(found.group(1).lower()))
@@ -34,8 +38,12 @@ def _opening(source: Source, start: int) -> tuple[str, str, int]:
 
 
 def string_end(source: Source, start: int, end: int, tokens: re.Pattern[str]) -> int:
-    """Return the position after the literal that begins at ``start``. ``tokens`` returns the tokens within the fields
-    of an f-string."""
+    """Return the offset after the literal that begins at ``start``, in a text that ends at ``end``. ``tokens`` is the
+    pattern of tokens within the fields of an f-string.
+
+    Raises:
+        ParseError: the literal has an invalid prefix, is never closed, or is an f-string with an invalid field.
+    """
     prefix, quotes, begin = _opening(source, start)
     if "f" in prefix or "t" in prefix:
         return _Fields(source, tokens, start, quotes, "r" in prefix, end).read(begin)[1]
@@ -75,7 +83,12 @@ _SIMPLE = {
 
 
 def _resolve(source: Source, start: int, end: int) -> str:
-    """Return the characters of ``[start, end)`` with escapes resolved; invalid escapes are kept, as in Python."""
+    """Return the characters of ``[start, end)`` with escapes resolved. Unknown escapes such as ``\\d`` stay, as in
+    Python.
+
+    Raises:
+        ParseError: an escape for a character is incomplete, or names no character.
+    """
 
     def replace(found: re.Match[str]) -> str:
         kind = found.lastgroup
@@ -128,7 +141,11 @@ class Field:
 
 
 def read_literal(source: Source, start: int, end: int, tokens: re.Pattern[str]) -> Literal:
-    """Return the literal in ``[start, end)``."""
+    """Return the literal in ``[start, end)``. ``tokens`` is the pattern of tokens within the fields of an f-string.
+
+    Raises:
+        ParseError: the literal has an invalid prefix, escape or field.
+    """
     prefix, quotes, begin = _opening(source, start)
     kind = prefix.strip("ru")
     if kind in ("f", "t"):
@@ -157,8 +174,12 @@ class _Fields:
         self._stops = re.compile(rf"\{{\{{?|\}}\}}?|{quotes}{line_end}{escape}|\\(?:\r\n|[^{{}}])")
 
     def read(self, at: int, depth: int = 0) -> tuple[list[str | Field], int]:
-        """Return the parts from ``at`` up to the closing quotes (in a specification: to its brace), and the offset
-        after it."""
+        """Return the parts from ``at`` up to the closing quotes, or, with ``depth``, up to the brace that closes a
+        format specification, and the offset after it.
+
+        Raises:
+            ParseError: the f-string is never closed, or a brace is missing or superfluous.
+        """
         text = self._source.text
         parts: list[str | Field] = []
         begin = at
@@ -199,7 +220,11 @@ class _Fields:
             parts.append(_text(self._source, begin, end, self._raw))
 
     def _field(self, parts: list[str | Field], start: int, depth: int) -> int:
-        """Read the field whose expression begins at ``start``; return the offset after its brace."""
+        """Read the field whose expression begins at ``start`` into ``parts``; return the offset after its brace.
+
+        Raises:
+            ParseError: the conversion is not valid, or the brace is missing.
+        """
         text = self._source.text
         end, stop = self._expression_end(start)
         at = end

@@ -21,16 +21,18 @@ from rekindle.syntax.views import Assign, Break, Continue, Def, Expr, For, If, S
 
 
 class NotStructured(Exception):
-    """Raised for a jump out of a statement other than ``if``: ``with``, ``try``."""
+    """Raised for a jump out of a statement other than ``if``, such as ``with`` or ``try``."""
 
 
 def jumps_in(statements: Sequence[Stmt]) -> set[str]:
-    """Return which jumps of the loop around them are in ``statements``: the kinds of ``break`` and ``continue``."""
+    """Return the kinds of the jumps in ``statements`` that belong to the loop around them: ``break``, ``continue``,
+    both or none."""
     return {kind for statement in statements for kind in _jumps(statement.tree)}
 
 
 def without_jumps(statements: Sequence[Stmt], flag: Expr) -> list[Stmt]:
-    """Return the body of an iteration without jumps of the loop around it: a ``break`` sets ``flag`` to True.
+    """Return ``statements``, the body of a loop, without ``break`` and ``continue`` of that loop: a ``break`` sets
+    ``flag`` to True.
 
     Raises:
         NotStructured: a jump is in a statement other than ``if``.

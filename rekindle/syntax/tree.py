@@ -27,19 +27,19 @@ class Tree:
         self.children = children
 
     def subtree(self, index: int) -> Tree:
-        """Return the child ``index``, which is a tree."""
+        """Return child number ``index``, which must be a tree."""
         child = self.children[index]
         assert isinstance(child, Tree), f"child {index} of ({self.kind} …) is a string"
         return child
 
     def string(self, index: int) -> str:
-        """Return the child ``index``, which is a string."""
+        """Return child number ``index``, which must be a string."""
         child = self.children[index]
         assert isinstance(child, str), f"child {index} of ({self.kind} …) is a tree"
         return child
 
     def subtrees(self) -> list[Tree]:
-        """Return the children, all of which are trees."""
+        """Return the children, all of which must be trees."""
         assert str not in map(type, self.children), f"a child of ({self.kind} …) is a string"
         return list(self.children)  # type: ignore[arg-type]
 
@@ -90,7 +90,7 @@ _WORD = re.compile(r"[^\s()\"\\]+")
 
 
 def _atom(text: str) -> str:
-    """Return a string unquoted if it is one word, else in quotes."""
+    """Return a string as it is if it is one word, else in quotes."""
     return text if _WORD.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Type comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, where the result is optional, and
+"""Type comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, in which the result is optional, and
 ``# type: int`` after a parameter or an assignment.
 
 Both parsers find such comments by their position, and call this module.
@@ -38,7 +38,12 @@ def apply_type_comments(
     """Return the parameters and the return type of a function, completed from its type comments, which override
     annotations.
 
-    ``head`` goes from ``def`` to the colon; comments belong to it up to the offset ``first_statement``.
+    ``head`` is the range from ``def`` to the colon. Comments belong to the function up to the offset
+    ``first_statement``.
+
+    Raises:
+        ParseError: a comment is not a type, there are two comments for the whole signature, or the number of types is
+            not that of the parameters.
     """
     params = list(params)
     signature: Token | None = None
@@ -62,7 +67,11 @@ def apply_type_comments(
 
 
 def _parse_type(comment: Token) -> Expr:
-    """Return the type in a comment; raise ParseError if it is not a type."""
+    """Return the type in a comment.
+
+    Raises:
+        ParseError: the comment is not an expression.
+    """
     lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
     return ExpressionParser(lexer).whole()
 
@@ -80,7 +89,11 @@ def _annotated(param: Param, annotation: Expr) -> Param:
 def _parse_signature(comment: Token) -> tuple[list[Expr | None] | None, Expr | None]:
     """Return the parameter types and the result type in a signature comment. The parameter types are None for
     ``(...)``, which means that each parameter has its own comment; the result type is None without an arrow. The types
-    of ``*args`` and ``**kwargs`` are None, since calls determine them."""
+    of ``*args`` and ``**kwargs`` are None, since calls determine them.
+
+    Raises:
+        ParseError: the comment is not a signature.
+    """
     lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
     parser = ExpressionParser(lexer)
     lexer.expect("(")
@@ -102,7 +115,12 @@ def _parse_signature(comment: Token) -> tuple[list[Expr | None] | None, Expr | N
 
 
 def _distribute(params: list[Param], types: list[Expr | None], comment: Token) -> list[Param]:
-    """Return the parameters with one type each; a method's comment may omit the first, ``self``."""
+    """Return the parameters with one type each; a method's comment may omit the first, ``self``. A type None leaves the
+    parameter as it is.
+
+    Raises:
+        ParseError: the number of types is not that of the parameters.
+    """
     if len(types) > len(params):  # a signature without those that take any number of arguments
         types = [type for type in types if type is not None]
     first = len(params) - len(types)

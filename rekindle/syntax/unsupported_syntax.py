@@ -1,7 +1,7 @@
-"""Constructs of Python that the language lacks: one sentence and one alternative for each.
+"""Python constructs that programs cannot have: one sentence and one alternative for each.
 
-Both parsers refuse it with the same text. ``match`` is refused by the parser of text alone: Python's own AST is
-rewritten (:mod:`rekindle.syntax.python_patterns`).
+Both parsers reject a construct with the same message. Only the parser of text rejects ``match``: in Python's own AST it
+is rewritten (:mod:`rekindle.syntax.python_patterns`).
 """
 
 from __future__ import annotations

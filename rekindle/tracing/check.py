@@ -52,11 +52,11 @@ def check_results(
     what: str,
     check_recording: Callable[[], None],
 ) -> None:
-    """Warn if the trace and the original code return different results for these arguments. ``check_recording`` is
-    called first, and raises if the code takes another path for them.
+    """Warn if the trace and the original code return different results for these arguments. Both are called. If the
+    results differ, ``check_recording`` is called first; it raises if the code takes another path for these arguments.
 
     Raises:
-        TracingCheckError: the results differ because the code takes another path.
+        TracingCheckError: the results differ, and ``check_recording`` raised.
     """
     expected = _outcome(original, args, kwargs)
     actual = _outcome(traced, args, kwargs)
@@ -126,10 +126,10 @@ def _difference(actual: Any, expected: Any, tolerance: float) -> str | None:
 
 
 def check_paths(first: Graph, second: Graph, name: str) -> None:
-    """Raise if a recording of other arguments calls different operators than the first recording.
+    """Raise if a recording of other arguments calls different operators than the first recording. Constants may differ.
 
     Raises:
-        TracingCheckError: with the first operators that differ, and their source locations.
+        TracingCheckError: the operators differ. The message shows the first that do.
     """
     before, after = ([node.kind for node in graph.all_nodes() if node.kind != _CONSTANT] for graph in (first, second))
     if before == after:
@@ -141,10 +141,10 @@ def check_paths(first: Graph, second: Graph, name: str) -> None:
 
 
 def check_graphs(first: Graph, second: Graph, name: str) -> None:
-    """Raise if a second recording differs from the first.
+    """Raise if a second recording with the same arguments differs from the first, locations and mangled names excepted.
 
     Raises:
-        TracingCheckError: with the first nodes that differ, and their locations.
+        TracingCheckError: the recordings differ. The message shows the first lines that do.
     """
     if _lines(first) == _lines(second):
         return
@@ -157,7 +157,8 @@ def check_graphs(first: Graph, second: Graph, name: str) -> None:
 
 
 def _shown(first: Graph, second: Graph) -> str:
-    """Return the first lines in which the text of two graphs differs."""
+    """Return the first lines in which the text of two graphs differs, at most five of each, marked by ``-`` and
+    ``+``."""
     before, after = _lines(first), _lines(second)
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     _, i, i_end, j, j_end = next(op for op in matcher.get_opcodes() if op[0] != "equal")
@@ -167,7 +168,7 @@ def _shown(first: Graph, second: Graph) -> str:
 
 
 def _lines(graph: Graph) -> list[str]:
-    """Return the text of a graph, one line for each node, without locations and with the values of constants."""
+    """Return the text of a graph, one line for each node, without source locations and mangled parts of names."""
     return [_MANGLED.sub("", line.partition(" # ")[0]) for line in _texts(graph)]
 
 

@@ -24,10 +24,10 @@ Examples = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def examples_of(inputs: Any, kwargs: Mapping[str, Any] | None) -> Examples:
-    """Return the example arguments passed by a caller of ``trace``.
+    """Return the example arguments that a caller of ``trace`` passed, by position and by name.
 
     Raises:
-        TracingError: there are none.
+        TracingError: both are None.
     """
     if inputs is None and kwargs is None:
         raise TracingError("a trace needs examples of the arguments", hint="trace(f, (x, y))")
@@ -48,8 +48,13 @@ def record_run(
     strict: bool,
     state: ModuleState | None = None,
 ) -> tuple[list[str], list[Value]]:
-    """Run the function on the examples while ``recorder`` records; return the names of the parameters and the graph
-    values of the result."""
+    """Run the function on copies of the examples while ``recorder`` records. Return the names of the parameters and the
+    graph values of the result. ``run`` is called; ``function`` has the signature from which the names are taken.
+
+    Raises:
+        TracingError: an argument, an operation or the result cannot be recorded.
+        Exception: whatever ``run`` raises.
+    """
     args, kwargs = examples
     names = parameter_names(function, len(args)) + list(kwargs)
     values = [

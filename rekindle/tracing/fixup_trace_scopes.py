@@ -46,7 +46,7 @@ from rekindle.tracing.recording.recorder import ATTRIBUTE, SCOPE, WRITE, Path, R
 
 @dataclass(slots=True)
 class _Interface:
-    """The inputs that one marked call takes from outside, and its results that are used outside, in order of first
+    """The inputs that one marked call takes from outside, and the values of it that are used outside, in order of first
     use."""
 
     inputs: dict[Value, None] = field(default_factory=dict)
@@ -67,16 +67,14 @@ class _Callee:
 def lower_to_methods(
     recorder: Recorder, outputs: Sequence[Value], module: ScriptModule, name: str, names: Sequence[str]
 ) -> GraphFunction:
-    """Make the recording the method ``name`` of ``module``, and its marked calls methods of submodules.
-
-    ``names`` are those of the parameters.
-    """
+    """Add the recording to ``module`` as the method ``name``, and its marked calls as methods of submodules. Return the
+    method. ``names`` are the names of its parameters."""
     lowering = _Lowering(recorder.graph, outputs, module)
     return lowering.method(recorder.graph.block, (), module, recorder.graph.inputs, outputs, name, names).record
 
 
 def lower_to_function(recorder: Recorder, outputs: Sequence[Value], name: str, names: Sequence[str]) -> GraphFunction:
-    """Return the recording as a function."""
+    """Return the recording as a function called ``name``, with parameters called ``names``."""
     lowering = _Lowering(recorder.graph, outputs, None)
     record = GraphFunction(name)
     lowering.fill(record, recorder.graph.block, (), None, recorder.graph.inputs, outputs, names)
@@ -116,7 +114,8 @@ class _Lowering:
         outputs: Sequence[Value],
         names: Sequence[str],
     ) -> None:
-        """Set the graph of ``record`` to the nodes of ``block``."""
+        """Define ``record`` as the nodes of ``block``: its graph and its schema. ``owner`` is the class of its
+        ``self``, at ``path``."""
         body = _Body(self, path, owner)
         for index, value in enumerate(inputs):
             given = names[index] if index < len(names) else _name(value)
@@ -167,7 +166,7 @@ class _Body:
             self.copy(node)
 
     def write(self, node: Node) -> None:
-        """Add the assignment of an attribute."""
+        """Append the assignment of an attribute."""
         *owner, name = _path(node)
         inputs = [self.attribute(tuple(owner), node.range), self.value(node.input, node.range)]
         made = self.graph.create("prim::SetAttr", inputs, outputs=0, attributes={"name": name}, range=node.range)
@@ -178,7 +177,7 @@ class _Body:
         return self.graph.insert_clone(node, self.values, inputs.__getitem__)
 
     def add_call(self, node: Node) -> None:
-        """Add a call of the new method for a marked call."""
+        """Create a method from the block of a marked call, and append a call of that method."""
         interface = self.lowering.interfaces[node]
         path = _path(node)
         outputs = list(interface.outputs)
@@ -201,7 +200,8 @@ class _Body:
                 made.recorded_type = value.recorded_type
 
     def value(self, value: Value, range: SourceRange) -> Value:
-        """Return the value in this graph that corresponds to a value of the recording."""
+        """Return the value in this graph that corresponds to a value of the recording. A constant or the read of an
+        attribute is inserted if it is missing."""
         found = self.values.get(value)
         if found is not None:
             return found
@@ -214,7 +214,8 @@ class _Body:
         return self.copy(node).output
 
     def attribute(self, path: Path, range: SourceRange) -> Value:
-        """Return ``self.a.b`` for a path that begins at the module of this method. A missing read is inserted."""
+        """Return ``self.a.b`` for a path from the root module, which must be at or below the module of this method. A
+        missing read is inserted."""
         found = self.parts.get(path)
         if found is None:
             owner = self.attribute(path[:-1], range)
@@ -231,7 +232,8 @@ class _Body:
         return found
 
     def result(self, outputs: Sequence[Value]) -> Value:
-        """Return the one output: a value, a tuple of several, or None."""
+        """Return the one output of the method: the value of one output, a tuple of several, or None if there are
+        none."""
         values = [self.value(value, value.node.range) for value in outputs]
         if len(values) == 1:
             return values[0]
@@ -245,8 +247,8 @@ class _Body:
 
 
 def _late_writes(recording: Graph, outputs: Sequence[Value]) -> dict[Node, None]:
-    """Return, in order, the attribute assignments whose previous values are used later, or that occur in a module
-    without a path to the attribute."""
+    """Return the attribute assignments that move to the end of the root's method, in order: all assignments of an
+    attribute whose previous value is used after one of them, or that is assigned in a module without a path to it."""
     written: dict[Path, list[Node]] = {}
     late: dict[Node, None] = {}
 

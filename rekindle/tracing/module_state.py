@@ -32,7 +32,7 @@ class _Part:
     path: Path
     compiled: ScriptModule
     type: ClassType
-    """Says which attributes can be written."""
+    """The class type that determines which attributes the trace can assign."""
     held: dict[str, _Held] = field(default_factory=dict)
     """Values at the last inspection, by name."""
 
@@ -67,8 +67,8 @@ class ModuleState:
                 self._visit(child, inner, before, (*path, name))
 
     def record(self, recorder: Recorder, module: torch.nn.Module, path: Path) -> None:
-        """Record the tensors and submodules that ``module``, whose path is ``path``, holds now and did not hold
-        before."""
+        """Record in the trace the tensors and numbers that attributes of ``module``, whose path is ``path``, have been
+        assigned since the last inspection. Report changes that a trace cannot hold."""
         part = self._parts.get(id(module))
         if part is None:
             return
@@ -86,7 +86,7 @@ class ModuleState:
         part.held = now
 
     def record_all(self, recorder: Recorder) -> None:
-        """Record, as :meth:`record` does, all submodules: the effects of methods other than ``forward``."""
+        """Record all submodules as :meth:`record` does: the effects of methods other than ``forward``."""
         for part in self._parts.values():
             self.record(recorder, part.module, part.path)
 

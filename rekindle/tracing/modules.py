@@ -1,5 +1,5 @@
-"""The compiled module that a trace of a module becomes: the same parts and tensors, each part with a type of its
-own."""
+"""The compiled module into which a trace of a module is lowered: it shares submodules and tensors with the module, and
+each submodule has a type of its own."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from rekindle.tracing.recording.recorder import Path
 
 
 def module_for_trace(module: torch.nn.Module) -> ScriptModule:
-    """Return a compiled module without methods that shares its parameters, buffers and scripted parts with ``module``.
+    """Return a compiled module without methods that shares its parameters, buffers and scripted submodules with
+    ``module``.
 
     Raises:
-        NotScriptableError: the module was not initialized.
-        TracingError: it, or a part of it, has backward hooks.
+        NotScriptableError: the module, or a submodule of it, was not initialized.
+        TracingError: the module, or a submodule of it that is not scripted, has backward hooks.
     """
     for path, part in module.named_modules():
         if (part._backward_hooks or part._backward_pre_hooks) and not isinstance(part, ScriptModule):
@@ -52,7 +53,7 @@ def _own_type(module: torch.nn.Module, made: dict[int, ConcreteModuleType]) -> C
 
 
 def places_of_modules(module: torch.nn.Module) -> dict[int, list[Path]]:
-    """Return by identity the paths of all submodules; one may have several."""
+    """Return the paths of ``module`` and all submodules, by the id of the module; one may have several."""
     found: dict[int, list[Path]] = {}
 
     def visit(part: torch.nn.Module, path: Path) -> None:
@@ -66,7 +67,8 @@ def places_of_modules(module: torch.nn.Module) -> dict[int, list[Path]]:
 
 
 def places_of_tensors(module: torch.nn.Module) -> dict[int, Path]:
-    """Return by identity the first path of each parameter, buffer and C++ object."""
+    """Return the first path of each parameter, buffer and C++ object, and of each tensor in another attribute, by its
+    id."""
     found: dict[int, Path] = {}
     for prefix, part in module.named_modules():
         path = tuple(prefix.split(".")) if prefix else ()

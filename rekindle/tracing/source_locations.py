@@ -1,4 +1,4 @@
-"""Where in the user's source something happens while it runs."""
+"""Source locations in the user's code while it runs, from Python's frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _FUNCTORCH: Final = os.path.join(_TORCH, "_functorch") + os.sep
 
 
 def current_place() -> SourceRange:
-    """Return the source location of the current line in the innermost frame outside this package."""
+    """Return the source location of the current line in the innermost frame outside this package; the unknown range if
+    there is none."""
     return _place(_innermost((_PACKAGE,)))
 
 
@@ -56,9 +57,9 @@ def module_in_torch() -> str | None:
 
 
 def is_foreign_code() -> bool:
-    """Return whether the innermost frame outside this package has called a function of neither Python nor PyTorch: one
-    compiled by ``torch.jit``, or an extension. Setters of tensor attributes and functions transformed by ``torch.func``
-    count as PyTorch's."""
+    """Return whether an operator was called from compiled code other than PyTorch's, such as a function compiled by
+    ``torch.jit`` or an extension: the innermost frame outside this package is not PyTorch's. Setters of tensor
+    attributes and functions transformed by ``torch.func`` do not count."""
     frame = _innermost((_PACKAGE, _TESTING))
     if frame is None or frame.f_code.co_filename.startswith(_TORCH):
         return False
@@ -92,7 +93,8 @@ def _place(frame: FrameType | None) -> SourceRange:
 
 @lru_cache(maxsize=4096)
 def line_of(filename: str, number: int) -> SourceRange:
-    """Return the source range of a line, without leading and trailing blanks."""
+    """Return the source range of line ``number`` (from 1) of a file, without leading and trailing blanks; the unknown
+    range if the file cannot be read or has no such line."""
     source = _source(filename)
     if not 1 <= number <= len(source.line_starts):
         return UNKNOWN_RANGE

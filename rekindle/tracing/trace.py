@@ -257,14 +257,13 @@ def _record_methods(
 
 
 def _callee(module: torch.nn.Module, name: str) -> Callable[..., Any]:
-    """Return the callable to trace for the method ``name``: for ``forward``, the module itself, so that its hooks
-    run."""
+    """Return the callable to run for the method ``name``: for ``forward``, the module itself, so that its hooks run."""
     found: Callable[..., Any] = module if name == "forward" else getattr(module, name)
     return found
 
 
 def _quietly(record: Callable[[], _T]) -> _T:
-    """Return the result of calling ``record`` without showing its warnings again."""
+    """Return the result of calling ``record``, with warnings of the class TracerWarning suppressed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
         return record()

@@ -1,6 +1,6 @@
-"""Record a run as one graph, for tools that read graphs: the arguments are inputs, and so are the tensors of a module.
+"""Record a run as one graph, for tools that read graphs. The arguments and the tensors of a module are graph inputs.
 
-Calls of sub-modules leave nothing but their operators::
+The operators of submodules are recorded without their calls::
 
     graph(%x : Tensor, %weight : Tensor, %bias : Tensor):
       %4 : Tensor = aten::linear(%x, %weight, %bias)
@@ -25,10 +25,11 @@ from rekindle.tracing.recording.recorder import Recorder, TracingScopes
 def trace_graph(
     func: Callable[..., Any], args: Any = (), kwargs: Mapping[str, Any] | None = None, strict: bool = True
 ) -> tuple[Graph, Any]:
-    """Run ``func`` on examples; returns the graph, whose inputs are the arguments and then the parameters and buffers
-    of ``func`` if it is a module, and what ``func`` returned.
+    """Run ``func`` on examples. Return the graph and what ``func`` returned.
 
-    The graph returns the tensors in the result: one, or a tuple of them.
+    The graph's inputs are the arguments and then, if ``func`` is a module, the tensors of its state dict. Its output is
+    the tensor in the result, or a tuple of all tensors in it. The state of a module and of random number generators is
+    restored after the run.
 
     Raises:
         TracingError: the run cannot be recorded.
@@ -56,7 +57,8 @@ def trace_graph(
 
 
 def _state(func: object) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors that a module keeps, each once."""
+    """Yield the name and the tensor of each entry in the state dict of a module, each tensor once; nothing for other
+    callables."""
     if isinstance(func, torch.nn.Module):
         seen: set[int] = set()
         for name, tensor in func.state_dict(keep_vars=True).items():
@@ -66,7 +68,7 @@ def _state(func: object) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _tensors(result: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors in nested tuples, lists and dicts."""
+    """Yield the leaves of nested tuples, lists and dicts other than None."""
     if isinstance(result, (tuple, list)):
         for item in result:
             yield from _tensors(item)

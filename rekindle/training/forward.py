@@ -20,10 +20,11 @@ from rekindle.transforms.editing.from_graph import create_module
 
 
 class LossProgram:
-    """Returns the loss of a batch.
+    """Callable that returns the loss of a batch.
 
-    A model that is compiled by itself is compiled with its loss into one program for each number of arguments. Where
-    hooks have to see the call of the model or of the loss, and for another model, the model is called, then the
+    The model is compiled unless it is compiled already or wraps compiled modules; a compiled copy shares the original's
+    parameters, buffers and training mode. Model and loss are one program for each number of arguments. If hooks have to
+    see the call of the model or of the loss, or the model is not a compiled module, the model is called, then the
     compiled loss.
     """
 
@@ -62,7 +63,7 @@ class LossProgram:
 
 
 def _wraps_compiled(model: nn.Module) -> bool:
-    """Return whether ``model`` is of ``torch.compile``, or has a compiled submodule."""
+    """Return whether ``model`` is a result of ``torch.compile``, or has a compiled submodule."""
     return hasattr(model, "_orig_mod") or any(isinstance(each, ScriptModule) for each in model.modules())
 
 
@@ -102,7 +103,7 @@ def _parameters(loss: ScriptModule | Function) -> tuple[Argument, ...]:
 
 
 def _distinct(names: Sequence[str], taken: set[str]) -> list[str]:
-    """Return ``names``, of which those that are ``taken`` already have underscores at the end."""
+    """Return ``names`` with underscores appended to those that are ``taken`` or occur earlier."""
     distinct: list[str] = []
     for name in names:
         while name in taken or name in distinct:
@@ -119,7 +120,12 @@ def _call(
     arguments: Sequence[Value],
     keywords: Mapping[str, object],
 ) -> Value:
-    """Insert a call of a method of ``own``, or of a function."""
+    """Insert a call of ``forward`` of the module ``own``, or of the function ``callee`` if ``own`` is None. Return the
+    output. ``what`` names the callee in errors.
+
+    Raises:
+        SchemaError: the arguments do not fit the schema.
+    """
     record = callee._record
     values = [argument(each) for each in (arguments if own is None else [own, *arguments])]
     constants = [argument(each, name=name) for name, each in keywords.items()]

@@ -1,6 +1,6 @@
-"""Norms of gradients and how they are clipped, as PyTorch's ``clip_grad_norm_`` and ``clip_grad_value_`` do it.
+"""Gradient norms and gradient clipping, as PyTorch's ``clip_grad_norm_`` and ``clip_grad_value_`` define them.
 
-Neither writes to the gradients. The norm becomes a factor, by which the update multiplies them.
+Kernels do not write to the gradients: the norm becomes a factor, by which the update multiplies them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rekindle.scripting.script import script
 from rekindle.training.kernel_tables import KernelTable, TableKernel, addresses
 
 _EPSILON = 1e-6
-"""What PyTorch adds to a norm before it divides by it."""
+"""The number that PyTorch adds to a norm before it divides by the norm."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -28,15 +28,16 @@ class Clipping:
     max_value: float | None = None
 
     def factor(self, norm: float) -> float:
-        """Return the number by which gradients of this total norm are multiplied. It is NaN if the norm is."""
+        """Return the number by which gradients of this total norm are multiplied: at most 1, and NaN if ``norm`` is
+        NaN."""
         if self.max_norm is None:
             return 1.0
         factor = self.max_norm / (norm + _EPSILON)
         return 1.0 if factor > 1 else factor
 
     def clip(self, parameters: Sequence[Tensor]) -> float | None:
-        """Clip the gradients of ``parameters`` in place by PyTorch's functions. Return their norm; None if it is not
-        limited."""
+        """Clip the gradients of ``parameters`` in place by PyTorch's functions. Return their norm before clipping; None
+        if the norm is not limited."""
         if self.max_value is not None:
             nn.utils.clip_grad_value_(parameters, self.max_value)
         if self.max_norm is None:
@@ -45,8 +46,8 @@ class Clipping:
 
 
 def average_over_processes(parameters: Sequence[Tensor], group: distributed.ProcessGroup) -> None:
-    """Average the gradients of ``parameters`` over the processes of ``group``, as ``DistributedDataParallel`` does in a
-    backward. A gradient that only other processes have counts as zeros."""
+    """Average the gradients of ``parameters`` over the processes of ``group``, in place, as ``DistributedDataParallel``
+    does in a backward. If only other processes have a gradient, it counts as zeros here, and is created."""
     exists = torch.tensor(
         [each.grad is not None for each in parameters], dtype=torch.int32, device=parameters[0].device
     )
@@ -68,7 +69,8 @@ def _largest(x: Tensor) -> Tensor:
 
 
 class GradientNorm:
-    """The norm of many contiguous tensors on the CPU together."""
+    """Norm of several contiguous CPU tensors together: of order 2, or the largest magnitude if ``norm_type`` is
+    infinite."""
 
     def __init__(self, norm_type: float) -> None:
         self._is_largest = math.isinf(norm_type)
@@ -77,7 +79,7 @@ class GradientNorm:
 
     @staticmethod
     def serves(clipping: Clipping) -> bool:
-        """Return whether there is a kernel for the norm that is limited."""
+        """Return whether the norm is limited, and there is a kernel for its order."""
         return clipping.max_norm is not None and clipping.norm_type in (2.0, math.inf)
 
     def __call__(self, gradients: Sequence[Tensor]) -> float:

@@ -57,7 +57,7 @@ class TableKernel:
     _kernels: dict[torch.dtype, list[GuardedKernel]] = field(default_factory=dict)
 
     def sized(self, dtype: torch.dtype, size: int) -> SizedKernel:
-        """Return the kernel for tensors of ``size`` elements.
+        """Return the kernel for tensors of ``size`` elements; it is compiled on first use.
 
         Raises:
             Unsupported: there is no such kernel for ``dtype``.
@@ -89,7 +89,8 @@ class TableKernel:
 
 @dataclass(slots=True)
 class KernelTable:
-    """Rows of one kernel: the kernel for the size of each, and the addresses of its operands and results."""
+    """Launches of one kernel, a row for each: ``kernels`` for the sizes of the rows' tensors, and ``pointers`` to the
+    operands and results of each row."""
 
     kernel: TableKernel
     dtype: torch.dtype
@@ -97,8 +98,8 @@ class KernelTable:
     pointers: array[int] = field(default_factory=lambda: array("Q"))
 
     def extend(self, sizes: Iterable[int], addresses: Sequence[Iterable[int]]) -> None:
-        """Add rows of tensors with these numbers of elements. ``addresses`` has a column for each operand, then one for
-        each result. Rows of no elements are left out.
+        """Add rows for tensors with these numbers of elements. ``addresses`` has a column of addresses for each
+        operand, then one for each result. Rows without elements are omitted.
 
         Raises:
             Unsupported: see :meth:`TableKernel.sized`.
@@ -110,11 +111,11 @@ class KernelTable:
         self.pointers.extend(chain.from_iterable(row for _, row in kept))
 
     def accepts(self, numbers: Sequence[float]) -> bool:
-        """Return whether the kernel can take these numbers: PyTorch may reject the conversion of others to a dtype."""
+        """Return whether all numbers are in the range that every dtype's kernels convert as PyTorch does."""
         return not any(map(is_out_of_range, numbers))
 
     def run(self, numbers: Sequence[float] = ()) -> None:
-        """Run the kernel on each row. ``numbers`` are those that it :meth:`accepts`."""
+        """Run the kernel on each row. ``numbers`` are its float inputs, and must be accepted by :meth:`accepts`."""
         if not self.kernels:
             return
         passed = array("d", numbers)

@@ -25,7 +25,8 @@ from rekindle.training.weight_average import WeightAverage
 
 
 class OptimizerUpdate:
-    """Updates the parameters of ``optimizer`` that have gradients, clipped by ``clipping``, and then ``average``.
+    """Update of the parameters of ``optimizer`` that have gradients: clipping by ``clipping``, the optimizer's rule,
+    and then the weight ``average``.
 
     It has what ``torch.amp.GradScaler`` needs of an optimizer: ``param_groups`` and :meth:`step`.
     """
@@ -46,7 +47,8 @@ class OptimizerUpdate:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Update the parameters."""
+        """Update parameters, optimizer state and averages in place: by kernels, or by PyTorch's code if kernels cannot,
+        which is counted in ``fallbacks``."""
         weight = None if self._average is None else self._average.weight
         try:
             blocks = self._blocks(weight)
@@ -86,7 +88,7 @@ class OptimizerUpdate:
             average.finish({id(each) for block in blocks for each in block.parameters})
 
     def _blocks(self, weight: float | None) -> list[ParameterBlock]:
-        """Return the parameters that have gradients. Nothing is written.
+        """Return the parameters that have gradients, in blocks that one kernel each can update. Nothing is written.
 
         Raises:
             NoKernel: kernels cannot update all of them.
@@ -113,7 +115,12 @@ class OptimizerUpdate:
     def _launch(
         self, block: ParameterBlock, factor: float, weight: float | None
     ) -> tuple[KernelTable, tuple[float, ...]]:
-        """Return the kernel that updates ``block``, compiled, with its numbers."""
+        """Return the compiled kernel that updates ``block``, as a table of its tensors, and the kernel's numbers.
+
+        Raises:
+            NoKernel: a hyperparameter is out of range.
+            Unsupported: the kernel cannot be generated for the dtype.
+        """
         limit = self._clipping.max_value
         numbers = (*block.update.numbers, factor * block.sign)
         if limit is not None:
@@ -138,7 +145,11 @@ class OptimizerUpdate:
 
 
 def _counts(steps: Sequence[Tensor]) -> list[tuple[KernelTable, tuple[float, ...]]]:
-    """Return the kernels that count an update in each of ``steps``, compiled."""
+    """Return tables, each with no numbers, whose kernels add 1 to each of ``steps``.
+
+    Raises:
+        Unsupported: the kernel cannot be generated for a dtype.
+    """
     tables: list[tuple[KernelTable, tuple[float, ...]]] = []
     for dtype in {each.dtype for each in steps}:
         table = KernelTable(count_kernel(), dtype)
@@ -149,10 +160,10 @@ def _counts(steps: Sequence[Tensor]) -> list[tuple[KernelTable, tuple[float, ...
 
 
 def _check_step_is_pytorchs(optimizer: Optimizer) -> None:
-    """Check that ``optimizer.step`` is what PyTorch defines, without hooks.
+    """Check that ``optimizer.step`` is the method of its class, and that no hooks are registered.
 
     Raises:
-        NoKernel: it is not.
+        NoKernel: the method was replaced, or there are hooks.
     """
     replaced = vars(optimizer).get("step")
     # Schedulers of learning rates wrap the method.

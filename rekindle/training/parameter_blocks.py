@@ -1,8 +1,8 @@
 """Blocks of parameters that one kernel updates.
 
-A block holds columns, not rows: the list of its parameters, that of their gradients, and so on. What a kernel requires
-of the tensors is checked column by column, because a model may have hundreds of parameters, and Python runs through a
-list much faster than it calls functions for each of its elements.
+A block is stored in columns: the list of its parameters, that of their gradients, and so on. The requirements of a
+kernel are checked column by column, because a model may have hundreds of parameters, and Python iterates over a list
+much faster than it calls a function for each element.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _STORAGE: Final = attrgetter("layout", "is_cpu")
 _DTYPE: Final = attrgetter("dtype")
 _SHAPE: Final = attrgetter("shape")
 _RECORDED: Final = ("capturable", "differentiable")
-"""Options of optimizers whose updates CUDA graphs or autograd record."""
+"""Options with which CUDA graphs or autograd record the updates of an optimizer."""
 
 
 class NoKernel(Exception):
-    """PyTorch's own update has to run, for the reason that the message gives."""
+    """Raised if PyTorch's own update has to run, for the reason in the message."""
 
 
 @dataclass(slots=True)
@@ -65,8 +65,8 @@ class ParameterBlock:
 def blocks_of_group(
     optimizer: Optimizer, rule: Rule, group: Mapping[str, Any], averages: Mapping[int, Tensor]
 ) -> list[ParameterBlock]:
-    """Return the parameters of ``group`` that have gradients. Nothing is written. ``averages`` are weight averages, by
-    the identity of the parameter.
+    """Return the parameters of ``group`` that have gradients, in blocks. Nothing is written. ``averages`` maps the id
+    of a parameter to its weight average.
 
     Raises:
         NoKernel: kernels cannot update all of them.
@@ -109,7 +109,11 @@ def blocks_of_group(
 
 
 def _steps(states: Sequence[Mapping[str, Any]]) -> list[Tensor]:
-    """Return the tensors that count the updates of each parameter."""
+    """Return the tensors that count the updates, one for each of ``states``.
+
+    Raises:
+        NoKernel: a state has no count, or one that is not a CPU tensor of one float.
+    """
     steps = [each["step"] for each in states if "step" in each]
     if len(steps) < len(states):
         raise NoKernel("the optimizer has no state yet")
@@ -119,11 +123,11 @@ def _steps(states: Sequence[Mapping[str, Any]]) -> list[Tensor]:
 
 
 def _check_memory(block: ParameterBlock) -> None:
-    """Check that a kernel can walk the tensors of each position as contiguous memory in one order. Gradients that it
-    cannot walk are copied.
+    """Check that a kernel can walk the tensors at each position as contiguous memory in one order. Gradients for which
+    this does not hold are replaced by copies in ``block``.
 
     Raises:
-        NoKernel: it cannot.
+        NoKernel: parameters, state or averages are of a kind or layout that kernels do not support.
     """
     if block.dtype not in _DTYPES:
         raise NoKernel(f"there are no kernels for parameters of {block.dtype}")
@@ -145,10 +149,10 @@ def _check_memory(block: ParameterBlock) -> None:
 
 
 def _memory_orders(block: ParameterBlock) -> list[torch.memory_format]:
-    """Return for each position an order in which all tensors that the kernel overwrites are contiguous.
+    """Return for each position a memory format in which all tensors that the kernel overwrites are contiguous.
 
     Raises:
-        NoKernel: there is none.
+        NoKernel: some position has no such format.
     """
     if all(map(Tensor.is_contiguous, chain.from_iterable(block.written))):
         return [torch.contiguous_format] * len(block.parameters)
@@ -166,4 +170,4 @@ _ORDERS: Final[Mapping[int, tuple[torch.memory_format, ...]]] = {
     4: (torch.contiguous_format, torch.channels_last),
     5: (torch.contiguous_format, torch.channels_last_3d),
 }
-"""Orders of memory by the number of dimensions; of other tensors there is one."""
+"""Memory formats by the number of dimensions. Other tensors may only be contiguous."""

@@ -180,9 +180,15 @@ class TrainingStep:
         return loss.detach()
 
     def update(self) -> None:
-        """Update the parameters by the gradients that they have, as at the end of an epoch whose number of batches
-        ``accumulate`` does not divide. Then clear the gradients. Nothing happens if there are no gradients, and no
-        calls wait for an update."""
+        """Update the parameters by the gradients that they have, then clear the gradients.
+
+        Call it at the end of an epoch whose number of batches ``accumulate`` does not divide. It has no effect if no
+        parameter has a gradient and ``accumulated`` is 0.
+
+        Raises:
+            RuntimeError: the gradients of distributed processes were not reduced, and cannot be: the model has
+                ``no_sync`` but is not a ``DistributedDataParallel``.
+        """
         if self.accumulated == 0 and not self._has_gradients():
             return
         if 0 < self.accumulated < self._accumulate:
@@ -225,7 +231,11 @@ class TrainingStep:
         return torch.autocast(device, self._autocast)
 
     def _reduce(self) -> None:
-        """Average gradients over processes where :meth:`_without_reduction` kept the model from it."""
+        """Average the gradients over processes, as calls in :meth:`_without_reduction` did not.
+
+        Raises:
+            RuntimeError: the model defers the reduction, but is not a ``DistributedDataParallel``.
+        """
         if isinstance(self.model, DistributedDataParallel):
             trained = [each for each in self.model.parameters() if each.requires_grad]
             average_over_processes(trained, self.model.process_group)

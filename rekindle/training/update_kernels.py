@@ -29,12 +29,14 @@ from rekindle.training.update_rules import ProgramKey
 
 @lru_cache(maxsize=256)
 def update_kernel(program: ProgramKey, *, clamps: bool, decoupled: bool | None, averages: bool) -> TableKernel:
-    """Return the kernel of an update. ``decoupled`` is the kind of its weight decay; None if it has none.
+    """Return the kernel of an update: ``program`` with gradient scaling, clamping, weight decay and averaging around
+    it.
 
-    It takes the tensors of the program, and the weight average if it ``averages``; then the numbers of the program, the
-    factor of the gradient, the limit of its elements and the negated limit if it ``clamps``, the number of the weight
-    decay if there is one, and the weight of the new parameter in the average. It returns what the program returns, and
-    the new average.
+    It takes the tensors of the program, and the weight average if it ``averages``. Numbers follow: those of the
+    program, the factor of the gradient, the limit of its elements and the negated limit if it ``clamps``, the number of
+    the weight decay if there is one, and the weight of the new parameter in the average. It returns what the program
+    returns, and the new average. ``decoupled``: weight decay multiplies the parameter (True), is added to the gradient
+    (False), or is absent (None).
     """
     rule = script(program.make(*program.choices)).inlined_graph
     run_passes(rule, (LowerSimpleTuples(), DeadCodeElimination()))

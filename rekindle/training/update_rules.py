@@ -59,7 +59,8 @@ class WeightDecay:
 
 
 Rule = Callable[[Group, float], Update]
-"""Returns the update number ``step``, from 1, for the hyperparameters of a group, without its weight decay."""
+"""Function of the hyperparameters of a group and the step number, from 1, that returns the update without weight decay.
+"""
 
 
 # ------------------------------------------------------------------------------------------------------------------ SGD
@@ -93,7 +94,7 @@ def _sgd(group: Group, step: float) -> Update:
 def _moments(
     g: Tensor, mean: Tensor, square: Tensor, to_mean: float, beta2: float, to_square: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the averages of the gradient and of its square."""
+    """Return the new moving averages of the gradient and of its square."""
     return mean.lerp(g, to_mean), (square * beta2).addcmul(g, g, value=to_square)
 
 

@@ -12,8 +12,7 @@ from torch.optim.swa_utils import AveragedModel
 class WeightAverage:
     """The averages ``averaged`` of the weights of ``model``.
 
-    If they are exponential moving averages that exist already, kernels update them with the parameters. Otherwise
-    PyTorch's own code does.
+    Kernels update exponential moving averages that have been initialized. PyTorch's own code updates others.
     """
 
     def __init__(self, averaged: AveragedModel, model: nn.Module) -> None:
@@ -37,8 +36,8 @@ class WeightAverage:
         self.averaged.update_parameters(self.model)
 
     def finish(self, done: Collection[int]) -> None:
-        """Update the averages of the parameters whose identities are not ``done``, copy the buffers, and count the
-        update."""
+        """Complete an update of exponential moving averages after kernels averaged the parameters whose ids are
+        ``done``: average the other parameters, copy the buffers, and increment ``n_averaged``."""
         update = self.averaged.multi_avg_fn
         assert update is not None, "these are exponential moving averages"
         for new, average in self.pairs():
@@ -50,8 +49,8 @@ class WeightAverage:
 
 
 def _ema_decay(averaged: AveragedModel) -> float | None:
-    """Return the decay of an exponential moving average; None if the averages are others. PyTorch keeps it as a
-    variable of the function that it creates."""
+    """Return the decay if ``averaged`` is an exponential moving average created by PyTorch's factory; None otherwise.
+    The decay is a closure variable of the function that the factory creates."""
     if getattr(averaged.update_parameters, "__func__", None) is not AveragedModel.update_parameters:
         return None
     function = inspect.unwrap(averaged.multi_avg_fn) if averaged.multi_avg_fn is not None else None

@@ -1,7 +1,7 @@
 """Layout model of a graph: nested boxes, and arrows between them.
 
-Nodes are boxes. Blocks, graphs of groups, and inlined calls are boxes around others, so that a large program starts as
-a few boxes. Adjacent parts of equal shape are collapsed into one box, "fc × 12"; sequences that remain long are split.
+Nodes are boxes. Blocks, subgraphs and inlined calls are boxes around others, so that a large program starts as a few
+boxes. Adjacent boxes of equal structure are collapsed into one box, "fc × 12"; sequences that remain long are split.
 Constants, and submodules that are read from modules, are not drawn: the text of their user mentions them.
 """
 
@@ -28,7 +28,7 @@ Category = Literal["operator", "value", "control", "kernel", "call", "edge", "re
 MAX_BOXES: Final = 120
 """The largest number of boxes side by side, in pictures that are drawn whole."""
 MAX_BOXES_IN_VIEW: Final = 30
-"""The same for the page, whose first view shows the whole graph with labels that can be read."""
+"""The largest number of boxes side by side on the page, whose first view shows the whole graph with legible labels."""
 MIN_REPEATS: Final = 3
 
 _NODES: Final = frozenset({"operator", "value", "kernel", "control"})
@@ -40,8 +40,8 @@ _KERNELS: Final = frozenset({"prim::FusionGroup", "prim::NativeRegion", "prim::D
 class Box:
     """A box in a picture of a graph. ``text`` is the node in the text form of graphs; ``place`` is an index of
     :attr:`Picture.files` and a line, both counted from 0; ``kernels`` are indices defined by the creator of the
-    picture. ``memory`` are indices of memory locations that the results share with other values; ``writes`` are those
-    that the node may write to."""
+    picture. ``memory`` are numbers of memory locations that the results may share with other values; ``writes`` are
+    those that the node may write to."""
 
     id: int
     title: str
@@ -56,7 +56,7 @@ class Box:
     """Time of the node itself in seconds, without inner nodes, if it was measured."""
 
     def walk(self) -> Iterator[Box]:
-        """Yield the box, and all within."""
+        """Yield the box, then all boxes within it."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -91,13 +91,14 @@ def picture_of(
     seconds_of: Callable[[Node], float | None] = lambda node: None,
     max_boxes: int = MAX_BOXES,
 ) -> Picture:
-    """Return the boxes of ``graph``. Sources that are not among ``files`` are added there. With ``aliases``, boxes have
-    the memory that they may share. More than ``max_boxes`` boxes side by side are divided into pieces."""
+    """Return the boxes of ``graph``. Its source files are appended to ``files`` unless they are there. ``kernels_of``
+    returns the kernels of a node, ``seconds_of`` its measured time. With ``aliases``, boxes have the memory that they
+    may share. More than ``max_boxes`` boxes side by side are divided into pieces."""
     aliasing = AliasDb(graph) if aliases else None
     builder = _Builder([] if files is None else files, kernels_of, aliasing, seconds_of, max_boxes)
     root = Box(builder.new_id(), "graph", "call")
     root.children = builder.block(graph.block, "inputs", "outputs")
-    _tell_memory(root, builder.memory, builder.writes)
+    _set_memory(root, builder.memory, builder.writes)
     return Picture(root, builder.arrows, builder.files)
 
 
@@ -120,7 +121,7 @@ class _Builder:
         self.aliases = aliases
         self.memory: dict[int, MemoryLocations] = {}
         self.writes: dict[int, MemoryLocations] = {}
-        """By the numbers of boxes."""
+        """Memory locations by the ids of boxes."""
         self.ids = 0
 
     def new_id(self) -> int:
@@ -128,8 +129,8 @@ class _Builder:
         return self.ids - 1
 
     def block(self, block: Block, entry: str, exit: str, depth: int = 0) -> list[Box]:
-        """Return the boxes of a block, with one for its inputs and one for its outputs. It is nested in ``depth``
-        calls."""
+        """Return the boxes of a block, with one titled ``entry`` for its inputs and one titled ``exit`` for its
+        outputs. ``depth`` is the number of inlined calls that contain the block."""
         found: list[_Part] = []
         if block.inputs:
             found.append(_Part(None, self._edge(entry, block.inputs)))
@@ -192,7 +193,8 @@ class _Builder:
     # ---------------------------------------------------------------------------------------------------- arranging
 
     def _arranged(self, found: Sequence[_Part], depth: int) -> list[Box]:
-        """Return the boxes, with those inlined from the same call grouped into one."""
+        """Return the boxes of ``found``, grouped by the inlined call at ``depth``, with repeats collapsed and long
+        sequences split."""
         boxes: list[Box] = []
         for step, run in groupby(found, key=lambda each: each.path[depth : depth + 1]):
             if not step:
@@ -225,7 +227,7 @@ class _Builder:
         return boxes
 
     def _range_of(self, boxes: Sequence[Box]) -> str:
-        """Return a description of a group: the number of nodes, and their lines if they are from one source."""
+        """Return a title for a group of boxes: the number of nodes, and their lines if they are from one source."""
         nodes = [each for box in boxes for each in box.walk() if each.category in _NODES]
         places = [each.place for each in nodes if each.place is not None]
         text = f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}"
@@ -238,8 +240,8 @@ class _Builder:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A node, its box, and the calls from which it was inlined; no box for hidden nodes, and no node for inputs and
-    outputs."""
+    """A node, its box, and the calls from which it was inlined. Hidden nodes have no box; boxes of inputs and outputs
+    have no node."""
 
     node: Node | None
     box: Box | None
@@ -247,8 +249,8 @@ class _Part:
 
 
 def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
-    """Yield the nodes of each call from one call site: a call begins where an operator recurs. Only operators of the
-    called function itself count, if it has any."""
+    """Yield the parts of each call among the parts from one call site: a new call begins where an operator recurs. Only
+    operators of the callee itself count, unless all are in nested calls."""
     nearest = min(len(part.path) for part in run)
     start = 0
     seen: set[object] = set()
@@ -264,8 +266,9 @@ def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
     yield run[start:]
 
 
-def _tell_memory(root: Box, memory: dict[int, MemoryLocations], writes: dict[int, MemoryLocations]) -> None:
-    """Set the memory locations of boxes; only those that several values may share."""
+def _set_memory(root: Box, memory: dict[int, MemoryLocations], writes: dict[int, MemoryLocations]) -> None:
+    """Set ``memory`` and ``writes`` of the boxes under ``root`` to numbered memory locations, omitting those of a
+    single box."""
     once = several = 0
     for places in memory.values():
         several |= once & places
@@ -317,8 +320,8 @@ def _category(node: Node) -> Category:
 
 
 def _path(node: Node) -> tuple[str, ...]:
-    """Return the calls from which a node was inlined, the outermost first: their source code, or the scopes of a
-    trace."""
+    """Return the calls from which a node was inlined, outermost first: the source lines of the calls, or the scopes of
+    a trace."""
     calls = [
         (place.text.splitlines() or [name])[0].strip() if place.is_known else name for name, place in node.callstack
     ]
@@ -329,8 +332,8 @@ _DIGITS: Final = re.compile(r"\d+")
 
 
 def _shape(box: Box) -> object:
-    """Return a key that is equal for groups of boxes that differ only in the numbers of their titles; None for other
-    boxes."""
+    """Return a key of a box's structure: equal for boxes whose titles differ only in numbers. None unless the box is a
+    call or a repeat with children."""
     if not box.children or box.category not in ("call", "repeat"):
         return None
     return tuple((_DIGITS.sub("#", each.title), len(each.children)) for each in box.walk())

@@ -15,7 +15,7 @@ from rekindle.viz.boxes import Arrow, Box, Picture
 
 _ASSETS: Final = resources.files("rekindle.viz") / "assets"
 _HEIGHT: Final = 640
-"""Pixels, within a notebook."""
+"""Height in a notebook, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Page:
     html: str
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a file, which any browser opens."""
+        """Write the HTML text to ``path``, and return the path."""
         path = Path(path)
         path.write_text(self.html, encoding="utf-8")
         return path
@@ -55,8 +55,8 @@ class Page:
 
 
 def page(title: str, stages: Sequence[PageStage], files: Sequence[Source], kernels: Sequence[str] = ()) -> Page:
-    """Return the page that shows these stages. ``files`` are the sources of their boxes, ``kernels`` the listings to
-    which boxes refer."""
+    """Return the page that shows these stages. ``files`` are the sources that the boxes' ``place`` refers to,
+    ``kernels`` the listings that their ``kernels`` refer to."""
     data = {
         "title": title,
         "stages": [

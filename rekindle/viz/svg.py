@@ -1,4 +1,4 @@
-"""A graph as one SVG picture: boxes in layers, each below what it uses, boxes that hold others around these."""
+"""SVG picture of a graph: boxes in layers, each below the boxes that it uses; a box with children encloses them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rekindle.ir.graph import Graph
 from rekindle.viz.boxes import Arrow, Box, Category, picture_of
 
 _WIDTH: Final = 7.2
-"""Of a letter, about, in pixels at 12 points; places below are pixels too."""
+"""Approximate width of a letter in pixels at 12 points. All lengths and positions are in pixels."""
 _HEIGHT: Final = 28.0
 _TITLE: Final = 24.0
 _GAP: Final = 18.0
@@ -45,8 +45,8 @@ _ARROW_HEAD: Final = (
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """The size and the position of a box, relative to the enclosing box; if ``box`` is None, of a bend of an arrow that
-    crosses a layer."""
+    """The size and the position of a box, relative to the enclosing box. If ``box`` is None, it is a bend of an arrow
+    that crosses a layer. ``lines`` are the paths of the arrows between the boxes ``inside``."""
 
     box: Box | None
     width: float = 10.0
@@ -89,7 +89,8 @@ def notebook_svg(graph: Graph) -> str | None:
 
 
 def _between_siblings(root: Box, arrows: list[Arrow]) -> dict[int, list[tuple[int, int]]]:
-    """Return each arrow between the sibling boxes that contain its ends, by the box that contains both."""
+    """Map the id of a box to the arrows between its children: each arrow connects the siblings that contain its ends,
+    in the innermost box that contains both."""
     above: dict[int, Box] = {child.id: box for box in root.walk() for child in box.children}
 
     def path(id: int) -> list[int]:
@@ -130,8 +131,8 @@ def _laid_out(box: Box, arrows: dict[int, list[tuple[int, int]]]) -> _Place:
 
 
 def _layers(places: dict[int, _Place], arrows: list[tuple[int, int]]) -> tuple[list[list[_Place]], list[list[_Place]]]:
-    """Return the boxes arranged in layers, each after its predecessors, and the paths of the arrows through the
-    layers."""
+    """Return the boxes arranged in layers, each after its predecessors, and the paths of the arrows through the layers.
+    Arrows against the order of ``places`` are dropped."""
     depth = dict.fromkeys(places, 0)
     order = {id: number for number, id in enumerate(places)}
     forward = sorted((pair for pair in arrows if order[pair[0]] < order[pair[1]]), key=lambda pair: order[pair[1]])
@@ -151,7 +152,8 @@ def _layers(places: dict[int, _Place], arrows: list[tuple[int, int]]) -> tuple[l
 
 
 def _sort(layers: list[list[_Place]], lines: list[list[_Place]]) -> None:
-    """Sort each layer by the positions of the predecessors, to reduce crossings of arrows."""
+    """Sort each layer but the first, in place, by the mean position of its predecessors, to reduce crossings of
+    arrows."""
     before: dict[int, list[_Place]] = {}
     for line in lines:
         for a, b in pairwise(line):

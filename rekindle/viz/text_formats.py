@@ -1,4 +1,4 @@
-"""Graphs in the languages of Graphviz and Mermaid."""
+"""Graphs in the DOT language of Graphviz, and in Mermaid."""
 
 from __future__ import annotations
 

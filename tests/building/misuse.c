@@ -82,6 +82,18 @@ int main(int argc, char **argv) {
   strides[0] = 0, show("strides of 0", call(net_tensor(&t), table, 2));
   strides[0] = -3, show("a negative stride", call(net_tensor(&t), table, 2));
   t = good, t.data = (char *)data - 24, t.byte_offset = 24, show("an offset", call(net_tensor(&t), table, 2));
+  t = good, shape[0] = shape[1] = 1LL << 32, show("2 to the 64 elements", call(net_tensor(&t), table, 2));
+  shape[0] = 1LL << 62, shape[1] = 0, show("no element, and a size of 2 to the 62", call(net_tensor(&t), table, 2));
+  shape[0] = 2, shape[1] = 3, t.strides = strides, strides[0] = INT64_MAX;
+  show("the largest stride", call(net_tensor(&t), table, 2));
+  shape[0] = 1LL << 51, strides[0] = strides[1] = 0;
+  show("many elements that are one", call(net_tensor(&t), table, 2)), shape[0] = 2;
+  t = good, t.ndim = INT32_MAX, show("the largest rank", call(net_tensor(&t), table, 2));
+  t.ndim = INT32_MIN, show("the smallest rank", call(net_tensor(&t), table, 2));
+  char *bytes = malloc(sizeof data + 3);
+  memcpy(bytes + 3, data, sizeof data);
+  t = good, t.data = bytes, t.byte_offset = 3, show("an odd offset", call(net_tensor(&t), table, 2));
+  free(bytes);
   t = good, show("good again", call(net_tensor(&t), table, 2));
   net_close(net);
   return 0;

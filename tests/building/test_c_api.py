@@ -44,6 +44,7 @@ def compiled(source, build, *options, command=None):
 
 NO_ITEMS = "an argument has items, and no pointer to them"
 UNKNOWN = "a tensor has a dtype or a rank that is not known"
+NO_MEMORY_HAS = "a tensor has sizes or strides that no memory has"
 MISUSE = {
     "an instance that is not open": "the instance was not opened: its file of weights was refused",
     "good": "",
@@ -69,6 +70,13 @@ MISUSE = {
     "strides of 0": "",
     "a negative stride": "a tensor has a negative stride",
     "an offset": "",
+    "2 to the 64 elements": NO_MEMORY_HAS,
+    "no element, and a size of 2 to the 62": NO_MEMORY_HAS,
+    "the largest stride": NO_MEMORY_HAS,
+    "many elements that are one": NO_MEMORY_HAS,
+    "the largest rank": UNKNOWN,
+    "the smallest rank": UNKNOWN,
+    "an odd offset": "",
     "good again": "",
 }
 
@@ -247,6 +255,21 @@ def test_damaged_weights_of_every_kind(tmp_path):
         library.net_close(instance)
     assert library.net_open(str(build.weights).encode(), ctypes.byref(instance)) == 0
     library.net_close(instance)
+
+
+def test_weights_of_another_library(tmp_path):
+    """Of the same size, too."""
+    linear, other = torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())
+    builds = [
+        rekindle.build(rekindle.script(each), tmp_path / name, [(torch.ones(2, 3),)])
+        for name, each in (("linear", linear), ("other", other))
+    ]
+    sizes = {each.weights.stat().st_size for each in builds}
+    assert len(sizes) == 1
+    shutil.copy(builds[1].weights, builds[0].weights)
+    with pytest.raises(rekindle.LibraryError) as raised:
+        rekindle.NativeLibrary(tmp_path / "linear")
+    assert str(raised.value) == "the file of weights is not that of this library"
 
 
 CPLUSPLUS = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,18 @@ def test_tuples_are_sorted_by_their_parts(backwards: bool, tmp_path: Path) -> No
     assert library_of(sorted_pairs, tmp_path)(pairs, backwards) == sorted_pairs(pairs, backwards)
 
 
-def sorted_floats(pairs: list[tuple[float, int]]) -> list[tuple[float, int]]:
+def sorted_floats(pairs: list[tuple[float, tuple[int, float]]]) -> list[tuple[float, tuple[int, float]]]:
     return sorted(pairs)
 
 
-def test_tuples_with_floats_are_not_sorted(tmp_path: Path) -> None:
-    with pytest.raises(rekindle.NotBuildable, match="sorted"):
-        library_of(sorted_floats, tmp_path)
+def test_tuples_with_floats_are_sorted_unless_one_is_nan(tmp_path: Path) -> None:
+    library = library_of(sorted_floats, tmp_path)
+    pairs = [(2.0, (1, 0.5)), (0.0, (3, 1.0)), (-0.0, (2, 1.0)), (2.0, (1, -0.5)), (-math.inf, (0, 0.0))]
+    assert library(pairs) == sorted_floats(pairs)
+    for wrong in ((math.nan, (0, 0.0)), (0.0, (0, math.nan))):
+        with pytest.raises(rekindle.LibraryError) as raised:
+            library([*pairs, wrong])
+        assert str(raised.value).startswith("a list that holds NaN is sorted")
 
 
 def popped(given: dict[str, list[int]]) -> tuple[list[tuple[str, list[int]]], int]:

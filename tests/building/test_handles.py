@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import ctypes
 import os
+import queue
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,11 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
+from rekindle.building.lowlevel.compiler import field_index
 from rekindle.building.native_library import Value, _DLTensor, _to_tensor
+from rekindle.building.runtime.handles import CALLED, FREEING, IDLE
+from rekindle.building.runtime.instances import Instance
+from rekindle.building.runtime.objects import ErrorCode
 from tests.building.c_process import compiler, memory_checker, run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -394,10 +400,8 @@ int main(int argc, char **argv) {
   int wrong = 0;
   for (int i = 0; i < 300; i++) {
     net_value start = net_int(i), counter, count;
-    int32_t code = net_count(net, &start, 1, &counter);
-    if (code == NET_BUSY) continue;
-    while (!code && (code = net_increment(net, &counter, 1, &count)) == NET_BUSY) code = 0;
-    wrong += code != 0 || count.i != i + 1;
+    if (net_count(net, &start, 1, &counter)) return 3;
+    wrong += net_increment(net, &counter, 1, &count) != NET_OK || count.i != i + 1;
     net_free(&counter);
   }
   net_close(net); /* other threads may still free their values */
@@ -410,6 +414,75 @@ int main(int argc, char **argv) {
 @needs_c
 def test_values_are_freed_on_other_threads(build: rekindle.Build) -> None:
     run_c(THREADS, build, "-pthread")
+
+
+STATES = """
+#include "net.h"
+#include <stdio.h>
+
+static int64_t *state;
+static int yields;
+
+/* The library waits with this function. Another thread would now be done with the free. */
+int sched_yield(void) {
+  if (++yields == 3) *state = IDLE;
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  net_instance *net;
+  if (argc != 2 || net_open(argv[1], &net)) return 1;
+  state = ((int64_t **)net)[HANDLES];
+  net_value start = net_int(5), counter = net_none(), result;
+  *state = FREEING;
+  int32_t code = net_count(net, &start, 1, &counter);
+  printf("a call while a handle is freed: %d, after %d yields\\n", code, yields);
+  yields = 0, *state = CALLED;
+  code = net_increment(net, &counter, 1, &result);
+  printf("a call while another call runs: %d, after %d yields\\n", code, yields);
+  net_free(&counter);
+  printf("a handle is freed while a call runs: after %d yields\\n", yields);
+  net_close(net);
+  return 0;
+}
+"""
+
+
+@needs_c
+def test_calls_wait_for_a_handle_that_is_freed_but_not_for_each_other(build: rekindle.Build) -> None:
+    """The program plays the other thread: it sets the state of the instance, and ends it when the library waits."""
+    constants = {"IDLE": IDLE, "CALLED": CALLED, "FREEING": FREEING, "HANDLES": field_index(Instance, "handles")}
+    found = run_c(STATES, build, *(f"-D{name}={value}" for name, value in constants.items()))
+    assert found.splitlines() == [
+        "a call while a handle is freed: 0, after 3 yields",
+        f"a call while another call runs: {ErrorCode.BUSY}, after 0 yields",
+        "a handle is freed while a call runs: after 3 yields",
+    ]
+
+
+def test_objects_are_dropped_on_another_thread(library: rekindle.NativeLibrary) -> None:
+    """A call never fails because another thread drops objects. It takes a while to free an object with many others."""
+    row, counter = torch.zeros(2), library.call("count", 0)
+    counts: list[int] = []
+    dropped: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def drop() -> None:
+        while dropped.get() is not None:
+            pass
+
+    thread = threading.Thread(target=drop)
+    thread.start()
+    try:
+        for _ in range(20):
+            node = library.call("push", row, counter, (row, None, [(1,)] * 5000))
+            library.call("push", row, counter, None)  # now the instance holds another node
+            dropped.put(node)
+            del node
+            counts += [library.call("increment", counter) for _ in range(50)]
+    finally:
+        dropped.put(None)
+        thread.join()
+    assert counts == list(range(1, 1001))
 
 
 @needs_c

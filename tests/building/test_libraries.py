@@ -3,6 +3,8 @@
 import ctypes
 import json
 import math
+import random
+import shutil
 import threading
 from typing import Dict, Final, List, Optional, Tuple
 
@@ -458,6 +460,64 @@ def test_damaged_weights(net, tmp_path):
     path.unlink()
     with pytest.raises(rekindle.LibraryError, match=r"^the file of weights cannot be opened$"):
         rekindle.NativeLibrary(tmp_path)
+
+
+def test_damaged_manifests_and_libraries(folder_of_net, tmp_path):
+    """Any other byte, and any other content: each is rejected when the library is opened."""
+    folder = shutil.copytree(folder_of_net, tmp_path / "net")
+    manifest, library = folder / "manifest.json", folder / "libnet.so"
+    start = f"'{folder}' holds no library that can be loaded: "
+    damaged = f"{start}manifest.json is damaged: its hash differs"
+
+    def error():
+        with pytest.raises(rekindle.LibraryError) as raised:
+            rekindle.NativeLibrary(folder)
+        return str(raised.value)
+
+    whole = manifest.read_bytes()
+    generator = random.Random(0)
+    places = [place for place in range(len(whole)) if not whole[place : place + 1].isspace()]
+    for place in generator.sample(places, 200):
+        changed = bytes([whole[place] ^ (1 << generator.randrange(8))])
+        manifest.write_bytes(whole[:place] + changed + whole[place + 1 :])
+        assert error().startswith(start)
+    content = json.loads(whole)
+    for other in (
+        [],
+        "text",
+        {},
+        {**content, "methods": {}},
+        {**content, "methods": None},
+        {**content, "sha256": None},
+        {key: value for key, value in content.items() if key != "files"},
+    ):
+        manifest.write_text(json.dumps(other))
+        assert error() == damaged
+    for text in (b"", whole[:-3], b"\xff" + whole):
+        manifest.write_bytes(text)
+        assert error().startswith(start)
+    manifest.write_bytes(whole)
+    code = bytearray(library.read_bytes())
+    code[len(code) // 2] ^= 1
+    library.unlink()
+    library.write_bytes(code)
+    assert error() == f"{start}libnet.so is damaged, or is not the library that manifest.json describes"
+
+
+def test_weights_are_replaced_without_another_build(tmp_path):
+    """Two modules of one program have the same library, byte by byte, which takes the weights of either."""
+    modules = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        layers = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Tanh())
+        modules.append(layers.eval())
+    x = torch.randn(2, 3)
+    first, second = (
+        rekindle.build(rekindle.script(each), tmp_path / str(number), [(x,)]) for number, each in enumerate(modules)
+    )
+    assert first.library.read_bytes() == second.library.read_bytes()
+    shutil.copy(second.weights, first.weights)
+    assert same(rekindle.NativeLibrary(first.folder)(x), modules[1](x).detach())
 
 
 def test_no_library(tmp_path):

@@ -17,6 +17,7 @@ from rekindle.building.lowlevel import (
     Struct,
     bits_of,
     c,
+    compare_exchange,
     exchange,
     extern,
     float_of,
@@ -128,7 +129,26 @@ def swapped(value: int) -> int:
     return exchange(words, 1, value) * 100 + words[1]
 
 
-FUNCTIONS = (quotient, modulo, collatz, primes_below, third_of, sum_of_bytes, narrow, constants, bits, swapped)
+@native
+def replaced(expected: int, value: int) -> int:
+    words = cast("Array[int]", stack(16))
+    words[1] = 5
+    return compare_exchange(words, 1, expected, value) * 100 + words[1]
+
+
+FUNCTIONS = (
+    quotient,
+    modulo,
+    collatz,
+    primes_below,
+    third_of,
+    sum_of_bytes,
+    narrow,
+    constants,
+    bits,
+    swapped,
+    replaced,
+)
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +194,7 @@ def test_constants_and_bits(compiled):
     assert compiled(constants) == 17 + 24 + 97 + 3 + 4
     assert compiled(bits, -2.5) == -4610560118520545280
     assert compiled(swapped, 7) == 507
+    assert [compiled(replaced, expected, 7) for expected in (4, 5)] == [505, 507]
 
 
 # ----------------------------------------------------------------------------------------------------------- refusals

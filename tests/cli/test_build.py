@@ -42,6 +42,24 @@ def test_a_program_that_needs_pytorch(command: Command, folder: Path) -> None:
     assert not Path("other").exists()
 
 
+class Total:
+    def __init__(self, sum: torch.Tensor) -> None:
+        self.sum = sum
+        self.rows = sum.size(0)
+
+
+class Adding(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[Total, int]:
+        return Total(x.sum(1)), x.size(0)
+
+
+def test_objects_in_results_are_compared(command: Command, folder: Path) -> None:
+    rekindle.save(rekindle.script(Adding()), "adding.pt")
+    done = command("build", "adding.pt", "-o", "out", "--input", "f32[b,2]", "--check")
+    assert done.code == 0
+    assert done.out.splitlines()[2:5] == ["call 1 (b=3): agree", "call 2 (b=7): agree", "call 3 (b=2): agree"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

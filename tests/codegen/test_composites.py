@@ -24,6 +24,7 @@ LOSSES: Final = {
     "huber_loss": "torch.ops.aten.huber_loss(x, y, {r}, 0.7)",
     "soft_margin_loss": "torch.ops.aten.soft_margin_loss(x, y, {r})",
     "binary_cross_entropy_with_logits": "torch.binary_cross_entropy_with_logits(x, y, None, None, {r})",
+    "binary_cross_entropy": "torch.ops.aten.binary_cross_entropy(x.nan_to_num().sigmoid(), y.tanh(), None, {r})",
     "kl_div": "torch.kl_div(x, y, {r})",
     "poisson_nll_loss": "torch.poisson_nll_loss(x, y, True, False, 1e-8, {r})",
     "hinge_embedding_loss": "torch.hinge_embedding_loss(x, y.sign(), 1.0, {r})",
@@ -75,6 +76,7 @@ OTHERS: Final = {
         "torch.binary_cross_entropy_with_logits(x, y, y[0], x[0], 1)",
         "torch.binary_cross_entropy_with_logits(x, y, None, y[0], 0)",
     ],
+    "binary_cross_entropy": ["torch.ops.aten.binary_cross_entropy((x > 0).to(x.dtype), y.tanh(), y[0])"],
     "triplet_margin_loss": ["torch.triplet_margin_loss(x, y, x.flip(0), 0.5, 1.0, 1e-6, True, 0)"],
 }
 
@@ -168,6 +170,17 @@ def _calls_of(compiled: Any, name: str) -> Callable[[], list[str]]:
         ("torch.nn.functional.nll_loss(x, y.to(torch.long))", lambda x: (x, torch.tensor([0.0, 1.0, 2.0]))),
         ("torch.triplet_margin_loss(x, y, y[0])", lambda x: (x, x)),
         ("torch.prelu(x, y[0])", lambda x: (x, x[:, :4])),
+        ("torch.ops.aten.binary_cross_entropy(x, y)", lambda x: (x.sigmoid() - 0.9, x.sigmoid())),
+        (
+            "torch.ops.aten.binary_cross_entropy(x, y).exp()",
+            lambda x: (x.sigmoid().index_fill(1, torch.tensor([5]), 1.01), x),
+        ),
+        (
+            "torch.ops.aten.binary_cross_entropy(x, y)",
+            lambda x: (x.sigmoid().index_fill(1, torch.tensor([2]), math.nan), x),
+        ),
+        ("torch.ops.aten.binary_cross_entropy(x, y, None, 0)", lambda x: (x.sigmoid(), x[0])),
+        ("torch.ops.aten.binary_cross_entropy(x[0], x[0], y)", lambda x: (x.sigmoid(), x)),
         ("torch.nn.functional.softshrink(x, -1.0) + y", lambda x: (x, x)),
     ],
 )

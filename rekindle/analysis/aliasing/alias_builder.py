@@ -45,7 +45,7 @@ class AliasTrackerBuilder:
         """Elements that each node writes to, for nodes that write to known memory."""
         self.unknown: set[Node] = set()
         self.later: list[Node] = []
-        """The nodes that start something which runs beside what follows."""
+        """The nodes that start a task, which runs in parallel with the nodes after them."""
         self.lasting: list[Element] = []
         """Elements that outlive the call and that no caller has: constants, the attributes of a frozen module."""
         self._constants: dict[int, Element] = {}
@@ -93,7 +93,7 @@ class AliasTrackerBuilder:
     # ----------------------------------------------------------------------------------------------------------- visits
 
     def visit_graph(self, graph: Graph) -> None:
-        """Visit a whole function: its inputs, its nodes, and what must be last."""
+        """Visit a whole function: its inputs, its nodes, and then the deferred constraints."""
         for value in graph.inputs:
             if not is_immutable(value.type):
                 self.elements[value] = self._input(value.type)

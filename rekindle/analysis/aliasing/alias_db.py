@@ -8,8 +8,8 @@
       %w : Tensor = aten::add_(%v, %y, %1)          writes to %c, so that a read of %c must not move across it
       return (%w)                                   %x and %y may alias: a caller may pass one tensor twice
 
-Answers err on the safe side: where the database says no, it is so. A pass that changes the graph keeps it up to date
-with the methods at the end, or makes a new one.
+The analysis is conservative: False is proven, True means "possibly". A pass that changes the graph updates the database
+with the methods at the end, or creates a new one.
 """
 
 from __future__ import annotations

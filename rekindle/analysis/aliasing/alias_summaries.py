@@ -1,6 +1,7 @@
 """Alias summaries: the aliasing that an operator's schema declares, read once for each operator.
 
-A *place* is an argument or a result with the way to a part of it: the elements of argument 0 are ``(0, ("item",))``.
+An access path is the index of an argument or a result, and the keys that lead to a part of it: the elements of argument
+0 are ``(0, ("item",))``.
 From ``aten::split(Tensor(a -> *) self, …) -> Tensor(a)[]`` it follows that the items of the result may be argument 0;
 from ``aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)`` that the result is argument 0, that it is written to, and
 that its items may be argument 1, since that is the only other thing of type ``t``.

@@ -11,8 +11,8 @@ an element are those of all elements reachable from it::
     y = l[0]                     y -> the items of l
 
 Elements that may be one object share a *cell*, which holds their parts: what is stored into a list through one alias is
-found through the others. A cell is *outside* if the object has escaped: what is read from it may be anything in the
-wildcard set, and what is stored into it escapes.
+found through the others. ``is_wildcard`` marks the cell of an object that has escaped: what is read from it may be
+anything in the wildcard set, and what is stored into it escapes.
 
 Sets of locations are ints used as bit sets. They are computed once for each element, for all elements of a cycle
 together, and cached.
@@ -31,7 +31,8 @@ MemoryLocations: TypeAlias = int
 
 
 class ContainerContents:
-    """The parts of a container. Elements that may be one object share them: they are merged by union-find."""
+    """A cell: the parts of a container. Elements that may be one object share a cell: cells are merged by
+    union-find."""
 
     __slots__ = ("is_wildcard", "parent", "parts")
 

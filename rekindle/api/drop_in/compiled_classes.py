@@ -30,18 +30,18 @@ class _ShowsViews:
 
     @property
     def graph(self) -> GraphView:
-        """The graph, in which calls of other functions are calls."""
+        """The graph, in which calls of other functions are not inlined."""
         return GraphView(self._record.graph)
 
     @property
     def inlined_graph(self) -> GraphView:
-        """A copy of the graph with every call inlined. Its nodes know the modules that they run in."""
+        """A copy of the graph with every call inlined. Each node's scope names the module that it runs in."""
         graph = self._record.graph.copy()
         inline_with_scopes(graph)
         return GraphView(graph)
 
     def graph_for(self, /, *args: Any, **kwargs: Any) -> GraphView:
-        """Return the graph that a call with these arguments runs. It is not called."""
+        """Return the graph that a call with these arguments would run. Nothing is called."""
         return GraphView(super().graph_for(*args, **kwargs))  # type: ignore[misc]
 
 
@@ -52,8 +52,9 @@ class ScriptMethodShim(_ShowsViews, Method):  # type: ignore[misc]
 
 
 class _StandsForModules(type):
-    """The metaclass of the class that replaces ``torch.jit.ScriptModule``: modules compiled earlier by ``torch.jit``
-    are still instances of it. Classes that users derive are ordinary classes."""
+    """Metaclass of the class that replaces ``torch.jit.ScriptModule``: modules that ``torch.jit`` compiled are
+    instances of that class too. Classes derived from it have ordinary instance checks; each object of one is counted as
+    a use of the drop-in."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
@@ -79,7 +80,8 @@ class ScriptModuleShim(ScriptModule, metaclass=_StandsForModules):
 
 
 class _StandsForFunctions(type):
-    """The metaclass of the class that replaces ``torch.jit.ScriptFunction``."""
+    """Metaclass of the class that replaces ``torch.jit.ScriptFunction``: functions that ``torch.jit`` compiled are
+    instances of that class too."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, (Function, *torch_jit.SCRIPT_FUNCTION))
@@ -93,8 +95,8 @@ class ScriptFunctionShim(_ShowsViews, Function, metaclass=_StandsForFunctions): 
 
 
 class CompilationUnitShim(CompilationUnit):
-    """``torch.jit.CompilationUnit``: names are those that the caller sees, or one ``_frames_up``. A resolution callback
-    is not supported."""
+    """``torch.jit.CompilationUnit``: names in the source are resolved in the caller's frame, or ``_frames_up`` frames
+    above it. A resolution callback is not supported."""
 
     _function_class = ScriptFunctionShim
 
@@ -108,7 +110,7 @@ class CompilationUnitShim(CompilationUnit):
         self._define(lang, caller_resolver(_frames_up + 1))
 
     def create_function(self, name: str, graph: GraphView | Graph) -> Function:
-        """Add a function that runs a copy of a graph.
+        """Add a function named ``name`` that runs a copy of a graph, and return it.
 
         Raises:
             VerificationError: the graph is not valid.
@@ -120,10 +122,10 @@ class CompilationUnitShim(CompilationUnit):
 
 
 def check_no_callback(callback: object) -> None:
-    """Raise if a resolution callback is given.
+    """Check that no resolution callback is given.
 
     Raises:
-        NotScriptableError: it is.
+        NotScriptableError: ``callback`` is not None.
     """
     if callback is not None:
         raise NotScriptableError(
@@ -133,7 +135,11 @@ def check_no_callback(callback: object) -> None:
 
 
 def through_drop_in(compiled: Any) -> Any:
-    """Return a function or module that was compiled under ``torch.jit``'s names: its graphs are views."""
+    """Make the graphs of ``compiled`` views, as under ``torch.jit``'s names, and return the result.
+
+    A function is returned as a new object of :class:`ScriptFunctionShim`. A module and its submodules are modified in
+    place. Anything else is returned unchanged.
+    """
     if type(compiled) is not ScriptFunctionShim and isinstance(compiled, Function):
         function = ScriptFunctionShim.__new__(ScriptFunctionShim)
         function.__dict__.update(compiled.__dict__)

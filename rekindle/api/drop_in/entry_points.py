@@ -15,27 +15,28 @@ from rekindle.scripting.script import script
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """A compiled function, and the object that it is a method of."""
+    """The record of a compiled function; ``owner`` holds the object that it is a method of, and is empty for a
+    function."""
 
     record: GraphFunction
     owner: tuple[Any, ...] = ()
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
-        """Return the arguments in the order of the graph's inputs, with the owner in front.
+        """Return the arguments in the order of the graph's inputs, after the owner if there is one.
 
         Raises:
-            ArgumentError: they do not fit.
+            ArgumentError: the arguments do not fit the schema.
         """
         return bind(self.record.schema, (*self.owner, *args), kwargs)
 
 
 def entry_point_of(f: Any) -> EntryPoint:
-    """Return the function that a call of ``f`` runs: ``forward`` of a module. What is not compiled is, by
-    :func:`rekindle.script`.
+    """Return the function that a call of ``f`` runs: of a module, its ``forward``. An ``f`` that is not compiled is
+    compiled with :func:`rekindle.script`.
 
     Raises:
-        CompileError, NotScriptableError: it cannot be.
-        TypeError: it is overloaded.
+        CompileError, NotScriptableError: ``f`` cannot be compiled.
+        TypeError: ``f`` is an overloaded function, or a class.
     """
     if not isinstance(f, (Function, Method, ScriptModule)):
         f = script(f)

@@ -10,7 +10,8 @@ from rekindle.program.modules.module import ScriptModule
 
 
 def make_functional(compiled: Function | ScriptModule) -> None:
-    """Remove the writes in a trace: see :func:`remove_writes`."""
+    """Apply :func:`remove_writes` to the graph of a traced function, or to those of all methods of a traced module and
+    its submodules."""
     if isinstance(compiled, Function):
         remove_writes(compiled._record.graph)
     else:
@@ -20,10 +21,11 @@ def make_functional(compiled: Function | ScriptModule) -> None:
 
 
 def remove_writes(graph: Graph) -> None:
-    """Replace in-place operators by functional ones where nothing outside of the graph sees what they write.
+    """Replace in-place operators of ``graph`` with functional ones where nothing outside of the graph can observe the
+    write.
 
-    It is assumed that tensors have the sizes of the traced run: ``x.add_(y)`` becomes ``x + y`` if it kept the size of
-    ``x`` in that run.
+    The graph is modified. Tensors are assumed to have the sizes of the traced run: ``x.add_(y)`` becomes ``x + y`` if
+    the result had the size of ``x`` in that run.
     """
     for value in graph.block.all_values():
         if value.recorded_type is not None and value.type == TENSOR:

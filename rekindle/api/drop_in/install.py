@@ -25,7 +25,7 @@ from rekindle.frontend.dialect import DIALECT
 from rekindle.program import torch_jit
 
 _INSIDERS: Final = ("torch.jit", "torch._jit_internal", "torch._dynamo", "torch.onnx", "rekindle")
-"""The modules, with those within them, that see what was there before. The exporter to ONNX passes graphs to C++."""
+"""The modules that see PyTorch's original names, with their submodules. The exporter to ONNX passes graphs to C++."""
 
 _UNSEEN: Final = object()
 _ABSENT: Final = object()
@@ -63,7 +63,7 @@ class _Taken:
             vars(module)[self.name] = value
 
     def _value(self, module: ModuleType) -> Any:
-        """Return the module's value of the name: at first the original."""
+        """Return the value in the module's namespace, or ``_ABSENT``. The first call also saves it as the original."""
         found = vars(module).get(self.name, _ABSENT)
         if self.original is _UNSEEN:
             self.original = found
@@ -76,8 +76,8 @@ def _is_insider(frame: FrameType) -> bool:
 
 
 def _front(module: ModuleType) -> type[ModuleType]:
-    """Return a class for ``module`` that looks up the replaced names. ``torch.jit`` has all of them, even if PyTorch
-    has removed its own; the modules within it have those that they had."""
+    """Return a class for ``module`` whose descriptors look up the replaced names. ``torch.jit`` has all of these names,
+    even those that PyTorch has removed; the modules within it have those that they had."""
     shims = {**SHIMS, **_state.substitutes}
     names = shims if module is torch_jit.module() else shims.keys() & vars(module).keys()
     # Python 3.14 reads an attribute that is read often straight from the dictionary of a module, whatever descriptors
@@ -87,7 +87,11 @@ def _front(module: ModuleType) -> type[ModuleType]:
 
 
 def _other_attribute(module: ModuleType, name: str) -> Any:
-    """Return what the module's own function for missing attributes does, or raise as modules do."""
+    """Return what the module's own ``__getattr__`` returns for a missing attribute.
+
+    Raises:
+        AttributeError: the module has no such function, or the function raises it.
+    """
     own = vars(module).get("__getattr__")
     if own is not None:
         return own(name)
@@ -133,10 +137,10 @@ def install() -> None:
 
 
 def install_recording(substitutes: Mapping[str, Any]) -> None:
-    """Install the drop-in as :func:`install` does, but with ``substitutes`` for some names: functions that record what
-    is compiled.
+    """Install the drop-in as :func:`install` does, with ``substitutes`` as the replacements of some names: functions
+    that record what is compiled.
 
-    For a process that does nothing else: the drop-in must not be installed before.
+    This is for a process that does nothing else. The drop-in must not be installed yet, which is asserted.
     """
     assert not _state.is_in_place
     _state.substitutes = dict(substitutes)
@@ -199,7 +203,10 @@ def is_installed() -> bool:
 
 def _put() -> None:
     """Replace or restore the names of ``torch.jit``, as :func:`install`, :func:`uninstall` and the open blocks require.
-    No other function of the package assigns to them."""
+
+    Functions of ``torch._C`` that take graphs, and the dialect's conversion of tensors to numbers, are switched with
+    them. The caller holds the lock. No other function of the package assigns to these names.
+    """
     wanted = _state.is_permanent or bool(observers)
     if wanted == _state.is_in_place:
         return

@@ -64,8 +64,8 @@ def script(
     that ``torch.jit`` compiled are returned unchanged.
 
     Raises:
-        NotScriptableError: it is nothing that can be compiled, or ``_rcb`` is given.
-        CompileError: it cannot be compiled, for the reason that the message gives.
+        NotScriptableError: ``obj`` is of a kind that cannot be compiled, or ``_rcb`` is given.
+        CompileError: ``obj`` cannot be compiled, for the reason in the message.
     """
     if isinstance(obj, (*torch_jit.SCRIPT_MODULE, *torch_jit.SCRIPT_FUNCTION)):
         return obj
@@ -92,7 +92,8 @@ def trace(
     _store_inputs: bool = True,
 ) -> Any:
     """Stand in for ``torch.jit.trace``: call :func:`rekindle.trace`. Objects that ``torch.jit`` compiled are returned
-    as they are.
+    unchanged. ``_force_outplace`` replaces in-place operators of the trace with functional ones; ``optimize`` and
+    ``_store_inputs`` have no effect.
 
     Raises:
         TracingError: the run cannot be recorded.
@@ -171,10 +172,10 @@ def load(
 
 def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True) -> Any:
     """Stand in for ``torch.jit.freeze``: call :func:`rekindle.freeze`. A module that ``torch.jit`` compiled is returned
-    as it is, with a warning.
+    unchanged, with a warning.
 
     Raises:
-        NotScriptableError: it is not a compiled module, is in training mode, or lacks a preserved name.
+        NotScriptableError: ``mod`` is not a compiled module, is in training mode, or lacks a preserved name.
     """
     if isinstance(mod, torch_jit.SCRIPT_MODULE):
         return _as_it_is("freeze", mod)
@@ -185,7 +186,11 @@ def run_frozen_optimizations(
     mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
 ) -> None:
     """Stand in for ``torch.jit.run_frozen_optimizations``: call :func:`rekindle.run_frozen_optimizations`. A module
-    that ``torch.jit`` compiled is not changed, and a warning says so."""
+    that ``torch.jit`` compiled is not changed, and a warning says so.
+
+    Raises:
+        NotScriptableError: ``mod`` is not a compiled module, or lacks a preserved method.
+    """
     if isinstance(mod, torch_jit.SCRIPT_MODULE):
         _as_it_is("run_frozen_optimizations", mod)
     else:
@@ -194,7 +199,11 @@ def run_frozen_optimizations(
 
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
     """Stand in for ``torch.jit.optimize_for_inference``: call :func:`rekindle.optimize_for_inference`. A module that
-    ``torch.jit`` compiled is returned as it is, with a warning."""
+    ``torch.jit`` compiled is returned unchanged, with a warning.
+
+    Raises:
+        NotScriptableError: ``mod`` is not a compiled module, or lacks one of ``other_methods``.
+    """
     if isinstance(mod, torch_jit.SCRIPT_MODULE):
         return _as_it_is("optimize_for_inference", mod)
     return through_drop_in(freezing.optimize_for_inference(mod, other_methods))
@@ -216,8 +225,10 @@ def get_trace_graph(
     return_inputs: bool = False,
     _return_inputs_states: bool = False,
 ) -> tuple[Any, ...]:
-    """Stand in for ``torch.jit._get_trace_graph``: return the graph of a run, and what the code returned. Inputs of the
-    graph are the arguments, then the parameters and buffers of a module.
+    """Stand in for ``torch.jit._get_trace_graph``: return a view of the graph of a run, and the result of the run.
+
+    Inputs of the graph are the arguments, then the parameters and buffers of a module. With ``return_inputs``, the
+    tuple of arguments is returned as a third item; with ``_return_inputs_states``, that tuple twice, as a pair.
 
     Raises:
         TracingError: the run cannot be recorded.
@@ -234,7 +245,7 @@ def get_trace_graph(
 
 def export_opnames(m: ScriptModule) -> list[str]:
     """Stand in for ``torch.jit.export_opnames``: return the operators that a compiled module and its submodules call,
-    by their names with overloads (``aten::add.Tensor``), in alphabetical order."""
+    by their names with overloads (``aten::add.Tensor``), in alphabetical order, without those of ``prim``."""
     found: set[str] = set()
     for part in m.modules():
         for record in part.script_type.methods.values() if isinstance(part, ScriptModule) else ():
@@ -308,4 +319,5 @@ SHIMS: Final[dict[str, Any]] = {
 """The replaced names of ``torch.jit``, with their replacements.
 
 ``annotate``, ``is_scripting``, ``is_tracing``, ``_unwrap_optional`` and the declarations of overloads are not among
-them: they mean the same to either compiler, and PyTorch's own eager code asks the first three all the time."""
+them: they mean the same to either compiler, and PyTorch's own eager code calls the first three often.
+"""

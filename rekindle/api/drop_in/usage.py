@@ -8,7 +8,8 @@ from typing import Final
 
 
 class Usage:
-    """The programs that reached this package under ``torch.jit``'s names, counted. Threads may add to it."""
+    """Counter of the programs that were compiled or loaded under ``torch.jit``'s names. Threads may add to it
+    concurrently."""
 
     __slots__ = ("_lock", "programs")
 
@@ -24,7 +25,7 @@ class Usage:
             self.programs[kind, name] += 1
 
     def count(self, kind: str | None = None) -> int:
-        """Return how many programs there were: of one kind, or of all."""
+        """Return how many programs of ``kind`` were compiled or loaded; of all kinds if it is None."""
         return sum(number for (of_kind, _), number in self.programs.items() if kind in (None, of_kind))
 
     def __repr__(self) -> str:
@@ -35,10 +36,10 @@ class Usage:
 
 
 observers: Final[list[Usage]] = []
-"""Who counts what goes through; :mod:`rekindle.api.drop_in.install` adds and removes them."""
+"""The counters of the open ``installed()`` blocks; :mod:`rekindle.api.drop_in.install` adds and removes them."""
 
 
 def count(kind: str, name: str) -> None:
-    """Count a compiled program in every open block of ``installed()``."""
+    """Count a compiled program in every open ``installed()`` block."""
     for usage in tuple(observers):
         usage.add(kind, name)

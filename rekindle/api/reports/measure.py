@@ -26,7 +26,7 @@ from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.viz import Page
 
 WARM_UP: Final = 4
-"""Calls before the first that counts: kernels are made in the third."""
+"""Number of calls before the measured ones: kernels are generated in the third call."""
 _SHOWN: Final = 12
 
 
@@ -57,7 +57,7 @@ class Measurement:
         return sum(each.seconds for each in self.nodes)
 
     def show(self) -> Page:
-        """Return the page of :func:`rekindle.show`, with the times in the boxes of what calls run."""
+        """Return the page of :func:`rekindle.show`, with the times in the boxes of the graphs that calls run."""
         return page_of(self._subject, self._arguments, self._seconds)
 
     def __str__(self) -> str:
@@ -92,6 +92,7 @@ def measure(f: Any, /, *args: Any, **kwargs: Any) -> Measurement:
     Raises:
         ArgumentError: the arguments do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
+        TypeError: ``f`` is an overloaded function, or a class.
         Exception: whatever the program raises.
 
     Example:
@@ -123,12 +124,12 @@ def _measured(subject: EntryPoint, args: Sequence[Any], kwargs: Mapping[str, Any
 
 
 def _copies(arguments: Sequence[Any]) -> list[Any]:
-    """Return copies of the arguments that a call may write to; modules are not copied."""
+    """Return deep copies of the arguments, as a call may write to them; modules are not copied."""
     return [value if isinstance(value, torch.nn.Module) else copy.deepcopy(as_leaf(value)) for value in arguments]
 
 
 def _one_round(code: Code, arguments: Sequence[Any]) -> dict[Node, tuple[int, float]]:
-    """Run one call node by node. Return for each node how often it ran, and for how many seconds."""
+    """Run one call node by node. Return for each node its number of runs, and the seconds that these took together."""
     found: dict[Node, tuple[int, float]] = {}
     state = InterpreterState(code)
     state.start(arguments)

@@ -23,7 +23,8 @@ class Outcome:
 
 
 def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any]) -> Outcome:
-    """Return the outcome of ``function`` on copies of ``arguments``. The random seed is the same each time."""
+    """Call ``function`` with copies of ``arguments``, and return the outcome; an exception is recorded, not raised. The
+    random seed is 0, and the generator's state is restored."""
     copies = copy.deepcopy([as_leaf(value) for value in arguments])
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
@@ -34,7 +35,8 @@ def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any
 
 
 def as_leaf(value: Any) -> Any:
-    """Return a tensor without its history, with which it could not be copied."""
+    """Return ``value``, or a detached alias if it is a tensor with a gradient function: such a tensor cannot be
+    deep-copied."""
     if isinstance(value, torch.Tensor) and not value.is_leaf:
         return value.detach().requires_grad_()
     return value
@@ -49,7 +51,8 @@ def same_outcome(a: Outcome, b: Outcome) -> bool:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Return whether two values are equal; tensors and containers are compared by their elements."""
+    """Return whether two values are equal: tensors, containers and objects by their elements and attributes, modules by
+    their state. Floats are compared with the tolerance of ``torch.testing``, and NaN equals NaN."""
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and _are_close(a, b)
     if type(a) is not type(b):

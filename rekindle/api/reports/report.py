@@ -55,7 +55,7 @@ def report(f: Any, /) -> Report:
         f: a compiled function, method or module, or a result of ``torch.compile(…, backend="rekindle")``.
 
     Returns:
-        Plain data. ``str()`` of it is text. There are no versions before the first call.
+        Plain data, which ``str()`` formats. There are no versions before the first call.
 
     Raises:
         TypeError: ``f`` is not compiled, or is overloaded.
@@ -129,7 +129,7 @@ def _cuda_graphs(version: Version) -> CudaGraphReport | None:
 
 
 def name_of(strategy: Strategy) -> str:
-    """Return the name of the strategy for :func:`rekindle.set_execution_strategy`."""
+    """Return the name of the strategy for :func:`rekindle.set_execution_strategy`; of one without a name, its class."""
     for name, make in STRATEGIES.items():
         if type(strategy) is make:
             return name
@@ -137,8 +137,8 @@ def name_of(strategy: Strategy) -> str:
 
 
 def part_of(title: str, code: Code, *, how: RunsAs, seconds: float = 0.0) -> GraphReport:
-    """Return the report of the graph that ``code`` runs. ``how`` says what runs it; ``seconds`` is the time that its
-    compilation took."""
+    """Return the report of the graph that ``code`` runs. ``how`` is what runs it: a plan or the interpreter;
+    ``seconds`` is the time that its compilation took."""
     groups: list[FusionGroupReport] = []
     regions: list[NativeRegionReport] = []
     differentiable: list[Differentiable] = []
@@ -223,7 +223,8 @@ def _differentiable(operation: DifferentiableOperation, places: int) -> Differen
 
 
 def _once_for_each_size(part: GraphReport) -> GraphReport:
-    """Return the report of a graph that runs only once for new sizes, with that as the reason why it has no kernels."""
+    """Return the report ``part`` with another reason why operators are unfused: the graph runs only once for new sizes.
+    Strategies other than ``native`` leave it unchanged."""
     if SETTINGS.strategy != "native":
         return part
     reasons = {NO_FUSION: "this graph runs once for new sizes, before there is one for these sizes"}
@@ -237,7 +238,7 @@ def _guard(node: Node, bailout: Bailout) -> Guard:
 
 
 def operators_of(graph: Graph) -> tuple[OperatorReport, ...]:
-    """Return a report of each node of a graph, without constants."""
+    """Return a report of each node of a graph, nested blocks included, except constants."""
     return tuple(operator_of(node) for node in graph.all_nodes() if node.kind != "prim::Constant")
 
 

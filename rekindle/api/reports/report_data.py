@@ -32,8 +32,8 @@ class OperatorReport:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """Machine code: the ``seconds`` of compiling or loading it, and its origin. ``memory``: present in this process;
-    ``disk``: cached by an earlier process; ``compiled``: new."""
+    """Machine code: the ``seconds`` of compiling or loading it, and its origin. ``memory``: already present in this
+    process; ``disk``: cached by an earlier process; ``compiled``: new. ``target`` is LLVM's name of the processor."""
 
     seconds: float
     origin: CodeOrigin
@@ -42,7 +42,7 @@ class MachineCode:
 
     @property
     def llvm(self) -> str:
-        """The module that LLVM was given."""
+        """The LLVM IR before LLVM's passes."""
         return self._code.text
 
     @property
@@ -52,7 +52,7 @@ class MachineCode:
 
     @property
     def assembly(self) -> str:
-        """The assembly of the kernel."""
+        """The assembly of the machine code."""
         return self._code.assembly()
 
 
@@ -69,7 +69,7 @@ class KernelReport:
 
     @property
     def llvm(self) -> str:
-        """The module that LLVM was given."""
+        """The LLVM IR before LLVM's passes."""
         return self.machine.llvm
 
     @property
@@ -93,7 +93,8 @@ class FusionGroupReport:
 
 @dataclass(frozen=True, slots=True)
 class NativeRegionReport:
-    """Loops and arithmetic on numbers and lists of numbers; ``machine`` is None as long as a plan runs them."""
+    """Loops and arithmetic on numbers and lists of numbers, which are compiled together; ``machine`` is None until
+    there is machine code, and an execution plan runs them."""
 
     operators: tuple[OperatorReport, ...]
     machine: MachineCode | None
@@ -111,8 +112,8 @@ class Unfused:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A guard: ``value`` is assumed to be of ``type``. If it is not, the call bails out; that happened ``taken``
-    times."""
+    """A guard: the ``value`` of this name is assumed to be of ``type``. If it is not, the call bails out; that happened
+    ``taken`` times. ``is_at_entry``: the guard runs before any operator."""
 
     value: str
     type: str
@@ -144,9 +145,9 @@ class CudaGraphReport:
 class GraphReport:
     """A graph that is compiled as a unit: a version of the function, or a part of one.
 
-    ``title`` says which one it is, ``arguments`` what it knows of its inputs, ``runs_as`` whether a plan, in machine
-    code or in Python, or the interpreter runs it, and ``seconds`` how long its passes and its plan took, where that is
-    known (0 else). ``cuda_graphs`` is None unless CUDA graphs are on.
+    ``title`` says which one it is, ``arguments`` are the inputs with what is known of their types, ``runs_as`` is what
+    runs it: a plan in machine code or in Python, or the interpreter. ``seconds`` is the time that its passes and its
+    plan took, 0 if that is not known. ``cuda_graphs`` is None unless CUDA graphs are on.
     """
 
     title: str
@@ -162,7 +163,7 @@ class GraphReport:
     cuda_graphs: CudaGraphReport | None = None
 
     def walk(self) -> Iterator[GraphReport]:
-        """Yield this report, and those of its differentiable graphs."""
+        """Yield this report, then those of its forward and backward graphs, recursively."""
         yield self
         for each in self.differentiable:
             for part in each.parts:
@@ -171,8 +172,8 @@ class GraphReport:
 
 @dataclass(frozen=True, slots=True)
 class LoopFallbackReport:
-    """An operator that a batched function computes in a loop over the examples (:func:`rekindle.vmap`), and why;
-    ``prim::vmap`` is all of a program."""
+    """An operator that a batched function computes in a loop over the examples (:func:`rekindle.vmap`), and the reason.
+    The kind ``prim::vmap`` means that the whole program runs in a loop."""
 
     operator: OperatorReport
     reason: str
@@ -222,7 +223,7 @@ class Report:
 
     @property
     def unfused(self) -> tuple[Unfused, ...]:
-        """Operators of all parts that run by themselves and could fuse: without matrix products and convolutions."""
+        """Operators of all parts that run outside of kernels, except matrix products and convolutions."""
         return tuple(each for part in self.parts for each in part.unfused if not each.is_library)
 
     @property
@@ -239,9 +240,12 @@ class Report:
         return plain
 
     def save(self, path: str | Path) -> Path:
-        """Write the report to one file that can be shared: a page with the texts of graphs and kernels and with
-        :func:`rekindle.collect_env`, or all of :meth:`to_dict` as JSON if the name ends with ``.json``. Files of source
-        are named without their folders."""
+        """Write the report to ``path``, and return the path.
+
+        If the name ends with ``.json``, the file holds :meth:`to_dict` and the environment as JSON; otherwise it is a
+        page with the texts of graphs and kernels and with :func:`rekindle.collect_env`. Source files are named without
+        their folders.
+        """
         path = Path(path)
         if path.suffix == ".json":
             data = {"environment": collect_env().to_dict(), "report": _without_folders(self.to_dict())}
@@ -265,7 +269,7 @@ _ORIGINS: Final[tuple[CodeOrigin, ...]] = ("compiled", "disk", "memory")
 
 
 def _without_folders(value: Any) -> Any:
-    """Return the data of a report with file names without folders, and graphs without source locations."""
+    """Return the data of a report with file names without folders, and the texts of graphs without source locations."""
     if isinstance(value, list):
         return [_without_folders(item) for item in value]
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""Which operators of a graph run by themselves, in no kernel, and why.
+"""Unfused nodes: the operators of a graph that run outside of kernels, and the reasons.
 
-What counts are operators that compute tensors: whose results are new tensors, or tensors that they write to. Views,
-sizes, lists, tuples and control flow compute nothing; an operator that gives a view where it can and copies where it
-cannot (``contiguous``, ``reshape``, ``to``) does.
+Only operators that compute tensors count: their results are new tensors, or tensors that they write to. Views, sizes,
+lists, tuples and control flow compute nothing. Operators that return a view if they can and a copy otherwise
+(``contiguous``, ``reshape``, ``to``) count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIBRARY_REASON: Final = "BLAS or oneDNN runs it"
 
 
 _CALLS: Final = CALLS | {"prim::fork"}
-"""Operators without a schema that describes their computation."""
+"""Kinds of calls: no schema describes what they compute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ NO_FUSION: Final = "the strategy of execution makes no kernels"
 
 
 def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
-    """Yield the nodes of ``graph`` that run outside of kernels, in order."""
+    """Yield the nodes of ``graph`` that compute tensors outside of kernels, in order, each with the reason."""
     default = "the limit on changes of the fusion pass was reached" if was_fused(graph) else NO_FUSION
     reasons: dict[tuple[str, object], list[str]] = {}
     for blocker in blockers_of(graph):
@@ -61,7 +61,7 @@ def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
 
 
 def computes_tensors(node: Node) -> bool:
-    """Return whether the node itself computes a tensor, or writes to one."""
+    """Return whether the node computes a tensor or writes to one, or is a call."""
     if node.has_trait(Trait.LIBRARY) or node.kind in _CALLS:
         return True
     if node.kind.startswith("prim::"):

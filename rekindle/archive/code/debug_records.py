@@ -66,8 +66,8 @@ _CONTEXT: Final = 3
 
 @dataclass(slots=True)
 class _Pieces:
-    """Excerpts of sources: the lines around each location. Whole sources would be large, as those of traced programs
-    are whole files."""
+    """Cache of excerpts of sources: the lines around each location. Whole sources would be large, since those of traced
+    programs are whole files."""
 
     known: dict[tuple[int, int, int], tuple[Source, Source]] = field(default_factory=dict)
 
@@ -160,8 +160,8 @@ class DebugRecords:
         self._ranges: list[SourceRange] = []
 
     def origin(self, offset: int) -> SourceRange | None:
-        """Return the location in the author's source of the text at ``offset``, in characters; None if it is
-        unknown."""
+        """Return the location in the author's source of the text at ``offset``, in characters; None if it is unknown,
+        or the debug records are broken. The first call reads them."""
         if self._read is not None:
             read, self._read = self._read, None
             try:
@@ -206,7 +206,11 @@ def _exactly(value: object, kind: type[T]) -> T:
 
 
 def _parts(value: object, count: int, most: int) -> tuple[object, ...]:
-    """Return the first ``count`` items of a tuple, which must have at least ``count`` items, and at most ``most``."""
+    """Return the first ``count`` items of a tuple.
+
+    Raises:
+        _Unreadable: the value is not a tuple of ``count`` to ``most`` items.
+    """
     found = _exactly(value, tuple)
     if not count <= len(found) <= most:
         raise _Unreadable
@@ -214,7 +218,13 @@ def _parts(value: object, count: int, most: int) -> tuple[object, ...]:
 
 
 def _source(facts: tuple[object, ...], table: tuple[object, ...] | None) -> Source | None:
-    """Return the source ``(text, file name, first line)``; None for the empty one."""
+    """Return the source that ``(text, file name, first line)`` describes; None if its text is empty.
+
+    With ``table``, the text is a list of indices into the table of strings, and the name is an index.
+
+    Raises:
+        _Unreadable: the description has another form, or the text is longer than :data:`_MAX_LENGTH`.
+    """
     if len(facts) != 3:
         raise _Unreadable
     text, name, first_line = facts
@@ -244,7 +254,7 @@ _LATER_BYTES: Final = bytes(range(0x80, 0xC0))
 
 
 class _Read:
-    """A source as the archive has it, in which offsets are in bytes."""
+    """A source of the archive, with conversion of byte offsets to character offsets."""
 
     def __init__(self, source: Source) -> None:
         self.source = source

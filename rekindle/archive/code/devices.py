@@ -24,7 +24,8 @@ def map_devices(module: ScriptModule, to: DeviceMap) -> None:
     """Change the devices in a module: in its programs, those of its submodules and of all functions that they call, and
     in its attributes. ``to`` maps old devices to new ones.
 
-    Tensors stay where they are. Strings that a program turns into devices while it runs stay what they are.
+    Graphs and attributes are changed in place. Tensors are not moved, and strings that a program converts to devices at
+    run time are not changed.
     """
     parts = [part for part in module.modules() if isinstance(part, ScriptModule)]
     for record in _functions(part.script_type for part in parts):
@@ -74,7 +75,7 @@ def _map_constants(graph: Graph, to: DeviceMap) -> None:
 
 
 def _mapped(value: Any, to: DeviceMap) -> Any:
-    """Return the value with other devices; the same object, if it holds none that change."""
+    """Return a copy of the value in which devices are mapped; the same object if no device changes."""
     if isinstance(value, torch.device):
         mapped = to(value)
         return value if mapped == value else mapped

@@ -121,8 +121,8 @@ class ProgramIndex:
     # ------------------------------------------------------------------------------------------------------------ types
 
     def _type_called(self, name: str) -> NamedType | None:
-        """Return the class, NamedTuple or enum with this name, with no more contents than its text form needs; None if
-        there is none."""
+        """Return the type (class, NamedTuple, enum, interface or function) with this name; None if there is none.
+        Classes have no attributes or methods."""
         if name not in self._types:
             self._types[name] = None  # a NamedTuple within itself finds none
             self._types[name] = self._new_type(name)

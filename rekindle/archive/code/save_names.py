@@ -27,7 +27,7 @@ class SaveNames:
         self._next = 0
 
     def name_of(self, type: NamedType) -> str:
-        """Return the name of ``type`` in the archive."""
+        """Return the name of ``type`` in the archive. The first call for a type assigns the name."""
         known = self._names.get(type)
         if known is None:
             known = self._names[type] = self._new_name(qualified_name(type))

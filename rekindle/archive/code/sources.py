@@ -37,10 +37,11 @@ class ArchiveSources:
         return [name[len(_FOLDER) : -len(_SUFFIX)].replace("/", ".") for name in names]
 
     def read(self, qualifier: str) -> Source | None:
-        """Return the source of a qualifier; None if the archive has none.
+        """Return the source of a qualifier, with its debug records; None if the archive has none. Each call counts
+        towards the limit of ``code_bytes``.
 
         Raises:
-            ArchiveError: it is not text, is broken, or the texts are longer than the limits allow.
+            ArchiveError: the member is damaged or not UTF-8, or the texts read so far exceed the limit.
         """
         member = f"{_FOLDER}{qualifier.replace('.', '/')}{_SUFFIX}"
         if self._legacy is not None:

@@ -17,7 +17,7 @@ class Encoder:
         self._globals: dict[tuple[str, str], int] = {}
 
     def finish(self) -> bytes:
-        """Return the pickle of the one value that was written."""
+        """Return the pickle. Exactly one value must have been written."""
         return bytes(self._out) + b"."
 
     def raw(self, instruction: bytes) -> None:
@@ -44,7 +44,7 @@ class Encoder:
         """Write an int, in the shortest encoding that holds it.
 
         Raises:
-            SaveError: it has more than 64 bits.
+            SaveError: ``value`` has more than 64 bits.
         """
         if 0 <= value < 1 << 8:
             self._out += b"K" + bytes([value])
@@ -64,7 +64,7 @@ class Encoder:
         """Write a string. One that was written before is written as a reference.
 
         Raises:
-            SaveError: it cannot be written as UTF-8.
+            SaveError: ``value`` cannot be encoded as UTF-8.
         """
         known = self._texts.get(value)
         if known is not None:
@@ -89,7 +89,7 @@ class Encoder:
         self._out += b"("
 
     def close_tuple(self) -> None:
-        """Write a tuple of all values since the mark."""
+        """Replace all values since the last mark with a tuple of them."""
         self._out += b"t"
 
     def integers(self, values: tuple[int, ...]) -> None:
@@ -103,14 +103,14 @@ class Encoder:
         self._out += b"]"
 
     def close_list(self) -> None:
-        """Append all values since the mark to the list before it."""
+        """Append all values since the last mark to the list before the mark."""
         self._out += b"e"
 
     def empty_dict(self) -> None:
         self._out += b"}"
 
     def close_dict(self) -> None:
-        """Add all keys and values since the mark to the dict before it."""
+        """Add all keys and values since the last mark to the dict before the mark."""
         self._out += b"u"
 
     def call(self) -> None:

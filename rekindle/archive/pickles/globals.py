@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, frozen=True)
 class Builder:
-    """A function that makes a record from its arguments. A pickle in an archive can call nothing else."""
+    """A function that creates a record from the arguments in a pickle. A pickle can call these functions only."""
 
     function: Callable[..., object]
 
@@ -45,7 +45,7 @@ class Malformed(Exception):
 
 
 def check(condition: bool, problem: str) -> None:
-    """Check a condition that every valid archive fulfils. ``problem`` says what is wrong otherwise.
+    """Check a condition that every valid archive fulfils. ``problem`` is the message of the error otherwise.
 
     Raises:
         Malformed: the condition does not hold.
@@ -58,7 +58,7 @@ def expect(value: object, kind: type[T], problem: str) -> T:
     """Return ``value``, which must be exactly of this class: True is not an int.
 
     Raises:
-        Malformed: it is not.
+        Malformed: the class of ``value`` is another one, also a derived one.
     """
     if type(value) is not kind:
         raise Malformed(problem)
@@ -66,7 +66,11 @@ def expect(value: object, kind: type[T], problem: str) -> T:
 
 
 def _numbers(value: object, problem: str) -> tuple[int, ...]:
-    """Return ``value``, after a check that it is a tuple of integers from 0 to the largest of 64 bits."""
+    """Return ``value``, after a check that it is a tuple of integers from 0 to :data:`LARGEST`.
+
+    Raises:
+        Malformed: ``value`` is something else.
+    """
     found = expect(value, tuple, problem)
     check(all(type(item) is int and 0 <= item <= LARGEST for item in found), problem)
     return found
@@ -76,7 +80,11 @@ def _numbers(value: object, problem: str) -> tuple[int, ...]:
 
 
 def storage_of(reference: object) -> StorageRecord:
-    """Return the storage that a persistent id names: ``("storage", torch.FloatStorage, key, location, count)``."""
+    """Return the storage that a persistent id describes: ``("storage", torch.FloatStorage, key, location, count)``.
+
+    Raises:
+        Malformed: the persistent id has another form, or the storage would have 2^63 bytes or more.
+    """
     facts = expect(reference, tuple, "a persistent id that is not a storage")
     check(len(facts) == 5 or (len(facts) == 6 and facts[5] is None), "a storage that needs five facts")
     check(facts[0] == "storage", "a persistent id that is not a storage")
@@ -115,7 +123,7 @@ def check_view(tensor: TensorRecord) -> None:
     """Check that sizes, strides and offset of a tensor fit together, and that its elements are within its storage.
 
     Raises:
-        Malformed: the tensor reaches outside of its storage.
+        Malformed: sizes, strides or offset are invalid, or the tensor has elements outside of its storage.
     """
     storage, sizes = tensor.storage, tensor.sizes
     check(len(sizes) == len(tensor.strides), "a tensor with more sizes than strides, or fewer")
@@ -140,8 +148,7 @@ def check_content(tensor: TensorRecord) -> None:
     time.
 
     Raises:
-        Malformed: the tensor, whose elements PyTorch is to look at, has many more of them than its storage: strides of
-            0 make a tensor as large as one likes.
+        Malformed: the tensor has more than 2^20 elements and more than its storage, as with strides of 0.
     """
     numel = math.prod(tensor.sizes)
     check(numel <= max(tensor.storage.count, _SMALL), "a part of a tensor that has more elements than its storage")
@@ -208,7 +215,10 @@ def _sparse(layout: object, *rest: object) -> SparseRecord:
     """Return the record of a sparse tensor, from the arguments of its constructor in the pickle.
 
     PyTorch's C++ writes ``(layout, sizes, requires_grad, parts…, hooks)``, its Python ``(layout, (parts…, sizes,
-    is_coalesced))``. Old releases leave the last one out; it does not matter here.
+    is_coalesced))``. Old releases omit ``is_coalesced``, which is ignored here.
+
+    Raises:
+        Malformed: the arguments have neither form.
     """
     if type(layout) is int:
         check(0 <= layout < len(LAYOUTS), "an unknown layout")
@@ -275,7 +285,7 @@ def device_called(name: str) -> torch.device:
     """Return the device with this name, such as ``cuda:0``.
 
     Raises:
-        Malformed: there is no such device in PyTorch.
+        Malformed: PyTorch does not know the type of the device, or the name is too long.
     """
     check(len(name) <= 100, "a device with a very long name")
     try:

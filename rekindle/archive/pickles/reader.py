@@ -27,10 +27,10 @@ from rekindle.errors import ArchiveLimitError, CorruptArchiveError, UnsafeArchiv
 
 
 def read_pickle(data: bytes | memoryview, member: str, limits: ArchiveLimits = DEFAULT_LIMITS) -> Pickle:
-    """Return the value of a pickle. ``member`` is named in errors.
+    """Read a pickle as records (:mod:`rekindle.archive.pickles.records`). ``member`` is its name in errors.
 
     Raises:
-        ArchiveError: it is broken, mentions what it may not, or asks for more than the limits allow.
+        ArchiveError: the pickle is broken, refers to a name that is not permitted, or exceeds a limit.
     """
     if len(data) > limits.pickle_bytes:
         raise ArchiveLimitError(
@@ -54,7 +54,7 @@ class _Stop(Exception):
 
 
 class _Machine:
-    """The stack of values, its marks, and the memo."""
+    """State of the reader: the stack of values, the marks in it, and the memo."""
 
     def __init__(self, data: bytes, member: str, limits: ArchiveLimits) -> None:
         self.data = data
@@ -109,7 +109,11 @@ class _Machine:
         return found.decode("utf-8")
 
     def pop(self) -> Any:
-        """Return the topmost value, which is above the last mark."""
+        """Remove and return the topmost value, which must be above the last mark.
+
+        Raises:
+            Malformed: there is no such value.
+        """
         check(len(self.stack) > (self.marks[-1] if self.marks else 0), "a value is missing")
         return self.stack.pop()
 
@@ -220,7 +224,8 @@ class _Machine:
 
 
 _MAX_COMPLEX_KEYS: Final = 1000
-"""Any number of complex numbers have the same hash: a dict of them takes the square of their number in time."""
+"""Maximum number of complex keys. Complex numbers can be chosen with equal hashes, so that a dict of n of them takes
+time proportional to n²."""
 
 _KEYS: Final = (str, int, float, bool, complex, TensorRecord)
 

@@ -32,8 +32,8 @@ _REFUSED: Final = frozenset(
         *("aten::set_num_threads", "prim::SetNumThreads", "aten::format", "aten::percentFormat"),
     }
 )
-"""Operators with effects beyond the object that is being restored, or that hide the operators that they run. Python's
-formatting operators are included: they read attributes of the objects that they format."""
+"""Operators that are rejected: those with effects beyond the object that is being restored, and those that run other
+operators unseen. Python's formatting operators are among them, since they read attributes of the objects."""
 
 _ALLOWED_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "quantized", "sparse", "rnn"})
 """Namespaces of PyTorch's own operators: those of libraries may do anything."""
@@ -45,7 +45,8 @@ ValueMap = dict[Value, Any]
 
 
 class SetStateSandbox:
-    """Runs the methods ``__setstate__`` of one archive, which has ``size`` bytes."""
+    """Interpreter of the methods ``__setstate__`` of one archive. All calls share one budget of steps and memory, which
+    grows with ``size``, the bytes of the archive. With ``allowed=False``, :meth:`run` rejects every method."""
 
     def __init__(self, limits: ArchiveLimits, allowed: bool, size: int) -> None:
         self._allowed = allowed
@@ -58,9 +59,9 @@ class SetStateSandbox:
         """Call ``method`` with an object whose attributes it sets.
 
         Raises:
-            UnsafeArchiveError: it may not run, fails, or would do what loading never does.
-            ArchiveLimitError: it takes too long, or too much memory.
-            CompileError: it is not a valid program.
+            UnsafeArchiveError: methods are not allowed, the method fails, or it calls a rejected operator.
+            ArchiveLimitError: the budget is used up, or calls are nested too deeply.
+            CompileError: the method is not a valid program.
         """
         if not self._allowed:
             raise UnsafeArchiveError(
@@ -71,12 +72,12 @@ class SetStateSandbox:
         self.call(method, [target, state])
 
     def call(self, method: GraphFunction, arguments: Sequence[object]) -> Any:
-        """Return the result of ``method``, of any name: for programs of untrusted archives.
+        """Call ``method``, any method of an untrusted archive, and return its result.
 
         Raises:
-            UnsafeArchiveError: it fails, or would do what loading never does.
-            ArchiveLimitError: it takes too long, or too much memory.
-            CompileError: it is not a valid program.
+            UnsafeArchiveError: the method fails, or calls a rejected operator.
+            ArchiveLimitError: the budget is used up, or calls are nested too deeply.
+            CompileError: the method is not a valid program.
         """
         self._running = method.name
         try:
@@ -105,7 +106,8 @@ class SetStateSandbox:
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
     def _block(self, block: Block, scope: ValueMap) -> list[Any]:
-        """Return the outputs of a block whose inputs are in ``scope``."""
+        """Run a block, whose inputs have values in ``scope``; return its outputs. Values of its nodes are added to
+        ``scope``."""
         for node in block.nodes:
             self._budget.step()
             match node.kind:
@@ -170,9 +172,11 @@ def _define(scope: ValueMap, values: Sequence[Value], results: Sequence[Any]) ->
 
 
 def _is_allowed(node: Node) -> bool:
-    """Return whether the operator may run. PyTorch's internal ones, whose names begin with an underscore, trust
-    their callers with the memory of the process. Those that inspect objects would call methods outside of this
-    interpreter."""
+    """Return whether the operator of ``node`` may run.
+
+    Internal operators of PyTorch, whose names begin with an underscore, do not check memory accesses. Operators that
+    inspect objects would call methods outside of this interpreter.
+    """
     kind = node.kind
     namespace, _, name = kind.partition("::")
     if kind in _REFUSED or namespace not in _ALLOWED_NAMESPACES:

@@ -10,7 +10,7 @@ from rekindle.archive.writer import Bytes
 
 
 class StorageTable:
-    """The storages of one folder of an archive, numbered in the order in which they are met."""
+    """The storages of one folder of an archive, numbered in the order of their first use."""
 
     def __init__(self) -> None:
         self._keys: dict[int, str] = {}
@@ -27,7 +27,7 @@ class StorageTable:
         return known
 
     def contents(self) -> list[tuple[str, Bytes]]:
-        """Return the members, as name and bytes; those of storages on the CPU are not copied."""
+        """Return the name and the bytes of each storage. Bytes of storages on the CPU are views of their memory."""
         return [(str(index), _bytes_of(storage)) for index, storage in enumerate(self._storages)]
 
 

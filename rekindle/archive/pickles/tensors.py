@@ -1,4 +1,4 @@
-"""Records of tensors become tensors: over the mapped file where they can, on the devices that the caller wants."""
+"""Conversion of tensor records to tensors, whose memory is the mapped file where that is possible."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ _ALIGNMENT = 64
 
 
 class TensorLoader:
-    """Makes tensors of the storages in one folder of an archive (``data/`` or ``constants/``).
-
-    Tensors that shared a storage share it again; the same record gives the same tensor.
+    """Loader of the tensors in one folder of an archive (``data``, ``constants`` or ``tensors``), each placed on a
+    device by ``map_location``. Tensors with the same storage record share a storage.
     """
 
     def __init__(self, reader: ArchiveReader, folder: str, map_location: MapLocation = None) -> None:
@@ -42,7 +41,10 @@ class TensorLoader:
         """Return the tensor of a record: the same tensor each time for the same record.
 
         Raises:
-            ArchiveError: its storage is missing or too short, or the device is not there.
+            ArchiveError: the storage is missing or has another size, the record is invalid, or the device is not
+                available.
+            ValueError: ``map_location`` is of an unsupported class.
+            TypeError: ``map_location`` returned a value that is not a device or a storage.
         """
         known = self._tensors.get(id(record))
         if known is None:
@@ -139,7 +141,9 @@ class TensorLoader:
         returned.
 
         Raises:
-            ValueError: ``map_location``, or what it returns, is not a device or a storage.
+            ValueError: ``map_location`` is of an unsupported class.
+            TypeError: ``map_location`` returned, or a dict contains, a value that is not a device or a storage.
+            CorruptArchiveError: the archive names an unknown device.
         """
         wanted: Any = self._map_location
         if isinstance(wanted, Mapping):

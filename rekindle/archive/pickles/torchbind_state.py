@@ -14,7 +14,7 @@ from rekindle.ops.registration.libraries import missing_library
 from rekindle.ops.tensor.torchbind_objects import class_of_library_object, is_installed
 
 _PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkldnn", "vulkan"})
-"""Namespaces whose classes are made from numbers and tensors, and reach nothing else."""
+"""Namespaces of PyTorch's own classes. Their ``__setstate__`` reads numbers and tensors, and checks them."""
 
 
 class MissingTorchbindObject:
@@ -44,7 +44,7 @@ def make_object(name: str, state: object, state_type: Type, allow_setstate: bool
     a :class:`MissingTorchbindObject` if the class is not installed.
 
     Raises:
-        UnsafeArchiveError: the class is not PyTorch's own, and code of the archive's choosing may not run.
+        UnsafeArchiveError: the class is of another library, and ``allow_setstate`` is False.
         CorruptArchiveError: the class refuses the state.
     """
     if not is_installed(name):
@@ -79,7 +79,7 @@ def state_of(value: Any) -> tuple[object, str] | None:
 
 
 def type_of_state(value: MissingTorchbindObject | torch.ScriptObject, state: object) -> Type:
-    """Return the type of the ``state`` of an object."""
+    """Return the type of the ``state`` of an object of a C++ class, as :func:`state_of` returns it."""
     if isinstance(value, MissingTorchbindObject):
         found: Type = value.__dict__["state_type"]
         return found

@@ -55,10 +55,10 @@ _CONTAINERS: Final[dict[str, type]] = {
         *(torch.nn.ParameterList, torch.nn.ParameterDict),
     )
 }
-"""PyTorch's containers, which have items for Python too."""
+"""PyTorch's container modules by qualified name. Loaded ones can be indexed in Python."""
 
 _SMALL: Final = 1 << 20
-"""Bytes that any tensor may have."""
+"""Number of bytes up to which a tensor may be larger than its storage."""
 
 _MAGIC: Final = ("__len__", "__iter__", "__getitem__", "__contains__")
 
@@ -100,7 +100,8 @@ class ValueBuilder:
         """Build the value that a record of a pickle describes, which must be of ``type``.
 
         Raises:
-            ArchiveError: the record is not of this type, or does not fit what the program declares.
+            ArchiveError: the record is not of this type, does not fit what the program declares, or exceeds a limit.
+            CompileError: a class that the record needs is not a valid program.
         """
         try:
             return self._build(record, type)
@@ -131,7 +132,11 @@ class ValueBuilder:
         return self._build_any(record, type)
 
     def _build_any(self, record: Any, type: Type) -> Any:
-        """Return a value whose record determines its type."""
+        """Build a value of type ``Any``, whose record determines the type.
+
+        Raises:
+            _Misfit: ``type`` is another type, or the record is not a plain value or a tensor.
+        """
         if not isinstance(type, AnyType):
             raise _Misfit(record, type)
         if isinstance(record, (TensorRecord, SparseRecord)):
@@ -152,10 +157,10 @@ class ValueBuilder:
         raise _Misfit(record, type)
 
     def _build_shared(self, record: Any, type: Type) -> Any:
-        """Return a value that may occur several times, or within itself.
+        """Build a container or object; return the same one for a record that was built before.
 
         Raises:
-            CorruptArchiveError: the value contains itself where that is impossible.
+            CorruptArchiveError: the value contains itself.
             ArchiveLimitError: values nest too deeply.
         """
         key = (id(record), ANY if isinstance(record, PickledObject) else type)
@@ -294,8 +299,8 @@ class ValueBuilder:
             _put(made, type, slot, self._build(state[name], slot.type))
 
     def _adopt(self, made: Any, type: ClassType) -> None:
-        """Check the object that ``__setstate__`` has initialized, and turn its parameters into ``Parameter``
-        objects.
+        """Check the object that ``__setstate__`` has initialized, and register its parameters, buffers and submodules.
+        The class of parameters is changed to ``Parameter`` in place.
 
         Raises:
             CorruptArchiveError: ``__setstate__`` has not set an attribute.
@@ -347,7 +352,8 @@ class ValueBuilder:
 
 
 def _put(made: Any, type: ClassType, slot: ClassAttribute, value: Any) -> None:
-    """Assign the attribute ``slot`` of a new object or module."""
+    """Set the attribute ``slot`` of a new object or module; in a module as parameter, buffer, submodule or
+    attribute."""
     name = slot.name
     if not type.is_module:
         made.__dict__[name] = value
@@ -364,8 +370,8 @@ def _put(made: Any, type: ClassType, slot: ClassAttribute, value: Any) -> None:
 
 
 def _as_parameter(value: torch.Tensor | None) -> torch.Tensor | None:
-    """Return ``value`` as a parameter. It remains the same object, since other parts of the program may refer to it.
-    None stays None."""
+    """Change the class of ``value`` to ``Parameter`` and return ``value`` itself, since other parts of the program may
+    refer to the object. Return None for None."""
     if value is not None and not isinstance(value, torch.nn.Parameter):
         value.__class__ = torch.nn.Parameter
     return value

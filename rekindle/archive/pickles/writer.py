@@ -42,7 +42,7 @@ StateOf: TypeAlias = Callable[[Any, ClassType], tuple[Any, Type] | None]
 are its state."""
 
 AttributesOf: TypeAlias = Callable[[Any, ClassType], Iterable[tuple[str, Any, Type]]]
-"""The attributes of an object, with their types."""
+"""Function that returns the attributes of an object: name, value and type of each."""
 
 _TAGGED: Final[dict[Type, str]] = {
     INT: "build_intlist",
@@ -54,8 +54,8 @@ _TAGGED: Final[dict[Type, str]] = {
 
 
 class ValuePickler:
-    """Pickles one value. ``name_of`` returns the name of a class or an enum in the archive, ``annotation_of`` the text
-    of a type."""
+    """Pickler of one value. Storages are added to ``storages``. ``name_of`` returns the name of a class or an enum in
+    the archive, ``annotation_of`` the text of a type."""
 
     def __init__(
         self,
@@ -75,13 +75,14 @@ class ValuePickler:
         self._persistent: dict[tuple[str, torch.dtype], int] = {}
         self._open: set[int] = set()
         self._path: list[object] = []
-        """Names of attributes as texts; places in tuples and lists, and keys, as tuples of one."""
+        """Path of the value that is being written, for errors: names of attributes as strings, indices and keys as
+        tuples of one."""
 
     def pickle(self, value: object, type: Type) -> bytes:
         """Return the pickle of a value of this type.
 
         Raises:
-            SaveError: there is something in it that archives cannot hold.
+            SaveError: archives cannot hold a value in it; the error has the path of that value.
         """
         try:
             self._value(value, type)

@@ -58,7 +58,7 @@ class ArchiveReader:
 
     @property
     def names(self) -> list[str]:
-        """The members, in the order of the archive."""
+        """The names of the members, in the order of the directory."""
         return list(self._entries)
 
     @property
@@ -84,7 +84,7 @@ class ArchiveReader:
         """Return the bytes of a member, which must not be written to. A member without compression is not copied.
 
         Raises:
-            ArchiveError: there is no such member, it is broken, or larger than the limits allow.
+            ArchiveError: there is no such member, it is damaged, or its size when decompressed exceeds a limit.
         """
         known = self._views.get(name)
         if known is not None:
@@ -134,7 +134,7 @@ class ArchiveReader:
         """Return the version of the format.
 
         Raises:
-            ArchiveError: the archive does not say, or says one that cannot be read.
+            ArchiveError: the member with the version is missing or broken, or the version is not supported.
         """
         name = next((name for name in _VERSION_MEMBERS if name in self), None)
         if name is None:
@@ -161,7 +161,7 @@ class ArchiveReader:
         """Return the order of bytes in the tensors.
 
         Raises:
-            CorruptArchiveError: it is neither of the two.
+            CorruptArchiveError: the archive names another order.
         """
         if "byteorder" not in self:
             return "little"
@@ -201,7 +201,9 @@ def _bytes_of(f: FileLike, use_mmap: bool, limits: ArchiveLimits) -> tuple[memor
     Reading through the first is twice as fast: pages of a mapping that may be written to are mapped one by one.
 
     Raises:
-        TypeError: it is not a path, a file or bytes.
+        TypeError: ``f`` is not a path, a file open in binary mode, or bytes.
+        OSError: the file cannot be read.
+        ArchiveError: the path is not a regular file, or a stream exceeds the limit.
     """
     if isinstance(f, (bytes, bytearray, memoryview)):
         return memoryview(f).cast("B").toreadonly(), None
@@ -222,8 +224,8 @@ def _open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     """Open a file for reading. Opening a pipe would wait for its writer, and a device may have no end.
 
     Raises:
-        OSError: it cannot be opened.
-        UnsupportedArchiveError: it is neither a regular file nor a link to one.
+        OSError: the file cannot be opened.
+        UnsupportedArchiveError: the path is neither a regular file nor a link to one.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(path, flags)
@@ -252,9 +254,9 @@ def _read_all(file: IO[bytes], limits: ArchiveLimits) -> bytes:
     """Read a file object to its end; of a pipe or a socket at most ``limits.decompressed`` bytes.
 
     Raises:
-        TypeError: it was opened as text.
-        UnsupportedArchiveError: it is a device, which may have no end.
-        ArchiveLimitError: it does not end.
+        TypeError: the file was opened as text.
+        UnsupportedArchiveError: the file is a device, which may have no end.
+        ArchiveLimitError: a pipe or a socket has more bytes.
     """
     mode = _mode_of(file)
     if mode is not None and (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)):

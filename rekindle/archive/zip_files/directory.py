@@ -58,10 +58,12 @@ class _Header:
 
 
 def read_directory(data: memoryview, limits: ArchiveLimits) -> list[Entry]:
-    """Return the members of the zip file ``data``, in the order of the directory; those for folders left out.
+    """Return the members of the zip file ``data``, in the order of the directory. Entries of folders are omitted.
 
     Raises:
-        ArchiveError: it is not a zip file, is truncated, is inconsistent, or has more members than the limits allow.
+        ArchiveError: the data are not a zip file, are truncated or inconsistent, have unsafe names, or have more
+        members
+            than the limits allow.
     """
     start, count, end = _find_directory(data, limits)
     headers = _read_headers(data[start:end], count)
@@ -205,7 +207,8 @@ def _locate(data: memoryview, header: _Header, previous: int, directory: int) ->
     begin before ``previous``, where the previous member ends, nor extend into the directory.
 
     Raises:
-        CorruptArchiveError: they do not agree, or the member overlaps another or is cut off.
+        ArchiveError: the headers do not agree, the member overlaps another or is cut off, or it is encrypted or
+            compressed by an unsupported method.
     """
     name = printable(header.name)
     _check_kind(header, name)

@@ -15,7 +15,8 @@ def check_name(name: str) -> None:
     """Reject a name that could lead out of a folder when the archive is unpacked, or that systems read differently.
 
     Raises:
-        UnsafeArchiveError: it is such a name.
+        UnsafeArchiveError: the name is empty, absolute, has a backslash, control characters or empty parts, or has
+            ``.`` or ``..`` as a part.
     """
     reason = _why_unsafe(name)
     if reason is not None:
@@ -68,7 +69,7 @@ def check_distinct(names: list[str]) -> None:
 
 
 def printable(name: str) -> str:
-    """Return ``name`` escaped for a message."""
+    """Return ``name`` for a message: at most 200 characters, with escapes for those that cannot be printed."""
     short = name if len(name) <= 200 else name[:200] + "…"
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in short)
 

@@ -46,7 +46,8 @@ def dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tensor | None
 
 @implements("autodiff::feature_dropout(Tensor input, float p, bool train) -> (Tensor, Tensor?)", nondeterministic=True)
 def feature_dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tensor | None]:
-    """Return ``torch.feature_dropout``, which drops whole channels, and its scaled mask."""
+    """Return ``torch.feature_dropout``, which drops whole channels, and its scaled mask: None where dropout has no
+    effect."""
     if p == 0 or not train or input.numel() == 0:
         return input.clone(), None
     if p == 1:
@@ -60,7 +61,8 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> tuple[Tensor, Tenso
     nondeterministic=True,
 )
 def alpha_dropout(input: Tensor, p: float, train: bool, channels: bool) -> tuple[Tensor, Tensor | None]:
-    """Return ``torch.alpha_dropout``, or its variant for whole channels, and its scaled mask."""
+    """Return ``torch.alpha_dropout``, or with ``channels`` its variant for whole channels, and its scaled mask: None
+    where dropout has no effect."""
     if p == 0 or not train or input.numel() == 0:
         return input.clone(), None
     if p == 1:

@@ -281,8 +281,8 @@ def placed(
 def embedded(
     grads: Sequence[Tensor], indices: Sequence[Tensor], sum: Tensor | None, num_weights: int, padding_idx: int
 ) -> Tensor | None:
-    """Add the gradient of the weight of an embedding for the lookups at ``indices`` to ``sum``. Without ``grads`` the
-    result is ``sum``, which may be None."""
+    """Return ``sum`` plus the gradient of the weight of an embedding for the lookups at ``indices``, as a new tensor.
+    None counts as zero; without ``grads``, ``sum`` itself is returned."""
     if not grads:
         return sum
     rows = torch.cat([grad.reshape(-1, grad.shape[-1]) for grad in grads])

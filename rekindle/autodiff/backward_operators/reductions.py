@@ -117,7 +117,7 @@ def extremes_back(
     min: Tensor,
     max: Tensor,
 ) -> Tensor:
-    """Return the gradient of ``aminmax``, shared among equals."""
+    """Return the gradient of ``aminmax``, divided equally among the elements that equal the minimum or the maximum."""
     found = torch.zeros_like(self)
     axes = None if dim is None else [dim]
     for gradient, value in ((least, min), (greatest, max)):

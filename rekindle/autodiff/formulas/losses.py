@@ -62,10 +62,11 @@ backward soft_margin_loss(grad, self, target, reduction) -> self:
     return torch.soft_margin_loss_backward(grad, self, target, reduction)
 
 backward binary_cross_entropy(grad, self, target, weight, reduction) -> self, target:
-    grad_target = own.unreduced_loss(grad, self, reduction) * ((-self).log1p() - self.log())
+    back = own.unreduced_loss(grad, self, reduction)
     if weight is not None:
-        grad_target = grad_target * weight
-    return torch.binary_cross_entropy_backward(grad, self, target, weight, reduction), grad_target
+        back = back * weight
+    grad_self = back * (self - target) / ((1 - self) * self).clamp_min(1e-12)
+    return grad_self, back * ((-self).log1p() - self.log())
 
 forward nll_loss(self, target, weight, reduction, ignore_index):
     result, total_weight = torch.nll_loss_forward(self, target, weight, reduction, ignore_index)

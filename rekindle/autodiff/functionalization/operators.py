@@ -25,8 +25,9 @@ def written_operand(node: Node) -> Value | None:
 
 
 def functional_variant(graph: Graph, node: Node, arguments: Sequence[Value]) -> FunctionalResult | None:
-    """Insert the functional variant of an in-place ``node``: it returns a new value instead of writing to the operand.
-    Return None if there is none."""
+    """Insert the functional variant of an in-place ``node`` at the insertion point, with ``arguments`` as inputs.
+    Return the new value, and replacements for results of ``node``; None, with nothing inserted, if there is no
+    variant."""
     written, *_ = node.inputs
     if isinstance(written.type, ListType):
         made = _LISTS.get(node.kind)
@@ -164,7 +165,8 @@ VIEWS: Final[dict[str, _ViewInverse]] = {
 
 
 def view_base(node: Node) -> Value | None:
-    """Return the base of the view that ``node`` returns, if it can be recomputed from that view; None otherwise."""
+    """Return the base of the view that ``node`` returns, if an inverse of the view operator is known; None
+    otherwise."""
     if node.kind not in VIEWS:
         return None
     base, *_ = node.inputs

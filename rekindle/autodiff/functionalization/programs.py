@@ -38,7 +38,8 @@ def functionalize(graph: Graph) -> None:
     """Rewrite ``graph``, in which calls are inlined, so that it writes to nothing.
 
     Raises:
-        DifferentiationError: it writes to something that cannot be followed.
+        DifferentiationError: the graph writes to an argument or an attribute, to memory that other values may share, or
+            by an operator without a functional variant.
     """
     if any(may_write(node) for node in graph.all_nodes()):
         memory = _Memory(graph)
@@ -87,7 +88,8 @@ class _ViewBases:
         self.before: dict[Value, Value] = {}
         """The predecessor of each alias: for a view its base, for the result of a write the written value."""
         self.escapes: dict[Value, list[Node]] = {}
-        """Where others get to know a whole, by way of a list, of a branch, or of an operator that passes it on."""
+        """By view base, the nodes through which another value may alias the base: they put it into a container, return
+        it from a block, or forward it."""
         for node in graph.all_nodes():
             base = view_base(node) or (written_operand(node) if _returns_written(node) else None)
             if base is not None:
@@ -183,9 +185,9 @@ class _Functional:
     made: _ViewBases
     state: _CurrentValues = field(default_factory=_CurrentValues)
     wholes: list[Value] = field(default_factory=list)
-    """All that can be written to and was made so far."""
+    """The values visited so far whose memory is written to somewhere in the program."""
     made_of: dict[Value, Value] = field(default_factory=dict)
-    """For each view: what its whole was when it was made."""
+    """For each view, the version of its base when the view was created."""
     replaced: dict[Value, Value] = field(default_factory=dict)
     gone: list[Node] = field(default_factory=list)
     used: list[tuple[Value, Node]] = field(default_factory=list)

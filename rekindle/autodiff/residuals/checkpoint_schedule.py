@@ -28,8 +28,8 @@ def segment_length(limit: int, trip_count: int, saved: int, carried: int) -> int
     """Return the number of iterations of a segment of a loop with ``trip_count`` iterations, such that memory stays
     within ``limit`` bytes. An iteration saves ``saved`` bytes, and the start of a segment ``carried`` bytes.
 
-    It is all, if there is room. If the trip count is unknown, a quarter of the room is for a segment that runs again,
-    one for starts, and one half for iterations that are saved.
+    The result is the trip count if the residuals of all iterations fit. If the trip count is unknown, a quarter of
+    ``limit`` is for a recomputed segment, a quarter for the starts of segments, and half for saved iterations.
     """
     if trip_count < _UNKNOWN and trip_count * saved <= limit:
         return max(1, trip_count)

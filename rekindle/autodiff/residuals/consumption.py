@@ -24,8 +24,8 @@ from rekindle.ir.types import ListType
 
 
 def consume_residuals(graph: Graph, residuals: Iterable[Value]) -> None:
-    """Pop from the lists among ``residuals``, inputs of ``graph``, what iterations read of them from the last element
-    to the first, once each."""
+    """Rewrite ``graph`` so that iterations pop elements from the lists among ``residuals``, its inputs, instead of
+    reading them, if a loop reads each element once, from the last to the first."""
     pending = [value for value in residuals if isinstance(value.type, ListType)]
     while pending:
         value = pending.pop()

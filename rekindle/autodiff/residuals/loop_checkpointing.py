@@ -108,8 +108,8 @@ class CheckpointSegment:
 
 def checkpoint_loops(graph: Graph, wanted: Collection[Value], limit: int) -> dict[Node, CheckpointSegment]:
     """Split the outermost loops of ``graph`` through which gradients of ``wanted`` may flow into segments that save at
-    most ``limit`` bytes together. Return a :class:`CheckpointSegment` for each, by the loop that runs the iterations of
-    one segment."""
+    most ``limit`` bytes together, in place. Return a :class:`CheckpointSegment` for each, by the loop that runs the
+    iterations of one segment."""
     reached = _reached_from(wanted)
     loops = [
         loop for loop in _outermost(graph.block) if any(_uses(node, reached) for node in loop.blocks[0].all_nodes())

@@ -82,7 +82,8 @@ _RESTRUCTURING: Final = CONSTRUCTS | UNPACKS | CASTS | {"prim::ConstantChunk", "
 
 
 SavePolicy = Callable[[Collection[Value]], Collection[Value]]
-"""Returns which tensors to save, such that those that the backward graph reads, the argument, can be recomputed."""
+"""Takes the tensors that the backward graph reads, and returns the tensors to save, from which all of these can be
+recomputed."""
 
 
 class ForwardHoister:
@@ -114,7 +115,7 @@ class ForwardHoister:
         return found
 
     def constant(self, node: Node) -> Value:
-        """Return a copy of a constant, in the forward graph."""
+        """Return a copy of a constant in the forward graph: an existing one if possible, else a new one."""
         key = (node.output.type, *((name, attribute_key(value)) for name, value in sorted(node.attributes.items())))
         found = self._found.get(key)
         if found is None:
@@ -156,8 +157,9 @@ def depth_of(block: Block) -> int:
 
 
 def minimize_residuals(backward: LinkedBackward, hoister: ForwardHoister, policy: SavePolicy | None = None) -> None:
-    """Reduce the forward values that ``backward`` reads. With a ``policy``, pointwise operators whose results the
-    policy does not save are recomputed."""
+    """Reduce the forward values that ``backward`` reads: rewrite its graph and ``backward.read``, and insert hoisted
+    operators into the forward graph of ``hoister``. With a ``policy``, pointwise operators whose results the policy
+    does not save are recomputed."""
     graph = backward.graph
     run_passes(graph, CLEANUP)
     first = len(backward.roots)

@@ -81,8 +81,8 @@ def joins_collected_rows(node: Node) -> bool:
 
 
 def gather_unit(loop: Node, lists: list[CollectedList]) -> list[Node]:
-    """Move the nodes of ``lists`` next to ``loop``. That is always legal, since they have no operands but constants.
-    Return them and the loop, in order."""
+    """Move the nodes that create ``lists`` directly before ``loop``, and their readers directly after it. That is
+    always legal, since they have no other operands than constants. Return these nodes and the loop, in order."""
     for each in lists:
         each.construct.move_before(loop)
     last = loop

@@ -189,7 +189,7 @@ def _wider(type: Type | None, result: Type | None) -> Type | None:
 
 def trip_count(loop: Node) -> Value:
     """Return the number of iterations of ``loop``: its limit, if its condition never ends it, else an output that
-    counts iterations."""
+    counts iterations, which is added to ``loop`` if there is none."""
     view = LoopView(loop)
     block = view.body
     if constant_bool(view.condition) and constant_bool(view.next_condition):

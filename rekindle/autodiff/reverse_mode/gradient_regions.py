@@ -122,6 +122,7 @@ class GradientRegions:
     opened: dict[Value, Value] = field(default_factory=dict)
 
     def place_of(self, value: Value) -> GradientRegion:
+        """Return the region that defines ``value``."""
         block = value.node.owning_block
         return self.root if block is None else self.regions.get(block, self.root)
 
@@ -188,6 +189,8 @@ class GradientRegions:
     # ---------------------------------------------------------------------------------------------------------- adding
 
     def sum(self, a: GradientTree, b: GradientTree) -> GradientTree:
+        """Insert the sum of two gradients in their innermost common region, and return it. Two lists of gradients are
+        added element by element."""
         if isinstance(a, list) and isinstance(b, list):
             return [y if x is None else x if y is None else self.sum(x, y) for x, y in zip(a, b, strict=True)]
         place = self.common([*leaves(a), *leaves(b)])

@@ -62,7 +62,7 @@ class BackwardContext:
     """Backward values of the conditions and trip counts that control which blocks run, by their forward value."""
     read: list[Value] = field(default_factory=list)
     scopes: dict[Block, BlockBackward] = field(default_factory=dict)
-    """By the block of the forward graph that a scope goes back through."""
+    """The builders of the backward of blocks, by the forward block."""
     converted: set[Value] = field(default_factory=set)
     """Values of the forward graph to whose dtypes their gradients are converted."""
 
@@ -326,7 +326,10 @@ def build_backward(
     """Return the backward graph of ``forward``: it takes gradients of ``roots`` and returns those of ``wanted``.
 
     Where gradients of roots ``may_be_missing``, they may be None. With ``one_dtype`` all floats that the graph takes
-    are of one dtype.
+    are of one dtype. ``forward`` is not changed.
+
+    Raises:
+        DifferentiationError: gradients flow through an operator without a formula that cannot be run again.
     """
     way = BackwardContext(needed)
     if not one_dtype or introduces_dtypes(forward):

@@ -78,8 +78,9 @@ def is_constant_for_gradients(node: Node) -> bool:
 
 
 def build_tape(block: Block, complexes: ComplexValues | None = None) -> list[TapeEntry]:
-    """Return the tape of ``block``: its nodes in order, with composite operators expanded in the graph. ``complexes``
-    are the complex values of the enclosing blocks."""
+    """Return the tape of ``block``: its nodes in order. In the graph, composite operators are expanded, and operators
+    whose formula has a forward of its own are replaced by it. ``complexes`` are the complex values of the enclosing
+    blocks."""
     complexes = ComplexValues() if complexes is None else complexes
     steps: list[TapeEntry] = []
     node = block.return_node.next
@@ -168,7 +169,12 @@ def _step(node: Node, formula: Formula | None, complexes: ComplexValues) -> Tape
 
 def active_values(steps: Sequence[TapeEntry], inputs: Collection[Value]) -> set[Value]:
     """Return the active values: those that may depend on the ``inputs`` whose gradients are wanted, and that have
-    gradients themselves."""
+    gradients themselves.
+
+    Raises:
+        DifferentiationError: an operator has no gradient for an active argument, or a node other than a branch or a
+            loop has blocks.
+    """
     found = set(inputs)
     _mark(steps, found)
     _check(steps, found)

@@ -1,11 +1,12 @@
-"""Lay out sections, resolve symbols and write a shared library (System V gABI, chapter 5; x86-64 psABI, chapter 4).
+"""Linker: lay out sections, resolve symbols and write a shared library (System V gABI, chapter 5; x86-64 psABI, chapter
+4).
 
-The file has three segments: what is only read, code, and what is written::
+The file has three segments, which are read-only, executable, and writable::
 
     headers  .hash .dynsym .dynstr .rela.dyn  read-only sections  |  code  stubs  |  .dynamic .got  data  .bss
 
-Calls of functions that other libraries define go through a stub, which jumps to the address in the global offset
-table; the loader fills that when it loads the library.
+Calls of functions that other libraries define go through a stub, which jumps to the address in the global offset table;
+the loader fills that table when it loads the library.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ R_GLOB_DAT, R_RELATIVE = 6, 8
 _RELATIVE_32: Final = (R_PC32, R_PLT32)
 _OF_GOT: Final = (R_GOTPCREL, R_GOTPCRELX, R_REX_GOTPCRELX)
 _STUB: Final = 8
-"""The bytes of a stub: ``jmp *got(%rip)``, and two of nothing."""
+"""Size of a stub in bytes: ``jmp *got(%rip)``, and two bytes of padding."""
 
 
 def link(
@@ -117,12 +118,17 @@ class _Linker:
         return found
 
     def _resolved(self, symbol: Symbol) -> Symbol:
-        """Return the definition of a symbol; the symbol itself if another library has to define it."""
+        """Return the definition of a symbol; the symbol itself if no object defines it, so that another library
+        must."""
         return symbol if symbol.section is not None else self.defined.get(symbol.name, symbol)
 
     def _collect(self) -> None:
-        """Find the imported symbols, and those that need a slot of the global offset table, a stub or a relocation of
-        the loader."""
+        """Record the imported symbols, and the symbols that need a slot of the global offset table, a stub or a
+        relocation by the loader.
+
+        Raises:
+            LinkError: a relocation has an unknown type.
+        """
         for each in self.objects:
             for section in each.sections:
                 for relocation in section.relocations:
@@ -217,7 +223,7 @@ class _Linker:
 
     @staticmethod
     def _append_section_headers(image: bytearray, headers: Sequence[tuple[int, ...]], names: bytes) -> int:
-        """Append the section headers, of which linkers and debuggers read; return where they begin."""
+        """Append the section headers, which linkers and debuggers read, to ``image``; return their offset."""
         names_at = len(image)
         image += names
         image += bytes(-len(image) % 8)
@@ -270,7 +276,7 @@ class _Linker:
     # --------------------------------------------------------------------------------------------------------- writing
 
     def _write_symbols(self, image: bytearray, table: int, hash_table: int, strings: _Strings) -> None:
-        """Write the dynamic symbols, and a hash table of one bucket, in which all are chained."""
+        """Write the dynamic symbols, and a hash table of one bucket that chains all symbols, into ``image``."""
         for name, number in self.imported.items():
             _SYMBOL.pack_into(image, table + _SYMBOL.size * number, strings.add(name), 1 << 4, 0, 0, 0, 0)
         first = 1 + len(self.imported)

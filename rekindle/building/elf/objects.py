@@ -1,4 +1,4 @@
-"""Read relocatable ELF objects of 64 bits (System V gABI, chapters 4 and 5)."""
+"""Reader of relocatable 64-bit ELF objects (System V gABI, chapters 4 and 5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from rekindle.errors import RekindleError
 
 
 class LinkError(RekindleError):
-    """Objects cannot be linked: a symbol is defined twice, or a relocation has an unsupported type."""
+    """Raised if objects cannot be linked: a symbol is defined twice or not at all, or a relocation has an
+    unsupported type."""
 
 
 SHT_PROGBITS: Final = 1
@@ -37,7 +38,7 @@ _DISCARDED: Final = (".eh_frame", ".note.GNU-stack", ".llvm_addrsig", ".comment"
 
 
 class Relocation(NamedTuple):
-    """A place in a section that depends on the address of a symbol."""
+    """A relocation: the location at ``offset`` of a section depends on the address of a symbol."""
 
     offset: int
     type: int
@@ -47,7 +48,7 @@ class Relocation(NamedTuple):
 
 @dataclass(slots=True)
 class Section:
-    """A section that is loaded. ``address`` is where the linker puts it."""
+    """A section that is loaded. ``address`` is assigned by the linker."""
 
     name: str
     type: int
@@ -69,7 +70,7 @@ class Section:
 
 @dataclass(slots=True)
 class Symbol:
-    """A symbol. ``section`` is None where another object has to define it."""
+    """A symbol. ``section`` is None if another object has to define it."""
 
     name: str
     binding: int
@@ -80,7 +81,7 @@ class Symbol:
 
     @property
     def is_definition(self) -> bool:
-        """Whether other objects may refer to it."""
+        """Whether this is a definition to which other objects may refer."""
         return self.binding != STB_LOCAL and self.section is not None
 
     @property
@@ -91,7 +92,7 @@ class Symbol:
 
 @dataclass(slots=True)
 class ObjectFile:
-    """An object: the sections that are loaded, and its symbols by number."""
+    """An object file: the sections that are loaded, and its symbols in the order of the symbol table."""
 
     machine: int
     sections: list[Section]
@@ -99,7 +100,7 @@ class ObjectFile:
 
     @staticmethod
     def of_data(name: str, content: bytes) -> ObjectFile:
-        """Return an object that defines a symbol of constant data."""
+        """Return an object that defines the symbol ``name`` as constant data."""
         section = Section(".rodata", SHT_PROGBITS, SHF_ALLOC, len(content), 64, content)
         return ObjectFile(EM_X86_64, [section], [Symbol(name, STB_GLOBAL, STT_OBJECT, section, 0, len(content))])
 

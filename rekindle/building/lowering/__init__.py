@@ -1,5 +1,5 @@
-"""Translate graphs to LLVM IR that needs no Python.
+"""Lowering of graphs to LLVM IR that needs no Python.
 
-``representation`` says how values of each type are held, ``constants`` writes those that the program holds, ``writer``
-translates control flow and keeps references, and the other files hold the operators by subject.
+``representation`` defines how values of each type are represented, ``constants`` emits constants, ``writer`` lowers
+control flow and counts references, and the other files lower the operators by subject.
 """

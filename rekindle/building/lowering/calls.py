@@ -37,8 +37,8 @@ def call(w: ProgramWriter, node: Node) -> None:
 
 
 def _function_of(w: ProgramWriter, record: GraphFunction, modules: Sequence[ModuleValue | None]) -> str:
-    """Return the symbol of the lowered function ``record``, specialized to the modules among its arguments. It is
-    lowered at the first call."""
+    """Return the symbol of the lowered function ``record``, specialized to the modules among its arguments. The
+    function is lowered at the first request."""
     key = (id(record), w.is_tried, *(None if each is None else id(each.module) for each in modules))
     name = w.parts.functions.get(key)
     if name is None:
@@ -81,10 +81,12 @@ _MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode",
 
 
 def _has_no_effect(w: ProgramWriter, manager: Value, node: Node) -> bool:
-    """Return whether a context manager of PyTorch has no effect in a library.
+    """Return whether a context manager of PyTorch has no effect in a library. Record the ones that may enable
+    gradients.
 
     Raises:
-        NotBuildable: it has one that libraries do not have.
+        NotBuildable: it enables autocasting on the CPU, or it may enable gradients and the program depends on the
+            gradient mode.
     """
     name = str(manager.type)
     if not name.startswith("__torch__.torch."):
@@ -101,8 +103,8 @@ def _has_no_effect(w: ProgramWriter, manager: Value, node: Node) -> bool:
 
 @emits("prim::Enter")
 def enter_context(w: ProgramWriter, node: Node) -> None:
-    """Emit a call of ``__enter__``. An error up to the matching ``prim::Exit`` calls ``__exit__`` with None in place of
-    the exception.
+    """Emit a call of ``__enter__``. On an error before the matching ``prim::Exit``, ``__exit__`` is called with None in
+    place of the exception.
 
     Raises:
         NotBuildable: ``__exit__`` uses the exception or returns a value, or the ``with`` statement is left in several

@@ -1,4 +1,4 @@
-"""Complex numbers: objects, whose references are counted like those of strings."""
+"""Lowering of operators on complex numbers, which are objects with a reference count, like strings."""
 
 from __future__ import annotations
 
@@ -38,8 +38,12 @@ def _as_float(w: ProgramWriter, value: Value) -> str:
 
 
 def _operand(w: ProgramWriter, value: Value, made: list[str], *, is_compared: bool) -> str:
-    """Return the register of a number as a complex. A slot for a new complex is added to ``made``. With
-    ``is_compared``, an int that a float cannot hold exactly is an error."""
+    """Emit the conversion of a number to a complex; return its register. A slot for a newly created complex is appended
+    to ``made``. With ``is_compared``, an int that a float cannot represent exactly is an error at run time.
+
+    Raises:
+        NotBuildable: the value is not a number.
+    """
     if value.type == COMPLEX:
         return w.name(value)
     if value.type not in (INT, FLOAT, BOOL):

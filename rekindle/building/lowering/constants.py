@@ -1,4 +1,4 @@
-"""Write the constants of a program: texts, and objects that live as long as the library."""
+"""Constants of a program: strings, descriptors, and objects that live as long as the library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from rekindle.ir.types import ListType, OptionalType, TupleType, Type
 
 @dataclass(slots=True)
 class Constants:
-    """The constants of a library. ``definitions`` are their LLVM texts; equal constants are written once."""
+    """The constants of a library. ``definitions`` are their definitions in LLVM IR; equal constants are defined
+    once."""
 
     definitions: list[str] = field(default_factory=list)
     known: dict[Hashable, str] = field(default_factory=dict)
@@ -32,7 +33,7 @@ class Constants:
         return self.known[key]
 
     def bytes(self, data: bytes) -> str:
-        """Return the address of a constant: these bytes, and a zero byte."""
+        """Return the address of a constant that consists of ``data`` and a zero byte."""
         return self._define("text", data, c_string(data), written=False)
 
     def descriptor(self, type: Type) -> str:
@@ -55,7 +56,7 @@ class Constants:
         """Return a value of ``type`` as a 64-bit constant in LLVM IR: a number, or the address of a constant object.
 
         Raises:
-            NotBuildable: there are no constants of this kind.
+            NotBuildable: native libraries have no constants of this type, or an int has more than 64 bits.
         """
         descriptor = descriptor_of(type)
         match descriptor[0]:
@@ -114,15 +115,16 @@ class Constants:
 
 
 def member_number(value: Enum) -> int:
-    """Return the number of a member of an enum, in the order of their definition."""
+    """Return the index of a member of an enum, in the order of definition."""
     return list(type(value).__members__).index(value.name)
 
 
 def int_word(value: Any) -> int:
-    """Return an int, a bool, a dtype, a layout, a memory format or a device as the int that represents it in a library.
+    """Return an int, a bool, a dtype, a layout, a memory format, a device or a member of an enum as the int that
+    represents it in a library.
 
     Raises:
-        NotBuildable: it is something else, or has more than 64 bits.
+        NotBuildable: ``value`` is of another kind, has more than 64 bits, or is a device other than the CPU.
     """
     if isinstance(value, Enum):
         return member_number(value)
@@ -145,7 +147,7 @@ def int_word(value: Any) -> int:
 
 
 NO_INDEX = 0xFFFFFFFF
-"""The word of the device ``cpu`` without an index: its type is the upper half of a word, and 0."""
+"""The word of the device ``cpu`` without an index. The type is in the upper half of the word, and is 0 for the CPU."""
 
 _KNOWN = (
     *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64),
@@ -154,10 +156,10 @@ _KNOWN = (
 
 
 def scalar_type(dtype: torch.dtype | int) -> int:
-    """Return the number of a dtype.
+    """Return the number of a dtype, as in ``c10::ScalarType``.
 
     Raises:
-        NotBuildable: native libraries have no such tensors.
+        NotBuildable: native libraries do not support tensors of this dtype.
     """
     number = dtype if isinstance(dtype, int) else DTYPE_NUMBERS[dtype]
     if DTYPES[number] not in _KNOWN:

@@ -1,4 +1,4 @@
-"""Lists and dicts."""
+"""Lowering of operators on lists and dicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rekindle.building.lowlevel.compiler import field_index
 from rekindle.building.runtime import dicts, lists, sorting, texts, values
 from rekindle.building.runtime.objects import ErrorCode, List
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import FLOAT, INT, DictType, EnumType, ListType, TupleType, Type
+from rekindle.ir.types import INT, DictType, EnumType, ListType, TupleType, Type
 from rekindle.ops.python.scalars import EXTREMUM_OF_NOTHING
 
 
@@ -59,7 +59,7 @@ def unpack(w: ProgramWriter, node: Node) -> None:
 
 
 def length_of(w: ProgramWriter, register: str) -> str:
-    """Emit a read of the length of a list or dict, or of the number of bytes of a string."""
+    """Emit a read of the length of a list or dict, or of the number of bytes of a string; return the i64."""
     return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 2')}")
 
 
@@ -186,7 +186,8 @@ def slice_list(w: ProgramWriter, node: Node) -> None:
 
 
 def bounds(w: ProgramWriter, start: Value, end: Value, step: Value | None = None) -> tuple[str, str]:
-    """Emit the bounds of a slice. A bound that is None is the end of the list at which the steps begin or end."""
+    """Emit the two bounds of a slice. A bound that is None becomes the end of the list at which the steps begin or
+    end."""
     first, last = "0", str(2**63 - 1)
     if step is not None and not (is_constant(step) and step.to_python() == 1):
         backwards = w.emit(f"icmp slt i64 {w.name(step)}, 0")
@@ -262,7 +263,8 @@ _NUMBERS: Final = ("int", "float", "bool")
     *(f"aten::{name}.{kind}" for name in ("sum", "any", "all") for kind in _NUMBERS),
 )
 def fold(w: ProgramWriter, node: Node) -> None:
-    """Lower ``min``, ``max``, ``sum``, ``any`` and ``all`` of a list of numbers."""
+    """Lower ``min``, ``max``, ``sum``, ``any`` and ``all`` of a list of numbers; those of a tensor are calls of
+    PyTorch."""
     if not isinstance(node.input.type, ListType) or is_object(node.input.type.element):
         call_torch(w, node)
         return
@@ -287,7 +289,8 @@ def fold(w: ProgramWriter, node: Node) -> None:
 
 
 def word_is_flag(node: Node) -> bool:
-    """Return whether the reduction of a list returns a bool (``any``, ``all``), not a 64-bit word."""
+    """Return whether the runtime function of a reduction of a list returns a bool (``any``, ``all``), not a 64-bit
+    word."""
     return node.kind in ("aten::any", "aten::all")
 
 
@@ -307,9 +310,9 @@ def sort(w: ProgramWriter, node: Node) -> None:
 
 
 def _is_ordered(type: Type) -> bool:
-    """Return whether lists of values of a type are sorted: numbers, strings, and tuples of ints and strings."""
+    """Return whether native libraries can sort lists of values of a type: numbers, strings, and tuples of these."""
     if isinstance(type, TupleType):
-        return all(_is_ordered(each) and each != FLOAT for each in type.contained)
+        return all(map(_is_ordered, type.contained))
     return descriptor_of(type) in ("i", "f", "b", "s") and not isinstance(type, EnumType)
 
 
@@ -326,7 +329,8 @@ _KEYS: Final = ("str", "int", "float", "bool")
 
 
 def _dicts(*names: str) -> tuple[str, ...]:
-    """Return the operators of dicts: those of TorchScript, and that for keys of other types."""
+    """Return the overloads of dict operators for keys of all types: those of TorchScript, and the one for other
+    keys."""
     others = [f"python::{_operator(name)}{'.default' if 'default_' in name else ''}" for name in names]
     return (*(f"{name}{key}" for name in names for key in _KEYS), *others)
 

@@ -1,4 +1,4 @@
-"""Errors, None, casts and tuples."""
+"""Lowering of errors, None, casts and tuples."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ _CODES: Final = (
 
 
 def error_code(name: str) -> ErrorCode:
-    """Return the code of an exception class, ``builtins.ValueError``, or of the class that it derives from."""
+    """Return the error code of the exception class of this name, such as ``builtins.ValueError``, or of its nearest
+    known base class; that of RuntimeError for other names."""
     found = exception_class(name)
     if found is not None:
         for cls, code in _CODES:
@@ -81,7 +82,11 @@ def raise_exception(w: ProgramWriter, node: Node) -> None:
 
 @emits("prim::RaiseException.arguments")
 def raise_with_arguments(w: ProgramWriter, node: Node) -> None:
-    """Emit a raise of an exception with arguments, with the message that TorchScript gives it."""
+    """Emit a raise of an exception with arguments, with the message that TorchScript gives it.
+
+    Raises:
+        NotBuildable: the class is known only at run time.
+    """
     message, cls, values = node.inputs
     name = cls.to_python() if is_constant(cls) else None
     if not isinstance(name, str):
@@ -98,8 +103,8 @@ def qualified_class(name: str) -> str:
 
 
 def set_name(w: ProgramWriter, name: str, *, is_exact: bool) -> None:
-    """Emit code that stores the class of the current error in the context, and whether ``str`` of the exception is its
-    message. ``is_exact`` is the latter."""
+    """Emit code that stores the name of the class of the current error in the context, and ``is_exact``: whether
+    ``str`` of the exception is its message."""
     place = w.parts.constants.bytes(qualified_class(name).encode())
     w.line(f"store ptr {place}, ptr {w.emit(f'getelementptr i64, ptr %context, i64 {_NAME}')}")
     w.line(f"store i64 {int(is_exact)}, ptr {w.emit(f'getelementptr i64, ptr %context, i64 {_IS_EXACT}')}")
@@ -111,7 +116,7 @@ _IS_EXACT: Final = field_index(Context, "is_exact")
 
 @emits("aten::wait", SETTLED)
 def same_value(w: ProgramWriter, node: Node) -> None:
-    """Define the result as the argument. A Future is the value of its task, which ran at the fork."""
+    """Define the result as the argument. A Future is represented by the value of its task, which ran at the fork."""
     w.define_borrowed(node.output, w.name(node.input))
 
 
@@ -132,7 +137,7 @@ def cast(w: ProgramWriter, node: Node) -> None:
 
 
 def _unboxed(w: ProgramWriter, register: str, given: Type, wanted: Type) -> str:
-    """Emit the conversion of a value to a narrower type: a boxed number is unboxed."""
+    """Emit the conversion of a value to a narrower type: a boxed number is unboxed, objects are unchanged."""
     have, want = descriptor_of(given), descriptor_of(wanted)
     if have[0] in "ifb" or want[0] not in "ifb":
         return w.converted(register, given, wanted)
@@ -150,7 +155,7 @@ def kind_of(w: ProgramWriter, register: str) -> str:
 
 
 def is_none(w: ProgramWriter, value: Value) -> str:
-    """Emit a test whether a value is None."""
+    """Emit a test whether a value is None; return the constant ``false`` for types without None."""
     if not is_object(value.type):
         return "false"
     return w.emit(f"icmp eq ptr {w.name(value)}, null")
@@ -211,7 +216,8 @@ def is_instance(w: ProgramWriter, node: Node) -> None:
 
 
 def _tests(w: ProgramWriter, type: Type, value: Value, kind: str) -> list[str]:
-    """Emit tests whether an object is of ``type``: it is if one of them holds.
+    """Emit tests whether an object, whose ``kind`` is a register, is of ``type``: it is if one of them holds. None
+    needs no test.
 
     Raises:
         NotBuildable: native libraries have no test for this type.
@@ -245,7 +251,8 @@ def _tests(w: ProgramWriter, type: Type, value: Value, kind: str) -> list[str]:
 
 
 def _is_special(type: Type) -> bool:
-    """Return whether values of a type have the form of another type: sets, named tuples, members of enums, dtypes."""
+    """Return whether values of a type are represented like those of another type: sets, named tuples, members of
+    enums, dtypes."""
     if isinstance(type, ListType | DictType) and type.python:
         return True
     if isinstance(type, EnumType) or type in (DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER):

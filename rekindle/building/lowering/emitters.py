@@ -1,7 +1,7 @@
-"""The table of operators, and how a node finds its emitter.
+"""The table of emitters, by operator.
 
-An emitter writes one operator. In order: an emitter of the qualified name, one of the kind, the arithmetic of numbers
-(:mod:`rekindle.codegen.native.arithmetic`), and for what is left a call of PyTorch.
+An emitter lowers one operator. The emitter of a node is, in this order: that of the qualified name, that of the kind,
+the arithmetic of numbers (:mod:`rekindle.codegen.native.arithmetic`), and otherwise a call of PyTorch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rekindle.building.lowering.writer import Emitter, ProgramWriter
 from rekindle.ir.graph import Node
 
 EMITTERS: Final[dict[str, Emitter]] = {}
-"""By the qualified name of an operator, or by the kind of a node."""
+"""Emitters by the qualified name of an operator, or by the kind of a node."""
 
 
 def emits(*names: str) -> Callable[[Emitter], Emitter]:

@@ -1,4 +1,4 @@
-"""Enums: a value is the number of the member, in the order of their definition."""
+"""Lowering of enums: a value is the index of the member, in the order of definition."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``str.format``, f-strings and ``%`` with a constant form.
+"""Lowering of ``str.format``, f-strings and ``%`` with a constant format string.
 
-A form is parsed when the library is built: literal pieces, and fields with a value, a conversion and a specification
-(https://docs.python.org/3/library/string.html#format-specification-mini-language).
+A format string is parsed when the library is built: literal pieces, and fields with a value, a conversion and a
+specification (https://docs.python.org/3/library/string.html#format-specification-mini-language).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _PERCENT: Final = re.compile(r"%(?P<flags>[-+ 0]*)(?P<width>\d+)?(?:\.(?P<precis
 
 @dataclass(slots=True, frozen=True)
 class FieldFormat:
-    """The format of a field. ``kind`` is Python's letter for it, or empty; ``precision`` is -1 if there is none; an
-    ``align`` of ``0`` pads with zeros."""
+    """The format of a field. ``kind`` is Python's presentation type, or empty; ``precision`` is -1 if there is none;
+    ``align`` is empty by default, and ``0`` pads with zeros. ``quoted``: the value is formatted by ``repr``."""
 
     kind: str = ""
     fill: str = " "
@@ -158,7 +158,11 @@ _PIECES: Final = {
 
 @emits(*_PIECES)
 def format_text(w: ProgramWriter, node: Node) -> None:
-    """Emit the formatting of a constant format string; others are rejected."""
+    """Emit the formatting of a constant format string.
+
+    Raises:
+        NotBuildable: the format string is not constant, or a field is not supported.
+    """
     form = node.inputs[0].to_python() if is_constant(node.inputs[0]) else None
     if not isinstance(form, str):
         raise NotBuildable("'format' of a string that is not a constant", node.range)
@@ -274,8 +278,8 @@ def printf_format(kind: str) -> str:
 
 
 def _padded(w: ProgramWriter, text: str, how: FieldFormat, default: str, is_number: str, prefix: str = "0") -> str:
-    """Emit the sign and the padding of a formatted string. ``prefix`` is the number of characters between sign and
-    digits, such as ``0x``."""
+    """Emit the sign and the padding of a formatted string; return the string. ``default`` is the alignment if the
+    format has none. ``prefix`` is the number of characters between sign and digits, such as ``0x``."""
     sign = str(ord(how.sign))
     if is_number == "true" and how.sign != "-":
         text = w.call(formatting.with_sign, text, sign)

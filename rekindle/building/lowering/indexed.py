@@ -1,4 +1,4 @@
-"""Operators that add slices of a tensor at indices of another one."""
+"""Lowering of operators that add slices of a tensor at the indices in another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the function that initializes the attributes of a new instance."""
+"""Emission of the function that initializes the attributes of a new instance."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ from rekindle.ir.types import ClassType, DictType, ListType, OptionalType, Tenso
 
 
 def write_initializer(parts: LibraryParts, weights: Weights, name: str) -> None:
-    """Write the function ``void @name(ptr %context)``, which initializes the attributes of an instance, and lay out the
-    file of weights."""
+    """Add the function ``void @name(ptr %context)``, which initializes the attributes of an instance, to ``parts``. The
+    tensors among the attributes are added to ``weights``.
+
+    Raises:
+        NotBuildable: a value contains itself, does not have its declared type, or cannot be represented.
+    """
     w = ProgramWriter(parts, _no_operators)
     w.start_block("start")
     storage = w.emit(f"getelementptr i64, ptr %context, i64 {field_index(instances.Instance, 'weights')}")
@@ -52,7 +56,8 @@ def _value(
     type: Type,
     path: str,
 ) -> str:
-    """Emit the creation of a Python value; return the register with it, which the caller owns.
+    """Emit the creation of a Python value; return its register, whose reference the caller owns. Objects that occur
+    several times are created once, and recorded in ``shared``.
 
     Raises:
         NotBuildable: the value contains itself.

@@ -1,8 +1,8 @@
-"""Fused groups: kernels with the checks of sizes that they hold for.
+"""Lowering of fused groups: kernels, with checks of the sizes for which they are valid.
 
-A group was run on the examples, and has a recipe for each kind of sizes that it met
-(:class:`rekindle.codegen.compiled_kernels.KernelRecipe`). Its formula becomes straight code: it checks the sizes and
-strides of the inputs, and computes the parameters of the kernel and the sizes of the results.
+A group was run on the examples, and has recipes for the combinations of sizes that occurred
+(:class:`rekindle.codegen.compiled_kernels.KernelRecipe`). The shape program of a recipe becomes straight-line code: it
+checks the sizes and strides of the inputs, and computes the parameters of the kernel and the sizes of the results.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _NOT_BUILT = "the library has no kernel for such sizes or dtypes: build it with 
 def _launch(
     w: ProgramWriter, inputs: Sequence[Value], recipe: KernelRecipe, results: Sequence[str], other: str
 ) -> None:
-    """Emit a test whether a kernel recipe applies to the inputs, and a launch of its kernel; branch to ``other`` if it
-    does not apply.
+    """Emit a test whether a kernel recipe is valid for the inputs, and a launch of its kernel, which stores its outputs
+    in the slots ``results``. Branch to ``other`` if the recipe is not valid.
 
     Raises:
         NotBuildable: the kernel depends on a default dtype that has changed.
@@ -120,7 +120,7 @@ def _number(w: ProgramWriter, value: Value, wanted: type, other: str) -> str:
 
 
 def _is_float32(w: ProgramWriter, number: str) -> str:
-    """Return whether a float is infinite, NaN, or within the range of float32. PyTorch raises for others."""
+    """Emit a test whether a float is infinite, NaN, or within the range of float32. PyTorch raises for other floats."""
     size = w.emit(f"call double @llvm.fabs.f64(double {number})")
     w.parts.runtime.declarations["llvm.fabs.f64"] = "declare double @llvm.fabs.f64(double)"
     fits = w.emit(f"fcmp ole double {size}, 0x47EFFFFFE0000000")

@@ -1,4 +1,4 @@
-"""Attributes of modules and of instances of classes.
+"""Lowering of attributes of modules and of instances of classes.
 
 The modules of a program are known when the library is built: a value that is a module has no register, and an attribute
 is a word of the instance of the library.
@@ -35,7 +35,7 @@ def module_of(w: ProgramWriter, value: Value) -> ModuleValue:
     """Return the module that a value of the graph refers to.
 
     Raises:
-        NotBuildable: it is known only at run time.
+        NotBuildable: the module is known only at run time.
     """
     found = w.modules.get(value)
     if found is None:

@@ -1,4 +1,4 @@
-"""Lower operators on numbers: those that native regions have too, and those of whole programs only."""
+"""Lowering of operators on numbers: those that native regions support too, and those of whole programs only."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from rekindle.ir.types import BOOL, COMPLEX, DEVICE, FLOAT, INT, NUMBER, Type, U
 _DIVISIONS: Final = ("aten::div", "aten::floordiv", "aten::remainder", "aten::fmod", "aten::divmod")
 _ROUNDING: Final = ("aten::Int", "aten::floor", "aten::ceil", "aten::round")
 _SINGULAR: Final = frozenset({"log", "log10", "log1p", "log2", "atanh", "sqrt", "acos", "asin", "acosh"})
-"""Functions that are infinite, or not defined, at some numbers: Python raises a ValueError there."""
+"""Functions that are infinite or undefined for some numbers, for which Python raises ValueError."""
 
 
 def arithmetic(w: ProgramWriter, node: Node) -> None:
-    """Lower an operator on numbers."""
+    """Lower an operator on numbers, with the errors that Python raises."""
     set_reason(w, node)
     w.define(node.output, ARITHMETIC[qualified_name(node)](w, *arguments(w, node)))
 
 
 def set_reason(w: ProgramWriter, node: Node) -> None:
-    """Emit the checks of an arithmetic node, and set the error that it raises if the arithmetic fails."""
+    """Emit the checks that precede an arithmetic node, and set ``w.reason``: the error to raise if the arithmetic
+    fails."""
     if node.kind in _DIVISIONS:
         w.reason = (ErrorCode.ZERO_DIVISION_ERROR, "division by zero")
     elif node.kind in ("aten::__lshift__", "aten::__rshift__"):
@@ -159,7 +160,11 @@ def property_of_tensor(w: ProgramWriter, node: Node) -> None:
 
 @emits("prim::type")
 def type_of_device(w: ProgramWriter, node: Node) -> None:
-    """Lower ``device.type``. It is ``"cpu"``, since the tensors of a library are on the CPU."""
+    """Lower ``device.type``. It is ``"cpu"``, since the tensors of a library are on the CPU.
+
+    Raises:
+        NotBuildable: the operand is not a device.
+    """
     if node.input.type != DEVICE:
         raise NotBuildable(f"the type of a {node.input.type}", node.range)
     w.define(node.output, w.parts.constants.string("cpu"))
@@ -176,7 +181,7 @@ _UNTYPED: Final = (
 )
 _COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne")
 _OF_FLOATS: Final = ("div", "pow", "sqrt", "exp", "log")
-"""Operators whose result is a float for ints, too."""
+"""Operators whose result is a float for ints too."""
 
 
 @emits(
@@ -189,7 +194,8 @@ def untyped(w: ProgramWriter, node: Node) -> None:
     time.
 
     Raises:
-        NotBuildable: a number may be complex.
+        NotBuildable: a number is complex, and the operator does not support that; or libraries do not have the
+            operator.
     """
     if not all(value.type == COMPLEX or is_number(value.type) for value in node.inputs):
         call_torch(w, node)
@@ -238,7 +244,7 @@ _TYPES: Final = {"int": INT, "float": FLOAT}
 
 
 def is_number(type: Type) -> bool:
-    """Return whether all values of a type are ints, floats or bools, or Scalars, which may be complex."""
+    """Return whether all values of a type are ints, floats, bools or Scalars. A Scalar may be complex."""
     if isinstance(type, UnionType):
         return all(map(is_number, type.contained))
     return type in _OF_SCALARS or type == NUMBER
@@ -254,8 +260,8 @@ def _as_words(w: ProgramWriter, values: Sequence[Value]) -> list[str]:
 
 
 def _is_float(w: ProgramWriter, node: Node, box: str) -> str:
-    """Emit a test whether a boxed number is a float. A complex number is an error, and so is a bool in ``min`` and
-    ``max``."""
+    """Emit a test whether a boxed number is a float. At run time, a complex number is an error, and so is a bool in
+    ``min`` and ``max``."""
     kind = kind_of(w, box)
     limit = Kind.FLOAT if node.kind in ("prim::min", "prim::max") else Kind.BOOL
     w.fail_if(

@@ -1,4 +1,4 @@
-"""All emitters: importing this fills :data:`rekindle.building.lowering.emitters.EMITTERS`."""
+"""All emitters: importing this module fills :data:`rekindle.building.lowering.emitters.EMITTERS`."""
 
 from rekindle.building.lowering import (
     calls as calls,

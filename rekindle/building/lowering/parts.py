@@ -1,4 +1,4 @@
-"""Parts that the functions of a library share: the runtime that they call, constants, attributes and kernels."""
+"""Parts that the functions of a library share: run-time functions, constants, attributes and kernels."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Attributes:
     kept: list[torch.nn.Module] = field(default_factory=list)
 
     def index(self, module: torch.nn.Module, path: str, name: str, type: Type, value: Any) -> int:
-        """Return the index of the 64-bit word of an attribute in an instance; it is added if it is new."""
+        """Return the index of the 64-bit word of an attribute in an instance; a new attribute is added."""
         key = (id(module), name)
         if key not in self.slots:
             self.slots[key] = len(self.known)
@@ -51,7 +51,7 @@ class Attributes:
         return self.slots[key]
 
     def constant(self, value: torch.Tensor, type: Type) -> int:
-        """Return the index of the 64-bit word of a constant tensor of a graph; it is added if it is new."""
+        """Return the index of the 64-bit word of a constant tensor of a graph; a new tensor is added."""
         key = (id(value), "")
         if key not in self.slots:
             self.slots[key] = len(self.known)
@@ -77,13 +77,17 @@ class KernelLibrary:
     """The symbols of kernels, by their texts."""
 
     def symbol(self, kernel: Kernel) -> str:
-        """Return the symbol of a kernel, which is added if it is new."""
+        """Return the symbol of a kernel, and add the kernel unless an equal one is known."""
         name = self.symbols.setdefault(kernel_text(kernel), f"kernel.{len(self.symbols)}")
         self.kernels.setdefault(name, kernel)
         return name
 
     def modules(self, target: Target) -> list[str]:
-        """Return the LLVM modules of the kernels for a target."""
+        """Return the LLVM modules of the kernels and their matrix products for a target.
+
+        Raises:
+            Unsupported: the target lacks instructions that a kernel needs.
+        """
         found: dict[str, str] = {}
         for name, kernel in self.kernels.items():
             found[name] = kernel_module(kernel, target).replace("@kernel(", f"@{name}(")
@@ -95,8 +99,8 @@ class KernelLibrary:
 
 @dataclass(slots=True)
 class GradientModes:
-    """Use of the gradient mode by a program. A library has no gradient mode, so a program that both enables gradients
-    and depends on the mode is rejected with ``NotBuildable``."""
+    """Use of the gradient mode by a program. A library has no gradient mode, so a program that both may enable
+    gradients and depends on the mode is rejected."""
 
     enabled: bool = False
     """Whether the program enables gradients."""
@@ -104,12 +108,20 @@ class GradientModes:
     """Whether its results depend on the gradient mode."""
 
     def changes_it(self, node: Node) -> None:
-        """Record that ``node`` may enable gradients."""
+        """Record that ``node`` may enable gradients.
+
+        Raises:
+            NotBuildable: the program also depends on the gradient mode.
+        """
         self.enabled = True
         self._check(node)
 
     def depends_on_it(self, node: Node) -> None:
-        """Record that the result of ``node`` depends on the gradient mode."""
+        """Record that the result of ``node`` depends on the gradient mode.
+
+        Raises:
+            NotBuildable: the program may also enable gradients.
+        """
         self.read = True
         self._check(node)
 
@@ -131,13 +143,13 @@ class LibraryParts:
     attributes: Attributes = field(default_factory=Attributes)
     kernels: KernelLibrary = field(default_factory=KernelLibrary)
     recipes: dict[Graph, Sequence[KernelRecipe]] = field(default_factory=dict)
-    """The kernels of fused groups, by their subgraphs."""
+    """Kernel recipes of fused groups, by their subgraphs."""
     definitions: list[str] = field(default_factory=list)
-    """The functions that are written so far."""
+    """The LLVM IR of the functions lowered so far."""
     functions: dict[Hashable, str] = field(default_factory=dict)
-    """The names of called functions, by the function and the modules that it is called with."""
+    """Symbols of lowered functions, by the function and its module arguments."""
     classes: dict[ClassType, None] = field(default_factory=dict)
-    """The classes that the program makes instances of."""
+    """The classes of which the program creates instances."""
     uses_torch: set[str] = field(default_factory=set)
-    """The operators that are left to PyTorch."""
+    """The operators that PyTorch runs."""
     gradient_modes: GradientModes = field(default_factory=GradientModes)

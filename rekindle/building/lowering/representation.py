@@ -1,6 +1,6 @@
-"""How values are held in machine code: the register and the descriptor of each type.
+"""Representation of values in machine code: the register and the descriptor of each type.
 
-An int, a float and a bool are registers of their own; every other value is a pointer to an object of the runtime
+An int, a float and a bool are held in registers; every other value is a pointer to a run-time object
 (:mod:`rekindle.building.runtime.objects`), or null for None.
 """
 
@@ -104,17 +104,17 @@ def descriptor_of(type: Type) -> str:
 
 
 def fields_of_class(type: ClassType) -> str:
-    """Return the descriptor of the instances of a class: the types of the fields, then the name of the class."""
+    """Return the descriptor of the instances of a class: the descriptors of the fields, then the name of the class."""
     fields = "".join(descriptor_of(each.type) for each in type.attributes.values())
     return f"({fields})C{type.name};"
 
 
 def c_descriptor_of(type: Type, within: tuple[Type, ...] = ()) -> str:
     """Return the descriptor by which arguments from C are converted. It also encodes the alternatives of unions, and
-    the attributes of classes, which are ``within`` those that contain them.
+    the attributes of classes; ``within`` are the classes that contain this type.
 
     Raises:
-        NotBuildable: C has no form of such values.
+        NotBuildable: the C API cannot represent such values.
     """
     match type:
         case UnionType():
@@ -150,4 +150,4 @@ def is_object(type: Type) -> bool:
 
 
 EMPTY: Final = {"i64": "0", "double": "0.0", "i1": "false", "ptr": "null"}
-"""The register of a value that no path defines."""
+"""Operand for a value that no path defines, by LLVM type."""

@@ -1,4 +1,4 @@
-"""Strings, and printing."""
+"""Lowering of operators on strings, conversions to strings, and printing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def repeat(w: ProgramWriter, node: Node) -> None:
 
 
 def check_width(w: ProgramWriter, width: str, message: str) -> None:
-    """Emit an error if a string would have more characters than memory can hold."""
+    """Emit a MemoryError with ``message``, raised at run time if a string would have more than 2^31 characters."""
     w.fail_if(w.emit(f"icmp sgt i64 {width}, {MAX_REPEATS}"), ErrorCode.MEMORY_ERROR, message)
 
 
@@ -112,7 +112,8 @@ _SEARCHES: Final[dict[str, Callable[..., Any]]] = {
 
 @emits("aten::index.str", *(f"aten::{name}" for name in _SEARCHES if name != "index"))
 def search(w: ProgramWriter, node: Node) -> None:
-    """Lower a search in a part of a string: ``find``, ``index``, ``count`` and the like."""
+    """Lower a search in a part of a string: ``find``, ``rfind``, ``index``, ``rindex``, ``count``, ``startswith``,
+    ``endswith``."""
     name = node.kind.partition("::")[2]
     text, wanted, start, end = node.inputs
     # TorchScript writes -1 for the end of the text.
@@ -174,7 +175,7 @@ def fill_with_zeros(w: ProgramWriter, node: Node) -> None:
 
 
 _WHITE: Final = " \n\t\f\v"
-"""The default of the schemas for ``strip``, which is read as all spaces."""
+"""The default argument of ``strip`` in schemas, which means all whitespace."""
 
 
 @emits("aten::strip", "aten::lstrip", "aten::rstrip")
@@ -250,7 +251,7 @@ def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = Fals
     """Emit ``str`` of a value, or ``repr`` if ``quoted``; return a string object, which the caller owns.
 
     Raises:
-        NotBuildable: native libraries do not write values of the type.
+        NotBuildable: native libraries do not format values of this type.
     """
     is_of_archive = node.kind.startswith("archive::")
     special = None if is_of_archive else _special_text(w, given)
@@ -279,8 +280,8 @@ def _special_text(w: ProgramWriter, given: Operand) -> str | None:
 
 
 def _is_written_otherwise(type: Type) -> bool:
-    """Return whether Python formats a value otherwise than its descriptor specifies: a dtype is not an int. A value in
-    a box is written by what it is."""
+    """Return whether Python formats a value of this type otherwise than its descriptor specifies: a dtype is not an
+    int. A boxed value is formatted by its kind."""
     if isinstance(type, TensorType | AnyType | ClassType):
         return True
     if isinstance(type, EnumType) or (isinstance(type, ListType | DictType) and type.python):

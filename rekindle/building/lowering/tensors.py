@@ -1,4 +1,4 @@
-"""Operators of tensors that the runtime has: sizes, views, single elements, new tensors."""
+"""Lowering of tensor operators that the runtime implements: sizes, views, single elements, new tensors."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from rekindle.ir.scalar_types import number_of
 from rekindle.ir.types import COMPLEX, INT, ListType, TensorType, Type
 
 _RANK, _DTYPE = 5, 4
-"""The fields of a tensor."""
+"""Indices of fields of a tensor object."""
 
 
 def field(w: ProgramWriter, register: str, index: int) -> str:
-    """Emit a read of field number ``index`` of an object."""
+    """Emit a read of the 64-bit field with index ``index`` of an object."""
     return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 {index}')}")
 
 
@@ -68,7 +68,12 @@ def is_floating_point(w: ProgramWriter, node: Node) -> None:
 
 @emits("prim::requires_grad", "aten::is_grad_enabled")
 def requires_grad(w: ProgramWriter, node: Node) -> None:
-    """Emit False: libraries record no gradients, and their tensors require none, but for the parameters of modules."""
+    """Emit whether a tensor requires gradients, or the gradient mode is on. Libraries record no gradients, so both are
+    False, except for parameters of modules.
+
+    Raises:
+        NotBuildable: the result is used, and the program may enable gradients.
+    """
     if not all(_keeps_the_mode(use.user) for use in node.output.uses):
         w.parts.gradient_modes.depends_on_it(node)
     made = node.inputs[0].node if node.inputs else node
@@ -80,7 +85,7 @@ def requires_grad(w: ProgramWriter, node: Node) -> None:
 
 
 def _keeps_the_mode(node: Node) -> bool:
-    """Return whether a node only saves the gradient mode in a context manager of PyTorch, which restores it."""
+    """Return whether a node only saves the gradient mode in one of PyTorch's context managers, which restores it."""
     return node.kind == "prim::SetAttr" and str(node.inputs[0].type).startswith("__torch__.torch.autograd.grad_mode.")
 
 
@@ -183,7 +188,7 @@ def constant_chunk(w: ProgramWriter, node: Node) -> None:
 
 
 def is_default(value: Value, *allowed: object) -> bool:
-    """Return whether an argument changes nothing: None, one of the constants ``allowed``, or the device of a tensor,
+    """Return whether an argument has no effect: None, one of the constants ``allowed``, or the device of a tensor,
     which is the CPU."""
     if value.node.kind == "prim::device":
         return True
@@ -295,8 +300,8 @@ def tensor_of_complex(w: ProgramWriter, node: Node) -> None:
 
 
 def _dtype(w: ProgramWriter, value: Value, default: str) -> str | None:
-    """Return the number of the dtype that an argument specifies, ``default`` for None; None if it may be None at run
-    time."""
+    """Return the number of the dtype that an argument specifies, ``default`` if the argument is None. Return None if
+    the argument may be None at run time."""
     if is_constant(value):
         return default if value.to_python() is None else str(int_word(value.to_python()))
     return None if is_object(value.type) else w.name(value)
@@ -378,12 +383,12 @@ def arange(w: ProgramWriter, node: Node) -> None:
 
 
 _RANGES: Final = tuple(map(str, (tensors.INT64, tensors.INT32, tensors.FLOAT, tensors.DOUBLE)))
-"""The dtypes of ranges of ints."""
+"""The dtypes of ranges that libraries compute."""
 
 
 def _is_range(dtype: str) -> bool:
-    """Return whether ``arange`` supports a dtype, given as a constant number. A register is accepted: its dtype is
-    checked at run time."""
+    """Return whether ``arange`` supports a dtype, which is a constant or a register. A register is accepted: its
+    dtype is checked at run time."""
     return dtype in _RANGES or not dtype.isdecimal()
 
 
@@ -455,12 +460,12 @@ def tensor_of_list(w: ProgramWriter, node: Node) -> None:
 
 
 _WRITTEN: Final = tuple(map(str, (tensors.INT64, tensors.FLOAT, tensors.DOUBLE, tensors.BOOL)))
-"""The dtypes that numbers are written to."""
+"""The dtypes to which numbers are written."""
 
 
 def _fill_number(w: ProgramWriter, value: Value) -> tuple[bool, str] | None:
-    """Return whether the number ``value``, with which a tensor is filled, is a float, and its word; None if it is no
-    int, float or bool."""
+    """Return whether ``value``, with which a tensor is filled, is a float, and its 64-bit word. Return None if it is
+    not an int, float or bool."""
     letter = descriptor_of(value.type)
     return (letter == "f", w.word_of(w.name(value), value.type)) if letter in ("i", "f", "b") else None
 

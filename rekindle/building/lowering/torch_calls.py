@@ -47,16 +47,16 @@ _RESIZING: Final = (
     "transpose_",
     "swapaxes_",
 )
-"""In-place operators that change sizes or strides, which tensors of the runtime would not notice."""
+"""In-place operators that change sizes or strides, of which tensors of the runtime would not be informed."""
 _OF_TORCHSCRIPT: Final = "native libraries have no operator"
 
 
 def call_torch(w: ProgramWriter, node: Node) -> None:
-    """Call the operator of a node through PyTorch's stable C ABI.
+    """Emit a call of the operator of a node through PyTorch's stable C ABI, and record the operator in ``w.parts``.
 
     Raises:
-        NotBuildable: it is not an operator of PyTorch's dispatcher, or the ABI lacks a type of its arguments or
-            results.
+        NotBuildable: the operator is not in PyTorch's dispatcher, changes sizes in place, is called in a ``try``, or
+            has arguments or results that the ABI cannot pass.
     """
     schema = node.schema
     if schema is None or not schema.name.startswith("aten::") or not _is_dispatched(schema):
@@ -109,7 +109,7 @@ _SUMS: Final = ("aten::add", "aten::sub", "aten::rsub")
 
 
 def _sum(w: ProgramWriter, node: Node) -> None:
-    """Emit a sum or a difference of tensors: PyTorch has a C function for them, which takes ``alpha`` as a float.
+    """Emit a sum or a difference of tensors by PyTorch's C function, which takes ``alpha`` as a float.
 
     Raises:
         NotBuildable: an operand, or the factor ``alpha``, has an unsupported type.
@@ -162,7 +162,7 @@ _KINDS: Final = {"i": Kind.INT, "f": Kind.FLOAT, "b": Kind.BOOL, "c": Kind.COMPL
 
 
 def _is_number(type: Type) -> bool:
-    """Return whether a value is a number, perhaps of a type that is known only at run time."""
+    """Return whether values of a type are numbers, boxed ones included."""
     if isinstance(type, UnionType):
         return all(map(_is_number, type.contained))
     return type == NUMBER or descriptor_of(type) in _KINDS
@@ -185,7 +185,7 @@ def _number_as_tensor(w: ProgramWriter, node: Node, value: Value) -> str:
 
 
 ABI_VERSION: Final = 2 << 56 | 13 << 48
-"""The version of the stable ABI that libraries are written for: that of PyTorch 2.13."""
+"""The version of PyTorch's stable ABI that libraries use: that of PyTorch 2.13."""
 
 _NUMBERS: Final = (INT, FLOAT, BOOL, DTYPE, LAYOUT, MEMORY_FORMAT, QSCHEME_NUMBER)
 
@@ -194,7 +194,7 @@ def _argument(w: ProgramWriter, node: Node, wanted: Type, value: Value) -> str:
     """Emit the conversion of an argument to a 64-bit word of PyTorch's stable C ABI.
 
     Raises:
-        NotBuildable: the ABI has no form for this type.
+        NotBuildable: the ABI cannot pass this type.
     """
     if isinstance(wanted, OptionalType):
         return _optional(w, node, wanted.element, value)
@@ -233,10 +233,10 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
 
 
 def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, given: str, count: int) -> None:
-    """Define a result of the node from its word of the ABI.
+    """Define a result of the node from its word of the ABI. ``given`` is the address of the ``count`` argument words.
 
     Raises:
-        NotBuildable: the ABI has no form for this type.
+        NotBuildable: the ABI cannot pass this type.
     """
     if isinstance(type, TensorType) and not value.has_uses:  # it may be undefined
         w.call(aten.drop_tensor, word)

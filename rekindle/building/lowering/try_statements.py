@@ -1,7 +1,7 @@
-"""``try``: a function of its own, whose error becomes a value.
+"""Lowering of ``try``: the body becomes a function, whose error becomes a value.
 
-An exception is a record of the code of the error, the name of its class, its message, and whether the program raised it
-itself: the messages of the library are not always those of Python.
+An exception is a tuple of the code of the error, the name of its class, its message, and whether the program raised it
+itself: messages of the library may differ from Python's.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def is_exception(w: ProgramWriter, node: Node) -> None:
 
 
 def _names_of(wanted: list[str]) -> list[str]:
-    """Return the names of all known exception classes that are one of ``wanted``, or derive from one."""
+    """Return the names of all known exception classes that are one of ``wanted``, or derive from one, in
+    alphabetical order."""
     bases = tuple(each for each in map(exception_class, wanted) if each is not None)
     known = {**EXCEPTION_CLASSES}
     for name, each in vars(builtins).items():
@@ -77,6 +78,6 @@ def exception_name(w: ProgramWriter, node: Node) -> None:
 
 
 def text_of_exception(w: ProgramWriter, node: Node) -> None:
-    """Lower ``str`` of an exception that was caught."""
+    """Lower ``str`` of a caught exception."""
     names = w.parts.constants.object(_names_of(["builtins.KeyError"]), ListType(STRING))
     w.define(node.output, w.call_or_fail(exceptions.text_of_exception, "%context", w.name(node.input), names))

@@ -1,8 +1,8 @@
-"""Translate a graph to a function: control flow, references, errors.
+"""Lowering of a graph to a function: control flow, reference counting, errors.
 
-A function has the form ``i32 @f(ptr %context, ptr %arguments, ptr %results)``: words come in and go out, and it returns
-an error code. Every object that is defined has a slot in the frame. It holds a reference from the definition on to the
-last use; on an error, whatever is in a slot is released.
+A function has the signature ``i32 @f(ptr %context, ptr %arguments, ptr %results)``: arguments and results are arrays of
+64-bit words, and it returns an error code. Every object has a slot in the stack frame, which holds a reference from the
+definition to the last use. On an error, the objects in all slots are released.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Emitter = Callable[["ProgramWriter", Node], None]
 
 
 class ProgramWriter(RegionWriter):
-    """Lowers one function to LLVM IR. ``emitters`` returns the function that lowers a node."""
+    """Writer of one function's LLVM IR. ``emitters`` returns the function that lowers a node."""
 
     def __init__(self, parts: LibraryParts, emitters: Callable[[Node], Emitter]) -> None:
         super().__init__()
@@ -62,10 +62,10 @@ class ProgramWriter(RegionWriter):
     # ----------------------------------------------------------------------------------------------------------- values
 
     def name(self, value: Value) -> str:
-        """Return the register, or the constant, that holds a value.
+        """Return the register that holds a value, or the operand of a constant.
 
         Raises:
-            NotBuildable: the value is neither.
+            NotBuildable: the value is not a constant and has not been defined.
         """
         known = self.names.get(value)
         if known is not None:
@@ -85,8 +85,8 @@ class ProgramWriter(RegionWriter):
                 return self.parts.constants.object(constant, value.type)
 
     def define(self, value: Value, register: str) -> None:
-        """Bind a value of the graph to a register. If it is an object, the value takes over the reference in the
-        register."""
+        """Bind a value of the graph to a register. If it is an object, the value takes ownership of the register's
+        reference."""
         self.names[value] = register
         if is_object(value.type):
             slot = self._slots.get(value)
@@ -95,7 +95,8 @@ class ProgramWriter(RegionWriter):
             self.line(f"store ptr {register}, ptr {slot}")
 
     def define_borrowed(self, value: Value, register: str) -> None:
-        """Bind a value of the graph to a register, with a new reference to an object that something else owns."""
+        """Bind a value of the graph to a register of an object that has another owner. The value gets a reference of
+        its own."""
         if not value.has_uses:
             self.names[value] = register
             return
@@ -104,7 +105,7 @@ class ProgramWriter(RegionWriter):
         self.define(value, register)
 
     def alloca(self, type: str, initial: str = "") -> str:
-        """Return a new slot of the stack frame, of this LLVM type."""
+        """Return a new slot of the stack frame, of this LLVM type, with the ``initial`` value if one is given."""
         name = f"%{self.fresh('slot')}"
         self._allocas.append(f"  {name} = alloca {type}, align 8")
         if initial:
@@ -112,7 +113,7 @@ class ProgramWriter(RegionWriter):
         return name
 
     def owned_slot(self) -> str:
-        """Return a new slot of the stack frame for an object. Error paths release the object in it."""
+        """Return a new slot of the stack frame for an object. Error paths release the object in the slot."""
         name = f"%{self.fresh('object')}"
         self._allocas.append(f"  {name} = getelementptr ptr, ptr %objects, i64 {self._objects}")
         self._objects += 1
@@ -125,8 +126,8 @@ class ProgramWriter(RegionWriter):
         return register
 
     def converted(self, register: str, given: Type, wanted: Type) -> str:
-        """Emit the conversion of a value to a wider type: a number is boxed if the wanted type may hold other values.
-        An object keeps its reference, a new box has one of its own."""
+        """Emit the conversion of a value to a wider type: a number is boxed if the wanted type may hold other
+        values. An object keeps its reference; the caller owns the reference to a new box."""
         have, want = descriptor_of(given), descriptor_of(wanted)
         if have[0] in "ifb" and want == "c":
             number = register if have == "f" else self.emit(f"sitofp i64 {self.word_of(register, given)} to double")
@@ -139,7 +140,7 @@ class ProgramWriter(RegionWriter):
         return register
 
     def owned_as(self, value: Value, wanted: Type) -> str:
-        """Return a value converted to a wider type, with a new reference that the caller owns."""
+        """Emit the conversion of a value to a wider type; return it with a new reference that the caller owns."""
         register = self.converted(self.name(value), value.type, wanted)
         if is_object(value.type):
             self.call(retain, register)
@@ -171,13 +172,13 @@ class ProgramWriter(RegionWriter):
                 return self.emit(f"inttoptr i64 {word} to ptr")
 
     def owned_word(self, value: Value, wanted: Type) -> str:
-        """Return a value as the i64 that a container of ``wanted`` holds, with a new reference that the container
+        """Emit the i64 that a container of ``wanted`` holds for a value, with a new reference that the container
         owns."""
         return self.word_of(self.owned_as(value, wanted), wanted)
 
     def argument_word(self, value: Value, wanted: Type, boxes: list[str]) -> str:
-        """Return a value as the i64 of an argument, whose reference the callee does not take over. If it is boxed, the
-        box is in a slot that is added to ``boxes``."""
+        """Emit the i64 of an argument; the caller keeps its reference. If the value has to be boxed, a slot with the
+        box is appended to ``boxes``, which the caller releases."""
         register = self.converted(self.name(value), value.type, wanted)
         if is_object(wanted) and not is_object(value.type):
             boxes.append(self.owned_slot())
@@ -185,7 +186,7 @@ class ProgramWriter(RegionWriter):
         return self.word_of(register, wanted)
 
     def words(self, words: Sequence[str]) -> str:
-        """Return the address of an array in the stack frame that holds these i64 words."""
+        """Emit the stores of i64 words to an array in the stack frame; return its address."""
         slot = self.alloca(f"[{max(len(words), 1)} x i64]")
         for index, word in enumerate(words):
             self.line(f"store i64 {word}, ptr {self.emit(f'getelementptr i64, ptr {slot}, i64 {index}')}")
@@ -194,7 +195,8 @@ class ProgramWriter(RegionWriter):
     # ------------------------------------------------------------------------------------------------------------ calls
 
     def call(self, function: Callable[..., Any], *arguments: str) -> str:
-        """Emit a call of a runtime function; return its result."""
+        """Emit a call of a run-time function, which is added to the module; return its result, empty for a function
+        without one."""
         self.parts.runtime.add(function)
         parameters, result = parameter_types(function)
         text = ", ".join(f"{type} {each}" for type, each in zip(parameters, arguments, strict=True))
@@ -204,16 +206,16 @@ class ProgramWriter(RegionWriter):
         return self.emit(f"call {result} @{function.__name__}({text})")
 
     def call_or_fail(self, function: Callable[..., Any], *arguments: str) -> str:
-        """Emit a call of a runtime function, and an exit for its errors: it returns null or False, with the error in
-        the context."""
+        """Emit a call of a run-time function that returns null or False on an error, which is in the context, and an
+        exit for that. Return the result."""
         found = self.call(function, *arguments)
         _, result = parameter_types(function)
         self.unwind_if(found if result == "i1" else self.emit(f"icmp eq ptr {found}, null"), negated=result == "i1")
         return found
 
     def call_or_fail_below_zero(self, function: Callable[..., Any], *arguments: str) -> str:
-        """Emit a call of a runtime function that returns an index, and an exit for its errors: it returns -1, with the
-        error in the context."""
+        """Emit a call of a run-time function that returns an index, or -1 on an error, which is in the context, and
+        an exit for that. Return the index."""
         found = self.call(function, *arguments)
         self.unwind_if(self.emit(f"icmp slt i64 {found}, 0"))
         return found
@@ -235,8 +237,8 @@ class ProgramWriter(RegionWriter):
         self._fail_if(condition, (code, message))
 
     def unwind_if(self, condition: str, *, negated: bool = False, has_place: bool = False) -> None:
-        """Emit an exit from the function that is taken if ``condition`` holds. The error is in the context; its source
-        location too, if ``has_place``. With ``negated``, the exit is taken if ``condition`` is false."""
+        """Emit an exit from the function that is taken if ``condition`` holds, or with ``negated`` if it does not.
+        The error is in the context, and with ``has_place`` its source location too."""
         cold, label = self._cold_block(None, has_place=has_place), self.fresh("l")
         yes, no = (label, cold) if negated else (cold, label)
         weights = "!0" if negated else "!1"
@@ -254,8 +256,8 @@ class ProgramWriter(RegionWriter):
         self.start_block(label)
 
     def _cold_block(self, reason: tuple[ErrorCode, str] | None, *, has_place: bool = False) -> str:
-        """Write a basic block that leaves the function with an error. It stores the error ``reason``, if one is given,
-        and the source location, unless ``has_place``. Return its label."""
+        """Emit a basic block that leaves the function with an error, and return its label. The block stores the
+        error ``reason``, if one is given, and the source location of the current node, unless ``has_place``."""
         label = self.fresh("cold")
         self._cold.append(f"{label}:")
         if reason is not None:
@@ -328,7 +330,7 @@ class ProgramWriter(RegionWriter):
                     self._release_unused(value)
 
     def release(self, value: Value) -> None:
-        """Release the object in the slot of a value, if it has one."""
+        """Emit the release of the object in the slot of a value, if it has a slot."""
         slot = self._slots.get(value)
         if slot is not None:
             self.call(release, self.names[value])
@@ -350,8 +352,8 @@ class ProgramWriter(RegionWriter):
                 self._expiring[last].append(value)
 
     def block_outputs(self, block: Block, types: Sequence[Type], values: Sequence[Value]) -> list[str]:
-        """Return the outputs of a block converted to ``types``, with new references, and release the other objects of
-        the block."""
+        """Emit the conversion of the outputs of a block to ``types``, with new references, and the release of the
+        block's other objects. Return the registers of the outputs."""
         registers = [self.owned_as(value, type) for value, type in zip(values, types, strict=True)]
         for value in self._expiring.pop(block.return_node, ()):
             self.release(value)
@@ -436,7 +438,8 @@ class ProgramWriter(RegionWriter):
     # -------------------------------------------------------------------------------------------------------- function
 
     def write(self, graph: Graph, name: str) -> None:
-        """Write the function ``@name`` of a graph. Inputs other than modules are passed as i64 words."""
+        """Emit the function ``@name`` of a graph, and add it to ``parts``. Inputs other than modules are passed as
+        i64 words."""
         self.start_block("body")
         for index, value in enumerate(each for each in graph.inputs if each not in self.modules):
             place = self.emit(f"getelementptr i64, ptr %arguments, i64 {index}")
@@ -471,8 +474,8 @@ class ProgramWriter(RegionWriter):
 
 
 def place_text(range: SourceRange) -> str | None:
-    """Return a source location as error messages show it: the name of the file, the line and its text. Return None if
-    it is unknown."""
+    """Return a source location as error messages show it: the name of the file, the line and its text. Return None
+    if it is unknown, or in the package's own library code."""
     found = range.original
     if not found.is_known or found.source.filename is None or found.source.is_library:
         return None
@@ -481,5 +484,5 @@ def place_text(range: SourceRange) -> str | None:
 
 
 def empty_register(type: Type) -> str:
-    """Return a register for a value that is defined on no path."""
+    """Return an operand for a value that no path defines."""
     return EMPTY[register_of(type)]

@@ -35,6 +35,7 @@ from rekindle.building.lowlevel.types import (
     bits_of as bits_of,
     c as c,
     cold as cold,
+    compare_exchange as compare_exchange,
     exchange as exchange,
     extern as extern,
     float_of as float_of,

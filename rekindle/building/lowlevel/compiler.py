@@ -1,4 +1,4 @@
-"""Translate functions of the low-level language to LLVM IR.
+"""Compiler of the low-level language: translate functions to LLVM IR.
 
 Local variables are stack slots, which LLVM's ``sroa`` turns into registers. Input and output of a small function::
 
@@ -33,7 +33,8 @@ _BOXED: Final[Mapping[Any, tuple[str, str, str]]] = {
     Int32: ("i32", "sext i32 {} to i64", "trunc i64 {} to i32"),
     Float32: ("float", "fpext float {} to double", "fptrunc double {} to float"),
 }
-"""Types of memory that differ from those of registers: LLVM's type, how to read one and how to write one."""
+"""Types whose form in memory differs from that in registers: the LLVM type, and formats of the conversions after a
+load and before a store."""
 
 
 class Operand(NamedTuple):
@@ -61,13 +62,13 @@ def register_type(type: Any) -> str:
 
 
 def parameter_type(type: Any) -> str:
-    """Return the LLVM type of a parameter or result: C functions have some of 32 bits."""
+    """Return the LLVM type of a parameter or result of a C function: as in registers, except for ``Int32``."""
     return "i32" if type is Int32 else register_type(type)
 
 
 NoneType: Final = type(None)
 _MAX_INLINED: Final = 10
-"""The most lines of code of a function that LLVM may inline, with the line of its head."""
+"""Maximum number of code lines of a function that LLVM may inline, the line of its head included."""
 
 
 def _plain(annotation: Any) -> Any:
@@ -128,37 +129,41 @@ class Translation:
     head: str
     body: str
     functions: tuple[Callable[..., Any], ...]
-    """The functions of the low-level language that it refers to."""
+    """The functions of the low-level language and the C functions that it refers to."""
     declarations: Mapping[str, str]
     """Declarations of C functions and of LLVM's intrinsics by name."""
     texts: Mapping[str, str]
-    """The names of constant strings."""
+    """The names of constant strings, by their text."""
     tables: Mapping[str, Callable[[], bytes]]
     """The functions that compute constant tables, by the names of the tables."""
 
 
 @cache
 def translated(function: Callable[..., Any]) -> Translation:
-    """Translate one function to LLVM IR."""
+    """Translate one function to LLVM IR.
+
+    Raises:
+        InternalError: the function uses something that the low-level language does not have.
+    """
     return _FunctionCompiler(function).translation()
 
 
 def may_be_inlined(function: Callable[..., Any]) -> bool:
-    """Return whether LLVM may inline a function: it is as small as a call. A program calls the runtime in thousands of
-    places, so a copy of a larger function is not worth its size."""
+    """Return whether LLVM may inline a function: it is small, and not marked as cold. A program calls the runtime in
+    thousands of places, so copies of a larger function are not worth their size."""
     if hasattr(function, "__cold__"):
         return False
     return len({line for *_, line in function.__code__.co_lines()}) <= _MAX_INLINED
 
 
 def attributes_of(function: Callable[..., Any]) -> str:
-    """Return LLVM's attributes of a function, after a space."""
+    """Return the LLVM attributes of a function, each after a space."""
     is_cold = hasattr(function, "__cold__")
     return " noinline cold" if is_cold else "" if may_be_inlined(function) else " noinline"
 
 
 def declaration_of(function: Callable[..., Any]) -> str:
-    """Return the part of a declaration after ``declare`` of a function of the low-level language."""
+    """Return the declaration of a function of the low-level language, without the word ``declare``."""
     parameters, result = parameter_types(function)
     return f"{result} @{function.__name__}({', '.join(parameters)}){attributes_of(function)}"
 
@@ -177,7 +182,7 @@ def extern_declaration(function: Callable[..., Any]) -> str:
 
 
 def c_string(data: bytes) -> str:
-    """Return a constant of LLVM with ``data`` and a zero byte after it."""
+    """Return a constant in LLVM IR that consists of ``data`` and a zero byte."""
     text = "".join(chr(each) if 32 <= each < 127 and each not in b'"\\' else f"\\{each:02X}" for each in data)
     return f'[{len(data) + 1} x i8] c"{text}\\00"'
 
@@ -462,7 +467,11 @@ class _FunctionCompiler:
         return self._constant(node, found)
 
     def _place(self, node: ast.expr) -> tuple[str, Any]:
-        """Return the address of a field or an element, and its type."""
+        """Emit the address of a field or an element; return it, and the type of the field or element.
+
+        Raises:
+            InternalError: the operand has no such field, or no elements.
+        """
         if isinstance(node, ast.Attribute):
             owner = self.expression(node.value)
             if not _is_struct(owner.type):
@@ -527,7 +536,7 @@ class _FunctionCompiler:
         return Operand(joined, bool)
 
     def _merged(self, type: Any, compute: Callable[[str], None]) -> Operand:
-        """Run ``compute`` with a new slot of the frame; return the value that it stores there."""
+        """Run ``compute`` with a new slot of the frame; return the value that its code stores in the slot."""
         self.count += 1
         slot = f"%merge{self.count}"
         kind = register_type(type)
@@ -603,7 +612,11 @@ class _FunctionCompiler:
         return Operand(self.value(text), signature.result)
 
     def converted(self, given: Operand, wanted: Any, node: ast.AST) -> Operand:
-        """Check that a value may be used as one of a type: any pointer may be used as any other."""
+        """Return ``given`` as an operand of the type ``wanted``. Any pointer may be used as any other.
+
+        Raises:
+            InternalError: the types have different registers.
+        """
         if given.llvm != register_type(wanted):
             raise self.fail(node, f"{given.type} is not a {wanted}")
         return Operand(given.text, wanted)
@@ -654,6 +667,13 @@ class _FunctionCompiler:
         array, index, value = map(self.expression, node.args)
         place = self.value(f"getelementptr i64, ptr {array.text}, i64 {index.text}")
         return Operand(self.value(f"atomicrmw xchg ptr {place}, i64 {value.text} acq_rel"), int)
+
+    def _built_in_compare_exchange(self, node: ast.Call) -> Operand:
+        array, index, expected, value = map(self.expression, node.args)
+        place = self.value(f"getelementptr i64, ptr {array.text}, i64 {index.text}")
+        words = f"i64 {expected.text}, i64 {value.text}"
+        pair = self.value(f"cmpxchg ptr {place}, {words} acq_rel acquire")
+        return Operand(self.value(f"extractvalue {{ i64, i1 }} {pair}, 0"), int)
 
     def _built_in_min(self, node: ast.Call) -> Operand:
         return self._extremum("smin", node)

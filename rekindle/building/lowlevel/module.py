@@ -18,8 +18,8 @@ from rekindle.building.lowlevel.compiler import (
 
 @dataclass(slots=True)
 class LowLevelModule:
-    """An LLVM module in the making: functions of the low-level language with the constants and the declarations that
-    they need.
+    """Builder of an LLVM module: functions of the low-level language, with the constants and the declarations that they
+    need.
 
     If the module ``is_whole``, it defines all functions that it refers to. Otherwise other objects define them: the
     module declares them, and has copies of small ones, which LLVM may inline (``available_externally``).
@@ -34,7 +34,8 @@ class LowLevelModule:
     """The functions that compute constant tables, by the names of the tables."""
 
     def add(self, function: Callable[..., Any]) -> None:
-        """Add a function that the module refers to, with those that it calls."""
+        """Add a function that the module refers to, with its callees: a definition or a declaration, unless it is
+        there already."""
         name = function.__name__
         if name in self.definitions or name in self.declarations:
             return
@@ -48,7 +49,7 @@ class LowLevelModule:
             self.declarations[name] = f"declare hidden {declaration_of(function)}"
 
     def define(self, function: Callable[..., Any]) -> None:
-        """Add a function that other objects may call."""
+        """Add the definition of a function that other objects may call."""
         self._define(function, "hidden")
 
     def _define(self, function: Callable[..., Any], linkage: str) -> None:
@@ -80,7 +81,7 @@ def table_definition(make: Callable[[], bytes], linkage: str) -> str:
 
 
 def compile_functions(functions: Iterable[Callable[..., Any]]) -> LowLevelModule:
-    """Translate ``functions`` and the functions that they call."""
+    """Return a whole module of ``functions`` and the functions that they call."""
     module = LowLevelModule()
     for each in functions:
         module.add(each)
@@ -88,7 +89,7 @@ def compile_functions(functions: Iterable[Callable[..., Any]]) -> LowLevelModule
 
 
 def compilation_unit(function: Callable[..., Any]) -> str:
-    """Return the LLVM module that defines one function. Other units define the functions that it calls."""
+    """Return the text of the LLVM module that defines one function. Other units define the functions that it calls."""
     module = LowLevelModule(is_whole=False)
     module.define(function)
     return str(module)

@@ -56,14 +56,14 @@ NULL: Final[Any] = None
 """The null pointer, of any type."""
 
 FUNCTIONS: Final[dict[str, dict[str, Callable[..., Any]]]] = {}
-"""The functions of each Python module by name."""
+"""The functions of the low-level language by Python module and name."""
 
 TABLES: Final[dict[str, dict[str, Callable[[], bytes]]]] = {}
-"""The functions of each Python module that compute constant tables, by name."""
+"""The functions that compute constant tables, by Python module and name."""
 
 
 def native(function: P) -> P:
-    """Mark a function as one of the low-level language."""
+    """Mark a function as one of the low-level language, and register it in :data:`FUNCTIONS`."""
     FUNCTIONS.setdefault(function.__module__, {})[function.__name__] = function
     function.__native__ = True  # type: ignore[attr-defined]
     return function
@@ -82,14 +82,19 @@ def extern(function: P) -> P:
 
 
 def tabulated(make: Callable[[], bytes]) -> Callable[[], bytes]:
-    """Mark a function that computes a constant table, for :func:`table`. It runs in Python, once."""
+    """Mark a function that computes a constant table, for :func:`table`, and register it in :data:`TABLES`. It runs
+    in Python, once."""
     found = cache(make)
     TABLES.setdefault(make.__module__, {})[make.__name__] = found
     return found
 
 
 def not_python() -> NoReturn:
-    """Raise the error for a built-in of the low-level language that is called in Python."""
+    """Reject a call in Python of a built-in function of the low-level language.
+
+    Raises:
+        TypeError: always.
+    """
     raise TypeError("a function of the low-level language has to be compiled")
 
 
@@ -139,6 +144,11 @@ def exchange(array: Array[int], index: int, value: int) -> int:
     not_python()
 
 
+def compare_exchange(array: Array[int], index: int, expected: int, value: int) -> int:
+    """Write an element if it is ``expected``, atomically, and return its previous value."""
+    not_python()
+
+
 def invoke(function: Address, first: Address, second: Address, third: Address) -> int:
-    """Call a function of three addresses that returns 32 bits."""
+    """Call the function at an address with three addresses; return its 32-bit result."""
     not_python()

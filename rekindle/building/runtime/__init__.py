@@ -1,10 +1,11 @@
-"""Runtime library of native libraries: objects, errors, strings, lists, dicts, tensors and their C form.
+"""Run-time library of native libraries: objects, errors, strings, lists, dicts, tensors and their C form.
 
-It is written in the low-level language (:mod:`rekindle.building.lowlevel`). A library contains the functions that it
-calls, and nothing else of it.
+It is written in the low-level language (:mod:`rekindle.building.lowlevel`). A library contains only the functions that
+it calls.
 
-Values are words of 64 bits. An int, a float and a bool are one; everything else is the address of an
-:class:`~rekindle.building.runtime.objects.Object`, which counts its references; None is the null pointer. A
-*descriptor* is a text that says what a word holds (:mod:`rekindle.building.runtime.descriptors`): containers point to
-those of their elements, so that they can be compared, printed, freed and handed to C without a static type.
+Values are words of 64 bits. An int, a float and a bool are stored in the word itself; everything else is the address of
+an :class:`~rekindle.building.runtime.objects.Object`, which has a reference count; None is the null pointer. A
+*descriptor* is a string that encodes the type of a word (:mod:`rekindle.building.runtime.descriptors`). A container
+points to the descriptors of its elements, so that it can be compared, printed, freed and passed to C without a static
+type.
 """

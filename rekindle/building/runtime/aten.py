@@ -1,7 +1,7 @@
 """Calls of PyTorch's operators through its stable C ABI (``torch/csrc/stable/c/shim.h``).
 
-An argument is a word of 64 bits, a ``StableIValue``: a number, or a handle that the callee takes over. A value of an
-optional type is null, or the address of such a word.
+An argument is a 64-bit word, a ``StableIValue``: a number, or a handle that the called operator takes ownership of. A
+value of an optional type is null or the address of such a word.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ def note_error(context: Context) -> None:
 
 @native
 def handle_of(context: Context, tensor: Tensor) -> Address | None:
-    """Return the PyTorch tensor for a tensor of the library, which owns it; None after an error."""
+    """Return the PyTorch tensor of a tensor of the library; None after an error. It is created at the first call,
+    and ``tensor`` owns it."""
     if tensor.handle is None:
         out = cast("Array[int]", stack(8))
         failed = aoti_torch_create_tensor_from_blob_v2(
@@ -195,7 +196,7 @@ def handle_of(context: Context, tensor: Tensor) -> Address | None:
 
 @native
 def tensor_argument(context: Context, tensor: Tensor) -> int:
-    """Return a tensor as a 64-bit word for the dispatcher, which takes it over; 0 after an error."""
+    """Return a new handle of a tensor as a 64-bit word, which the dispatcher takes ownership of; 0 after an error."""
     handle = handle_of(context, tensor)
     if handle is None:
         return 0
@@ -208,7 +209,7 @@ def tensor_argument(context: Context, tensor: Tensor) -> int:
 
 @native
 def some(word: int) -> int:
-    """Return a 64-bit word of the dispatcher as one of an optional type."""
+    """Return a 64-bit word of the dispatcher as a value of an optional type: the address of a copy."""
     out = cast("Array[int]", stack(8))
     torch_new_stable_ivalue(out)
     cast("Array[int]", view(Address, out[0]))[0] = word
@@ -289,8 +290,8 @@ def drop_tensor(word: int) -> None:
 
 @native
 def tensor_result(context: Context, word: int, given: Array[int], count: int, version: int) -> Tensor | None:
-    """Return a result of the dispatcher as a tensor; None after an error. If it is a view of one of the ``given``
-    arguments, it shares their storage."""
+    """Return a result of the dispatcher as a tensor, and take ownership of its handle. None is returned after an
+    error. If the result is a view of one of the ``given`` arguments, it shares their storage."""
     handle = view(Address, word)
     if handle is None:
         return None
@@ -358,8 +359,9 @@ def number_as_tensor(context: Context, like: Tensor, kind: int, word: int, defau
     """Return a number as a tensor without dimensions; None after an error. Its dtype is such that PyTorch promotes it
     with ``like`` as it promotes the number.
 
-    Of the same category, a number has the dtype of the tensor. PyTorch computes half floats with a number in a wider
-    dtype, which no tensor gives.
+    That is the dtype of ``like`` unless the number is of a higher category: a float with ints has the default dtype, an
+    int with bools int64. Half floats are an error, since PyTorch computes them with a number in a wider dtype, which no
+    tensor represents.
     """
     dtype = like.dtype
     if is_floating(dtype) and dtype != FLOAT and dtype != DOUBLE:
@@ -374,7 +376,7 @@ def number_as_tensor(context: Context, like: Tensor, kind: int, word: int, defau
 
 @native
 def add_tensors(context: Context, a: Tensor, b: Tensor, factor: float, version: int) -> Tensor | None:
-    """Return ``a + factor * b``; None after an error. PyTorch rejects a float factor for ints."""
+    """Return ``a + factor * b``; None after an error. As in PyTorch, a float factor for ints is an error."""
     if not is_floating(a.dtype) and not is_floating(b.dtype) and element_bytes(a.dtype) < 16:
         if a.dtype != COMPLEX64 and b.dtype != COMPLEX64 and b.dtype != COMPLEX128:
             fail(context, ErrorCode.NOT_BUILT, c("a sum of tensors of ints outside of a kernel"))

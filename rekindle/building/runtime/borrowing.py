@@ -1,4 +1,5 @@
-"""Memory that the caller lends for the time of a call, and that objects of the library still refer to after it."""
+"""Borrowed memory: the caller lends it for the duration of a call, and it is copied if objects of the library still
+refer to it at the end."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def keep_borrowed(instance: Instance) -> None:
 
 @native
 def append_items(pending: List, each: Object) -> None:
-    """Append the objects that a container or an instance of a class refers to."""
+    """Append the objects that a container or an instance of a class refers to, to ``pending``."""
     if each.kind == Kind.LIST:
         items = cast("List", each)
         for i in range(items.length):
@@ -80,9 +81,10 @@ def append_object(pending: List, descriptor: Array[Byte], word: int) -> None:
 
 @native
 def keep_memory(tensor: Tensor) -> None:
-    """Copy the storage of a tensor to memory of its own, if it is the caller's, and point the tensor to it.
+    """Copy the memory of a tensor's storage if it belongs to the caller, and point the tensor to the copy.
 
-    The storage remembers in ``handle`` where its memory was, for its other tensors."""
+    The storage stores its previous address in ``handle``, so that its other tensors can be moved as well.
+    """
     storage = tensor.storage
     if storage.owner == Owner.CALLER:
         count = cast("Array[int]", storage.handle)

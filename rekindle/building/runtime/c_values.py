@@ -1,7 +1,7 @@
 """Values of the C API: arguments that C programs pass, and results that they receive.
 
-A value is three words: its kind, its payload, and how many there are. Tensors are those of DLPack: a ``DLTensor *``
-that is borrowed for the time of a call, a ``DLManagedTensor *`` in results::
+A value is three words: its kind, its payload, and a count. Tensors are those of DLPack: a ``DLTensor *`` that is
+borrowed for the duration of a call, a ``DLManagedTensor *`` in results::
 
     typedef struct value {
       int64_t kind;
@@ -95,13 +95,15 @@ class CKind(IntEnum):
     DICT = 8
     """Its items are a key, its value, the next key and so on; ``count`` counts pairs."""
     COMPLEX = 9
-    """The payload and ``count`` are the bits of its parts, which are floats."""
+    """The payload is the bits of the real part, ``count`` those of the imaginary part; both are floats."""
     OBJECT = 10
-    """An instance of a class: the payload is a handle, and ``count`` identifies the table that has it."""
+    """An instance of a class: the payload is a handle, and ``count`` identifies the table of handles to which it
+    belongs."""
 
 
 MAX_ITEMS: Final = 1 << 40
-"""More items than any memory holds."""
+"""Limit for the number of items of a container, more than memory can hold."""
+MAX_ELEMENTS: Final = 1e15
 
 
 class CValue(Struct):
@@ -111,8 +113,8 @@ class CValue(Struct):
 
 
 class DLTensor(Struct):
-    """The tensor structure of DLPack. ``shape_and_dtype`` holds ``ndim`` in its lower half, then the code, the bits and
-    the lanes of the dtype."""
+    """The tensor structure of DLPack. ``rank_and_dtype`` holds ``ndim`` in its lower half, then the code, the bits
+    and the lanes of the dtype."""
 
     data: Address | None
     device: int
@@ -134,7 +136,7 @@ def item_of(items: int, index: int) -> CValue:
 
 @native
 def dtype_of_dlpack(word: int) -> int:
-    """Return PyTorch's number of a dtype; -1 if there is none."""
+    """Return PyTorch's number of the dtype that DLPack describes; -1 if there is none."""
     code = (word >> 32) & 255
     bits = (word >> 40) & 255
     if ((word >> 48) & 65535) != 1:
@@ -201,6 +203,9 @@ def borrow_tensor(context: Context, given: DLTensor) -> Tensor | None:
             fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has no memory"))
             return None
         memory = cast("Address", given)
+    if not is_addressable(rank, shape, strides):
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has sizes or strides that no memory has"))
+        return None
     data = offset(memory, given.byte_offset)
     borrowed = cast("Instance", context).borrowed
     borrowed[0] = borrowed[0] + 1
@@ -216,8 +221,21 @@ def borrow_tensor(context: Context, given: DLTensor) -> Tensor | None:
 
 
 @native
+def is_addressable(rank: int, sizes: Array[int] | None, strides: Array[int] | None) -> bool:
+    """Return whether a memory may have so many elements, that far away. In integers the products could overflow."""
+    count = 1.0
+    last = 0.0
+    if sizes is not None:
+        for i in range(rank):
+            count = count * float(max(sizes[i], 1))
+            if strides is not None:
+                last += float(max(sizes[i] - 1, 0)) * float(strides[i])
+    return count <= MAX_ELEMENTS and last <= MAX_ELEMENTS
+
+
+@native
 def is_empty(rank: int, sizes: Array[int] | None) -> bool:
-    """Return whether a size is 0. The product of all sizes could overflow."""
+    """Return whether one of the sizes is 0. They are not multiplied, since the product could overflow."""
     if sizes is not None:
         for i in range(rank):
             if sizes[i] == 0:
@@ -227,7 +245,7 @@ def is_empty(rank: int, sizes: Array[int] | None) -> bool:
 
 @native
 def delete_managed(managed: DLManagedTensor) -> None:
-    """Free a tensor in a result; the deleter of its DLPack structure calls this."""
+    """Free a tensor in a result; it is the deleter of the DLPack structure."""
     if managed is not None:
         release(managed.manager_context)
         free(managed)
@@ -235,9 +253,11 @@ def delete_managed(managed: DLManagedTensor) -> None:
 
 @native
 def lend_tensor(context: Context, tensor: Tensor, in_use: bool) -> DLManagedTensor | None:
-    """Return a tensor as a DLPack structure for the caller; None after an error. It is copied if the library does not
-    own its memory, or something else uses it: an attribute, or another result. ``in_use``: something else uses what
-    holds the tensor."""
+    """Return a tensor as a DLPack structure, which the caller must delete; None after an error.
+
+    The tensor is copied if the library does not own its memory, or if something else uses the tensor, such as an
+    attribute or another result. ``in_use`` is whether the object that contains the tensor is used elsewhere.
+    """
     owner = tensor.storage.owner
     is_shared = in_use or tensor.refs > 1 or tensor.storage.refs > 1
     kept = tensor
@@ -272,8 +292,8 @@ def wrong_kind(context: Context, value: CValue, wanted: int) -> int:
 
 @native
 def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int:
-    """Convert an argument of the C API to a 64-bit word, with a reference that the caller owns. After an error,
-    ``context`` has it."""
+    """Return an argument of the C API as a 64-bit word, with a reference that the caller owns. Errors are stored in
+    ``context``."""
     first = descriptor[0]
     kind = value.kind
     if first == descriptors.OPTIONAL:
@@ -349,8 +369,8 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
 
 @native
 def object_from_c(context: Context, name: Array[Byte] | None, value: CValue) -> int:
-    """Return the object that an argument refers to, with a new reference. ``name`` is that of its class, if only one
-    will do."""
+    """Return the object that an argument refers to, with a new reference; None after an error. ``name`` is the name
+    of the required class, null if any class is accepted."""
     each = live_object(context, value)
     if each is None:
         fail(context, ErrorCode.ARGUMENT_ERROR, c("an object was freed, or belongs to another instance"))
@@ -379,7 +399,7 @@ def is_of_class(each: Object, name: Array[Byte]) -> bool:
 
 @native
 def has_alternative(descriptor: Array[Byte], wanted: int) -> bool:
-    """Return whether a type is one of those of a union."""
+    """Return whether a type is among the alternatives of a union."""
     alternative = advance(descriptor, 1)
     while alternative[0] != CLOSE:
         if alternative[0] == wanted:
@@ -390,7 +410,7 @@ def has_alternative(descriptor: Array[Byte], wanted: int) -> bool:
 
 @native
 def has_items(value: CValue) -> bool:
-    """Return whether the items of a container can be read."""
+    """Return whether an argument is a container whose items can be read."""
     return value.count >= 0 and value.count <= MAX_ITEMS and (value.count == 0 or value.payload != 0)
 
 
@@ -448,8 +468,8 @@ def all_fit(context: Context, descriptor: Array[Byte], value: CValue, first: int
 
 @native
 def common_kind(context: Context, value: CValue, first: int, step: int, count: int) -> Array[Byte]:
-    """Return the descriptor of the common type of the items of an argument; the descriptor of any value, if they differ
-    or are containers."""
+    """Return the descriptor of the common type of an argument's items; ``a`` (any value) if they differ or are
+    containers."""
     if count > 0:
         known = descriptor_of_c(item_of(value.payload, first).kind)
         if known is not None and all_fit(context, known, value, first, step, count):
@@ -459,7 +479,8 @@ def common_kind(context: Context, value: CValue, first: int, step: int, count: i
 
 @native
 def container_from_c(context: Context, value: CValue) -> int:
-    """Convert an argument whose declared type is not a container type, such as Any, to the container that it holds."""
+    """Return an argument whose declared type is not a container type, such as Any, as the container that its kind
+    determines."""
     kind = value.kind
     if not has_items(value) or kind < CKind.LIST or kind > CKind.DICT:
         return wrong_kind(context, value, 0)
@@ -520,7 +541,8 @@ def descriptor_of_c(kind: int) -> Array[Byte] | None:
 
 @native
 def boxed(descriptor: Array[Byte], word: int) -> int:
-    """Box a number, if its declared type may hold other values."""
+    """Return an int, a float or a bool as a boxed number if its declared type may hold other values, else the word
+    itself."""
     first = descriptor[0]
     if first == descriptors.INT:
         return word_of(new_box(Kind.INT, word))
@@ -573,7 +595,8 @@ def field_count(fields: Array[Byte]) -> int:
 
 @native
 def record_from_c(context: Context, fields: Array[Byte], value: CValue) -> int:
-    """Convert an argument to a tuple. After an error, its last fields are zero."""
+    """Return an argument as a tuple; the fields after an error are zero. The result is 0, with an error, if the
+    number of fields differs."""
     count = field_count(fields)
     if count != value.count:
         return wrong_kind(context, value, 0)
@@ -592,8 +615,8 @@ def record_from_c(context: Context, fields: Array[Byte], value: CValue) -> int:
 
 @native
 def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValue, in_use: bool) -> None:
-    """Convert a result to a value of the C API. After an error, ``context`` has it. ``in_use``: it is a part of
-    something that the library uses further, so that its tensors are copied."""
+    """Convert a result to a value of the C API. Errors are stored in ``context``. ``in_use`` is whether the result
+    is a part of an object that the library continues to use; its tensors are then copied."""
     value.kind = CKind.NONE
     value.payload = word
     value.count = 1
@@ -667,7 +690,7 @@ def begin_items(value: CValue, kind: int, count: int, items: int) -> None:
 
 @native
 def free_c_value(value: CValue) -> None:
-    """Free the contents of a result. No call of the instance may run on this thread."""
+    """Free the contents of a result. This thread must not be in a call of the instance."""
     kind = value.kind
     if kind == CKind.STRING:
         free(view(Address, value.payload))

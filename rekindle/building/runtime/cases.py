@@ -1,4 +1,4 @@
-"""Methods of strings that read or change the case of characters, and that test their classes."""
+"""Methods of strings that read or change the case of characters, or test their class."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Characters of Unicode: their classes and their cases, in tables of the Python that builds the library.
+"""Unicode characters: their classes and their cases, in tables made from the Unicode data of the Python that builds the
+library.
 
-A set of characters is a table of the code points where a run of members, or of others, begins. A mapping is a table of
-code points with up to three that each is replaced with. The first word of a table is the number of its entries.
+The table of a set contains the sorted code points at which runs of members and of non-members alternate. The table of a
+mapping contains code points, each followed by up to three code points that replace it. The first word of a table is the
+number of its entries.
 """
 
 from __future__ import annotations
@@ -109,7 +111,7 @@ def _makes_final(before: str) -> list[bool]:
 
 @tabulated
 def letters_before_sigma() -> bytes:
-    """Return the table of characters with case that the rule of the final sigma does not skip."""
+    """Return the table of cased characters that the rule of the final sigma does not skip."""
     return _set_table(_makes_final(""))
 
 

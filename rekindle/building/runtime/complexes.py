@@ -1,6 +1,6 @@
-"""Complex numbers: Python's arithmetic and the functions of ``cmath``, for numbers that are finite.
+"""Complex numbers: Python's arithmetic and the functions of ``cmath``, for finite numbers.
 
-The functions write their result to ``out``, and return whether there is one.
+The functions of ``cmath`` write their result to ``out``, and return False after an error.
 """
 
 from __future__ import annotations
@@ -251,7 +251,8 @@ def complex_is_finite(a: Complex) -> bool:
 
 @native
 def text_of_part(number: float, signed: bool) -> Text:
-    """Return the real or imaginary part as ``repr`` writes it: without ``.0``, and with a sign if it is ``signed``."""
+    """Return a real or imaginary part as ``repr`` of the complex number writes it: without ``.0``, and with a sign
+    if ``signed``."""
     text = text_of_float(number)
     data = data_of(text)
     length = text.bytes

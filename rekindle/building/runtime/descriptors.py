@@ -1,18 +1,11 @@
-"""Descriptors: texts that describe the contents of words.
+"""Descriptors: strings that encode the types of 64-bit words.
 
-==========  ==============================================================
-``i f b``   an int, a float, a bool: the word itself
-``s t c``   a string, a tensor, a complex number
-``n``       None
-``[X``      a list of ``X``
-``{KX``     a dict from ``K`` to ``X``
-``(X…)``    a tuple, or an instance of a class with these fields
-``?X``      an ``X`` or None; a number is boxed
-``a``       anything; a number is boxed
-``o``       an instance of a class
-``(X…)CN;`` an instance of a class of the name ``N`` with these fields
-``@N;``     a handle of an instance of a class of the name ``N``, in the arguments of a method: an ``o`` elsewhere
-``|X…)``    one of several types, in the arguments of a method: an ``a`` elsewhere
+==========  ============================================================== ``i f b``   an int, a float, a bool: the word
+itself ``s t c``   a string, a tensor, a complex number ``n``       None ``[X``      a list of ``X`` ``{KX``     a dict
+from ``K`` to ``X`` ``(X…)``    a tuple, or an instance of a class with these fields ``?X``      an ``X`` or None; a
+number is boxed ``a``       anything; a number is boxed ``o``       an instance of a class ``(X…)CN;`` an instance of
+the class named ``N`` with these fields ``@N;``     a handle of an instance of the class named ``N``, in the arguments
+of a method: an ``o`` elsewhere ``|X…)``    one of several types, in the arguments of a method: an ``a`` elsewhere
 ==========  ==============================================================
 """
 
@@ -57,7 +50,7 @@ def advance(descriptor: Array[Byte], count: int) -> Array[Byte]:
 
 @native
 def after(descriptor: Array[Byte]) -> Array[Byte]:
-    """Return the rest of a string of descriptors after its first one."""
+    """Return what follows the first descriptor in a string of descriptors."""
     first = descriptor[0]
     rest = advance(descriptor, 1)
     if first == LIST or first == OPTIONAL:
@@ -75,7 +68,7 @@ def after(descriptor: Array[Byte]) -> Array[Byte]:
 
 @native
 def after_name(descriptor: Array[Byte]) -> Array[Byte]:
-    """Return the rest of a string of descriptors after the name of a class, which ends with a semicolon."""
+    """Return what follows the name of a class, which ends with a semicolon, in a string of descriptors."""
     rest = descriptor
     while rest[0] != END:
         rest = advance(rest, 1)
@@ -84,7 +77,8 @@ def after_name(descriptor: Array[Byte]) -> Array[Byte]:
 
 @native
 def name_of_class(descriptor: Array[Byte]) -> Array[Byte] | None:
-    """Return the name in the descriptor of an instance, up to the semicolon; None for that of a tuple."""
+    """Return the class name in the descriptor of an instance, up to the semicolon; None for the descriptor of a
+    tuple."""
     rest = advance(descriptor, 1)
     if descriptor[0] == HANDLE:
         return rest
@@ -96,7 +90,7 @@ def name_of_class(descriptor: Array[Byte]) -> Array[Byte] | None:
 
 @native
 def as_element(descriptor: Array[Byte]) -> Array[Byte]:
-    """Return the descriptor of container elements that corresponds to one of an argument from C."""
+    """Return the descriptor of container elements that corresponds to the descriptor of an argument from C."""
     if descriptor[0] == UNION or (descriptor[0] == OPTIONAL and descriptor[1] == UNION):
         return c("a")
     if descriptor[0] == OPTIONAL and descriptor[1] == OPEN and name_of_class(advance(descriptor, 1)) is not None:

@@ -1,4 +1,4 @@
-"""Dicts: open addressing over entries in the order of insertion."""
+"""Dicts: open addressing over a table of entries in insertion order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rekindle.building.runtime.values import words_equal
 
 @native
 def dict_of(key: Array[Byte], value: Array[Byte]) -> Dict:
-    """Return an empty dict with these descriptors of keys and values."""
+    """Return an empty dict whose keys and values have these descriptors."""
     made = cast("Dict", allocate(72))
     made.refs = 1
     made.kind = Kind.DICT
@@ -59,7 +59,7 @@ def word_hash(descriptor: Array[Byte], word: int) -> int:
 
 @native
 def slot_of(each: Dict, key: int) -> int:
-    """Return the slot of a key in the hash table; the free slot for it, if the dict lacks the key."""
+    """Return the slot of a key in the hash table, or the free slot for it if the dict does not contain the key."""
     mask = 2 * each.capacity - 1
     at = word_hash(each.key, key) & mask
     while each.table[at] != 0:
@@ -106,7 +106,7 @@ def make_room(each: Dict) -> None:
 
 @native
 def dict_set(each: Dict, key: int, value: int) -> None:
-    """Write an entry; the dict takes over the references to key and value."""
+    """Write an entry; the dict takes ownership of the references to key and value."""
     at = slot_of(each, key)
     entry = each.table[at] - 1
     if entry >= 0:
@@ -129,7 +129,7 @@ def dict_set(each: Dict, key: int, value: int) -> None:
 
 @native
 def dict_remove(each: Dict, entry: int) -> int:
-    """Remove an entry, and return its value with its reference."""
+    """Remove an entry, and return its value; the caller owns the reference."""
     each.entries[3 * entry] = 0
     each.length -= 1
     release_word(each.key, each.entries[3 * entry + 1])

@@ -1,4 +1,4 @@
-"""Implementations of the exported functions of a library."""
+"""Implementations of a library's exported functions."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def call_method(
 ) -> int:
     """Run a method on arguments of the C API; return an error code, 0 for success.
 
-    ``checks`` has three words for each parameter: the dtype and the rank of a tensor, -1 where any will do, and 1 if
-    the program does the same with a contiguous copy of it.
+    ``checks`` has three words for each parameter: the dtype and the rank of a tensor, each -1 if any is accepted; and 1
+    if a contiguous copy may replace the tensor, because the program's result is the same.
     """
     if result is not None:
         memset(result, 0, 24)
@@ -62,7 +62,7 @@ def call_method(
 
 @native
 def unpack_object(instance: Instance, value: CValue | None, result: CValue | None) -> int:
-    """Return the attributes of an object to C, as a tuple; return an error code, 0 for success."""
+    """Write the attributes of an object as a tuple of the C API; return an error code, 0 for success."""
     if result is not None:
         memset(result, 0, 24)
     code = begin_call(instance, value, 1, result)
@@ -79,7 +79,7 @@ def unpack_object(instance: Instance, value: CValue | None, result: CValue | Non
 
 @native
 def end_with_result(instance: Instance, result: CValue | None) -> int:
-    """End a call, and free what there is of its result if it failed."""
+    """End a call, and return its error code. If the call failed, free what exists of its result."""
     code = end_call(instance)
     if code != 0 and result is not None:
         free_c_value(result)
@@ -95,7 +95,8 @@ def take_arguments(
     count: int,
     words: Array[int],
 ) -> None:
-    """Convert arguments of the C API to 64-bit words, with new references, and write them to ``words``."""
+    """Convert arguments of the C API to 64-bit words, with new references, and write them to ``words``. Errors, such
+    as missing arguments, are stored in the instance."""
     descriptor = advance(parameters, 1)
     i = 0
     while descriptor[0] != CLOSE:
@@ -123,7 +124,7 @@ def take_arguments(
 
 @native
 def check_tensor(instance: Instance, tensor: Tensor, dtype: int, rank: int, number: int) -> None:
-    """Set an error in the context if a tensor does not have the dtype and the rank for which the library was built."""
+    """Set an error in the context if a tensor does not have the dtype and the rank that the library was built for."""
     if dtype >= 0 and tensor.dtype != dtype:
         fail_number(
             instance,

@@ -1,4 +1,4 @@
-"""Exceptions that were caught: records of a code, the name of a class, a message, and whether the program raised it."""
+"""Caught exceptions: records of an error code, the name of a class, a message, and whether the program raised it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def class_of_code(code: int) -> Array[Byte]:
 
 @native
 def is_uncatchable(context: Context) -> bool:
-    """Return whether an error is one of libraries only, such as an int that overflows: programs cannot catch it."""
+    """Return whether an error exists only in libraries, such as an int that overflows: programs cannot catch it."""
     code = context.code
     if code == ErrorCode.MEMORY_ERROR:
         return context.name is None
@@ -75,13 +75,13 @@ def caught_exception(context: Context) -> Record | None:
 
 @native
 def class_of(record: Record) -> Array[Byte]:
-    """Return the name of the class of an exception, with its module; it is a constant."""
+    """Return the name of an exception's class, with its module; the string is a constant."""
     return cast("Array[Byte]", view(Address, fields_of_record(record)[1]))
 
 
 @native
 def is_among(record: Record, names: List) -> bool:
-    """Return whether the class of an exception is one of those that a list names."""
+    """Return whether the class of an exception is in a list of class names."""
     name = text_of_c(class_of(record))
     found = list_contains(names, word_of(name))
     release(name)
@@ -90,7 +90,7 @@ def is_among(record: Record, names: List) -> bool:
 
 @native
 def name_of(record: Record) -> Text:
-    """Return the name of the class without its module."""
+    """Return the name of an exception's class without its module."""
     name = class_of(record)
     last = strlen(name)
     first = last
@@ -101,7 +101,7 @@ def name_of(record: Record) -> Text:
 
 @native
 def raise_exception(context: Context, record: Record) -> None:
-    """Store an exception in the context, to raise it again."""
+    """Store an exception in the context, so that it is raised again."""
     fields = fields_of_record(record)
     fail(context, fields[0], data_of(cast("Text", object_of(fields[2]))))
     if fields[4] != 0:

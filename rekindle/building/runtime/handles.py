@@ -1,15 +1,15 @@
 """Handles: references of C programs to objects of an instance.
 
-A handle is a word: the index of an entry of a table in its lower half, and in its upper half how many handles the entry
-had before. So a handle that was freed is recognized. The table is freed with its last handle, or with the instance if
-that is closed later.
+A handle is a word: the index of a table entry in its lower half, and the number of previous handles of that entry in
+its upper half, so that handles that were freed are recognized. The table is freed with its last handle, or with the
+instance if that is closed later.
 """
 
 from __future__ import annotations
 
 from typing import Final, cast
 
-from rekindle.building.lowlevel import Array, Int32, Struct, bits_of, exchange, extern, native, offset
+from rekindle.building.lowlevel import Array, Int32, Struct, bits_of, compare_exchange, exchange, extern, native, offset
 from rekindle.building.lowlevel.types import not_python
 from rekindle.building.runtime.c_library import free, realloc
 from rekindle.building.runtime.memory import release
@@ -22,20 +22,25 @@ MAX_HANDLE: Final = (1 << 62) - 1
 """An entry with a larger handle is not used again."""
 NO_ENTRY: Final = -1
 
+IDLE: Final = 0
+CALLED: Final = 1
+FREEING: Final = 2
+"""The states of an instance: nothing runs, a method runs, a thread frees a handle."""
+
 
 class Handles(Struct):
     """The handles of an instance."""
 
-    busy: int
-    """1 while a call of the instance runs, or a handle is freed."""
+    state: int
+    """One of ``IDLE``, ``CALLED`` and ``FREEING``. Another state than ``IDLE`` is a lock of the instance."""
     users: int
-    """Number of handles, and 1 while the instance is open."""
+    """Number of handles, plus 1 while the instance is open."""
     capacity: int
     free: int
-    """The index of the first free entry."""
+    """Index of the first free entry."""
     entries: Array[int]
-    """Three words for each entry: the object, or 0; its handle, of a free entry ``-1 - handle`` of the next one; the
-    index of the next free entry."""
+    """Three words for each entry: the object, 0 if the entry is free; the handle, or ``-1 - handle`` with the next
+    handle if the entry is free; the index of the next free entry."""
 
 
 @extern
@@ -73,7 +78,7 @@ def add_entries(handles: Handles) -> None:
 
 @native
 def new_handle(handles: Handles, each: Object) -> int:
-    """Return a handle of an object, which holds a reference."""
+    """Return a new handle of an object; it holds a reference."""
     if handles.free == NO_ENTRY:
         add_entries(handles)
     entry = entry_of(handles, handles.free)
@@ -87,7 +92,7 @@ def new_handle(handles: Handles, each: Object) -> int:
 
 @native
 def is_handle(handles: Handles, handle: int) -> bool:
-    """Return whether a word is a handle that was not freed."""
+    """Return whether a word is a handle that has not been freed."""
     if handle < 0 or (handle & INDEX_MASK) >= handles.capacity:
         return False
     return entry_of(handles, handle & INDEX_MASK)[1] == handle
@@ -101,7 +106,7 @@ def object_of_handle(handles: Handles, handle: int) -> Object | None:
 
 @native
 def free_handle(handles: Handles | None, handle: int) -> None:
-    """Free a handle; the object, too, if nothing else refers to it. Wait for a call of the instance that runs."""
+    """Free a handle, and the object if nothing else refers to it. Wait until no call of the instance runs."""
     if handles is None:
         return
     lock(handles)
@@ -120,7 +125,7 @@ def free_handle(handles: Handles | None, handle: int) -> None:
 
 @native
 def close_handles(handles: Handles) -> None:
-    """Release all objects that handles refer to, since their instance is closed. The handles must still be freed."""
+    """Release all objects that handles refer to when their instance is closed. The handles must still be freed."""
     lock(handles)
     for i in range(handles.capacity):
         entry = entry_of(handles, i)
@@ -132,24 +137,40 @@ def close_handles(handles: Handles) -> None:
 
 
 @native
+def begin_running(handles: Handles) -> bool:
+    """Lock the instance for a call, and return true; false if another call runs. Wait while a handle is freed."""
+    state = compare_exchange(state_word(handles), 0, IDLE, CALLED)
+    while state == FREEING:
+        sched_yield()
+        state = compare_exchange(state_word(handles), 0, IDLE, CALLED)
+    return state == IDLE
+
+
+@native
+def end_running(handles: Handles) -> None:
+    exchange(state_word(handles), 0, IDLE)
+
+
+@native
 def lock(handles: Handles) -> None:
-    while exchange(busy_word(handles), 0, 1) != 0:
+    """Lock the instance to free a handle: wait for a call that runs, and for other threads that free handles."""
+    while compare_exchange(state_word(handles), 0, IDLE, FREEING) != IDLE:
         sched_yield()
 
 
 @native
 def unlock(handles: Handles) -> None:
-    """Release the lock, and free the table if it has no users."""
+    """Release the lock, and free the table of handles if it has no users."""
     is_used = handles.users > 0
-    exchange(busy_word(handles), 0, 0)
+    exchange(state_word(handles), 0, IDLE)
     if not is_used:
         free(handles.entries)
         free(handles)
 
 
 @native
-def busy_word(handles: Handles) -> Array[int]:
-    """Return the address of the word that is 1 while the instance is in use."""
+def state_word(handles: Handles) -> Array[int]:
+    """Return the address of the state of the instance."""
     return cast("Array[int]", handles)
 
 

@@ -1,4 +1,4 @@
-"""Add slices of a tensor at indices of another one."""
+"""Index addition: add slices of a tensor to slices of another one (``index_add``)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from rekindle.building.runtime.views import dimension, select
 def index_add(
     context: Context, tensor: Tensor, dim: int, index: Tensor, source: Tensor, is_float: bool, factor: int
 ) -> Tensor | None:
-    """Return a copy of a tensor, to whose slices ``index`` along a dimension those of ``factor * source`` are added;
-    None after an error, which ``context`` holds. ``factor`` is a word: a float if ``is_float``, else an int."""
+    """Return a copy of a tensor in which the slices of ``factor * source`` are added to those at ``index`` along a
+    dimension. None is returned after an error. ``factor`` is a 64-bit word: the bits of a float if ``is_float``,
+    else an int."""
     result = clone(context, tensor)
     if result is not None and not index_add_into(context, result, dim, index, source, is_float, factor):
         release(result)
@@ -40,7 +41,7 @@ def index_add(
 def index_add_into(
     context: Context, tensor: Tensor, dim: int, index: Tensor, source: Tensor, is_float: bool, factor: int
 ) -> bool:
-    """Add slices of ``factor * source`` to those of a tensor in place; return False after an error."""
+    """Add slices of ``factor * source`` to slices of a tensor in place; return False after an error."""
     at = dimension(context, dim, tensor.rank)
     if at < 0 or not may_be_added(context, tensor, at, index, source, is_float):
         return False
@@ -55,7 +56,7 @@ def index_add_into(
 
 @native
 def may_be_added(context: Context, tensor: Tensor, dim: int, index: Tensor, source: Tensor, is_float: bool) -> bool:
-    """Return whether the dtypes, the sizes and the indices are those that the operator takes; set an error if not."""
+    """Return whether the operator accepts the dtypes, the sizes and the indices; set an error if not."""
     dtype = tensor.dtype
     if index.dtype != INT64 and index.dtype != INT32:
         fail(context, ErrorCode.RUNTIME_ERROR, c("index_add_(): Expected dtype int32/int64 for index"))

@@ -13,7 +13,6 @@ from rekindle.building.lowlevel import (
     bits_of,
     c,
     cold,
-    exchange,
     extern,
     native,
     offset,
@@ -22,7 +21,7 @@ from rekindle.building.lowlevel import (
 from rekindle.building.lowlevel.types import not_python
 from rekindle.building.runtime.c_library import free, malloc, memcpy, snprintf, strlen
 from rekindle.building.runtime.descriptors import is_plain
-from rekindle.building.runtime.handles import Handles, busy_word, close_handles, new_handles
+from rekindle.building.runtime.handles import Handles, begin_running, close_handles, end_running, new_handles
 from rekindle.building.runtime.memory import Owner, release
 from rekindle.building.runtime.objects import (
     MESSAGE_BYTES,
@@ -39,28 +38,29 @@ from rekindle.building.runtime.objects import (
 from rekindle.building.runtime.tensors import new_storage, new_view, sizes_of, strides_of
 
 MAGIC: Final = 0x656C646E696B6572
-"""``rekindle``, as the first eight bytes of a file of weights."""
+"""``rekindle``: the first eight bytes of a weights file."""
 HEADER_BYTES: Final = 64
-"""Magic, format, the identity of the library, the bytes of the file, its checksum, and zeros."""
+"""Size of the header of a weights file: the magic number, the format, the identity of the library, the size of the
+file, its checksum, and zeros."""
 
 
 class Instance(Context):
     handles: Handles
-    """The objects that the caller refers to, and whether a call runs."""
+    """The handles of objects that the caller refers to; they also hold the lock of the instance."""
     attributes: Array[int]
     descriptors: Array[Array[Byte]]
     count: int
     """Number of attributes."""
     weights: Storage | None
-    """The mapped file; null if it could not be mapped, and the instance has no values."""
+    """The mapped weights file; null if it could not be mapped, and the instance has no values."""
     borrowed: Array[int]
-    """One word: how many storages of the caller are in use."""
+    """One word: the number of the caller's storages that are in use."""
     level: int
-    """The number of the level of the processor that its functions are for."""
+    """The number of the processor level whose functions the instance calls."""
     locale: Address
-    """The locale "C", in which calls run: it decides how numbers are written and read."""
+    """The locale "C", in which calls run; a locale determines how numbers are written and read."""
     outer_locale: Address
-    """The locale of the thread that calls, while a call runs."""
+    """The locale of the calling thread, stored while a call runs."""
 
 
 @extern
@@ -159,8 +159,8 @@ SECOND_FACTOR: Final = 0x94D049BB133111EB - 2**64
 
 @native
 def checksum(words: Array[int], count: int) -> int:
-    """Return a hash of 64-bit words: the sum of their mixes, each with its place (splitmix64; Steele, Lea and Flood,
-    OOPSLA 2014). The order of the sum is free, so that words are mixed several at once."""
+    """Return a hash of 64-bit words: the sum of their mixes with their indices (splitmix64; Steele, Lea and Flood,
+    OOPSLA 2014). The order of the sum is free, so that several words are mixed at once."""
     found = 0
     for i in range(count):
         word = words[i] + (i + 1) * GOLDEN
@@ -172,9 +172,9 @@ def checksum(words: Array[int], count: int) -> int:
 
 @native
 def map_weights(instance: Instance, path: Array[Byte] | None, identity: int, bytes: int) -> bool:
-    """Map the file of weights into memory. Writes are private to the instance. Return whether that succeeded.
+    """Map the weights file into memory; return whether that succeeded. Writes are private to the instance.
 
-    Note an error if the file is not that of the library, or damaged.
+    Set an error if the file does not belong to the library or is damaged.
     """
     if path is None:
         fail(instance, ErrorCode.ARGUMENT_ERROR, c("the path of the weights is a null pointer"))
@@ -217,9 +217,11 @@ PRIVATE_ANONYMOUS: Final = 0x22
 
 @native
 def open_embedded(instance: Instance, path: Array[Byte] | None, embedded: Address, identity: int, bytes: int) -> bool:
-    """Copy the weights that are embedded in the library, unless the path of a file is given, which is mapped.
+    """Copy the weights that are embedded in the library or, if the path of a file is given, map the file. Return False
+    after an error.
 
-    Each instance has a copy: a program may write to its weights."""
+    Each instance has a copy, since a program may write to its weights.
+    """
     if path is not None:
         return map_weights(instance, path, identity, bytes)
     memory = mmap(NULL, bytes, 3, PRIVATE_ANONYMOUS, -1, 0)
@@ -234,7 +236,7 @@ def open_embedded(instance: Instance, path: Array[Byte] | None, embedded: Addres
 @native
 @cold
 def weight(instance: Instance, storage: Storage, start: int, dtype: int, rank: int, layout: Array[int]) -> Tensor:
-    """Return a tensor in the file of weights, from byte ``start`` on. ``layout`` points to its sizes and strides."""
+    """Return a tensor of the weights file, from byte ``start`` on. ``layout`` points to its sizes and strides."""
     retain(storage)
     tensor = new_view(storage, offset(storage.address, start), dtype, rank)
     memcpy(sizes_of(tensor), layout, 8 * rank)
@@ -244,10 +246,13 @@ def weight(instance: Instance, storage: Storage, start: int, dtype: int, rank: i
 
 @native
 def begin_call(instance: Instance | None, arguments: Address | None, count: int, results: Address | None) -> int:
-    """Check whether a call may run now; return 0 or an error code."""
+    """Begin a call: lock the instance, clear its last error and switch to its locale. Return 0 or an error code.
+
+    The caller must call :func:`end_call`, unless the instance is missing or busy.
+    """
     if instance is None:
         return ErrorCode.ARGUMENT_ERROR
-    if exchange(busy_word(instance.handles), 0, 1) != 0:
+    if not begin_running(instance.handles):
         return ErrorCode.BUSY
     if instance.locale is not None:
         instance.outer_locale = uselocale(instance.locale)
@@ -265,7 +270,8 @@ def begin_call(instance: Instance | None, arguments: Address | None, count: int,
 
 @native
 def end_call(instance: Instance) -> int:
-    """Append the source location of an error to its message, restore the locale, and return the error code."""
+    """End a call: append the source location of an error to its message, restore the locale, unlock the instance,
+    and return the error code."""
     code = instance.code
     if code != 0 and instance.place is not None:
         length = strlen(instance.message)
@@ -273,5 +279,5 @@ def end_call(instance: Instance) -> int:
             snprintf(offset(instance.message, length), MESSAGE_BYTES - length, c("\n%s"), instance.place)
     if instance.locale is not None:
         uselocale(instance.outer_locale)
-    exchange(busy_word(instance.handles), 0, 0)
+    end_running(instance.handles)
     return code

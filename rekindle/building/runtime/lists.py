@@ -1,4 +1,4 @@
-"""Lists."""
+"""Lists: access to elements, and changes in place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rekindle.building.runtime.objects import (
 
 @native
 def list_of(element: Array[Byte], capacity: int) -> List:
-    """Return an empty list with this descriptor of its elements."""
+    """Return an empty list whose elements have this descriptor."""
     items = cast("List", allocate(48))
     items.refs = 1
     items.kind = Kind.LIST
@@ -36,7 +36,7 @@ def list_of(element: Array[Byte], capacity: int) -> List:
 
 @native
 def append(items: List, word: int) -> None:
-    """Append an element; the list takes over the reference to it."""
+    """Append an element; the list takes ownership of the reference to it."""
     if items.length == items.capacity:
         grow(items)
     items.items[items.length] = word
@@ -83,7 +83,7 @@ def list_get(items: List, at: int) -> int:
 
 @native
 def list_set(items: List, at: int, word: int) -> None:
-    """Write an element; the list takes over the reference to it."""
+    """Write an element; the list takes ownership of the reference to it."""
     old = items.items[at]
     items.items[at] = word
     release_word(items.element, old)
@@ -91,7 +91,7 @@ def list_set(items: List, at: int, word: int) -> None:
 
 @native
 def list_remove(items: List, at: int) -> int:
-    """Remove the element at index ``at``, and return it with its reference."""
+    """Remove the element at index ``at``, and return it; the caller owns the reference."""
     word = items.items[at]
     memmove(offset(items.items, 8 * at), offset(items.items, 8 * at + 8), 8 * (items.length - at - 1))
     items.length -= 1

@@ -1,4 +1,4 @@
-"""Release objects."""
+"""Memory management: objects are released when their reference counts become zero."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Owner(IntEnum):
     """The caller of the library: the storage is valid during the call. ``handle`` is the address of a word that
     counts such storages."""
     TORCH = 2
-    """The tensor of PyTorch in ``handle``."""
+    """The PyTorch tensor in ``handle``."""
     INSTANCE = 3
-    """The instance: it holds weights."""
+    """The instance: the storage holds weights."""
 
 
 @extern
@@ -36,7 +36,7 @@ def fields_of_record(record: Record) -> Array[int]:
 
 @native
 def release(each: Object | None) -> None:
-    """Decrement the reference count of an object, and free the object if it becomes zero."""
+    """Decrement the reference count of an object, and free the object when the count becomes zero."""
     if each is None:
         return
     each.refs -= 1
@@ -53,8 +53,8 @@ def release_all(objects: Array[Object], count: int) -> None:
 
 @native
 def destroy(each: Object) -> None:
-    """Free an object, and the objects that only it refers to. They are linked to a chain, without recursion, so that
-    long linked lists do not overflow the stack."""
+    """Free an object, and the objects that only it refers to. These are linked to a chain instead of freed
+    recursively, so that long linked lists do not overflow the stack."""
     chain = cast("Array[int]", stack(8))
     chain[0] = 0
     dying = each

@@ -1,4 +1,4 @@
-"""Objects, references to them, and errors."""
+"""Objects, reference counts, and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Kind(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """Return codes of a library's functions: 0, or the class of an error."""
+    """Return codes of a library's functions: 0 for success, otherwise the class of the error."""
 
     NONE = 0
     RUNTIME_ERROR = 1
@@ -40,22 +40,23 @@ class ErrorCode(IntEnum):
     ASSERTION_ERROR = 8
     MEMORY_ERROR = 9
     ARGUMENT_ERROR = 10
-    """The library was called wrongly: a null pointer, another dtype or rank than it was built for."""
+    """Wrong call of the library: a null pointer, or a tensor of another dtype or rank than the library was built
+    for."""
     NOT_BUILT = 11
-    """The library has no code for such sizes."""
+    """The library has no code for these sizes."""
     BUSY = 12
     """Another call of the instance is running."""
     NOT_IMPLEMENTED_ERROR = 13
     INT_LIMIT = 14
-    """An int of more than 64 bits, which Python has and the library has not; no ``except`` catches it."""
+    """An int of more than 64 bits, which Python supports and the library does not; no ``except`` catches it."""
     UNSUPPORTED_CPU = 15
-    """The processor lacks instructions that the library was built for."""
+    """The processor lacks instructions that the library requires."""
 
 
 IMMORTAL: Final = 1 << 62
-"""The reference count of objects that are constants of the library."""
+"""The reference count of objects that are constants of the library; they are never freed."""
 MESSAGE_BYTES: Final = 2048
-"""The size of the buffer of error messages, the zero byte included."""
+"""The size of the buffer of error messages, including the zero byte."""
 
 
 class Object(Struct):
@@ -73,39 +74,39 @@ class Complex(Object):
 
 
 class Text(Object):
-    """A string: its bytes in UTF-8 follow the fields, and a zero byte follows them."""
+    """A string: the fields are followed by its bytes in UTF-8 and a zero byte."""
 
     bytes: int
     characters: int
 
 
 class List(Object):
-    """A list. A word of ``items`` is one element."""
+    """A list. Each word of ``items`` is an element."""
 
     length: int
     capacity: int
     items: Array[int]
     element: Array[Byte]
-    """The descriptor of an element."""
+    """The descriptor of the elements."""
 
 
 class Dict(Object):
-    """A dict in the order of insertion. An entry is three words: whether it is there, the key, the value."""
+    """A dict in insertion order. An entry is three words: whether it is present, the key, the value."""
 
     length: int
     used: int
     """Number of entries, including deleted ones."""
     capacity: int
-    """The number of entries for which there is memory."""
+    """The number of entries for which memory is allocated."""
     entries: Array[int]
     table: Array[int]
-    """Twice as many slots as entries: 1 + the number of an entry, or 0."""
+    """The hash table, with twice as many slots as entries: 1 + the index of an entry, or 0."""
     key: Array[Byte]
     value: Array[Byte]
 
 
 class Record(Object):
-    """A tuple, or an instance of a class: one word for each field, after these."""
+    """A tuple, or an instance of a class. One word for each of its fields follows these fields."""
 
     fields: Array[Byte]
     """The descriptor of the record."""
@@ -122,21 +123,23 @@ class Storage(Object):
 
 
 class Tensor(Object):
-    """A strided view of a storage. The sizes, and then the strides in elements, follow the fields."""
+    """A strided view of a storage. The sizes, then the strides in elements, follow these fields."""
 
     data: Address
     storage: Storage
     dtype: int
     rank: int
     handle: Address
-    """The tensor as an object of PyTorch, created on demand."""
+    """The PyTorch tensor, created on demand."""
 
 
 class Context(Struct):
     """The error state of an instance of a library.
 
-    ``place`` says where in the program it was raised. ``name`` is that of the class of an error that the program raised
-    itself, null of one that the library raised. ``is_exact`` is 1 if ``str`` of the exception is the message."""
+    ``place`` is the source location in the program where the error was raised. ``name`` is the class name of an error
+    that the program itself raised, null if the library raised it. ``is_exact`` is 1 if the message equals ``str`` of
+    the exception.
+    """
 
     code: int
     message: Array[Byte]
@@ -149,7 +152,7 @@ class Context(Struct):
 
 @native
 def abort_if_null(memory: Address) -> Address:
-    """Return ``memory``; abort the process if it is null, since allocation failed."""
+    """Return ``memory``; abort the process if it is null, because allocation failed."""
     if memory is None:
         abort()
     return memory
@@ -157,7 +160,7 @@ def abort_if_null(memory: Address) -> Address:
 
 @native
 def allocate(bytes: int) -> Address:
-    """Return memory for an object."""
+    """Return uninitialized memory for an object."""
     return abort_if_null(malloc(bytes))
 
 
@@ -202,12 +205,12 @@ def fail_number(context: Context, code: int, form: Array[Byte], number: int) -> 
 
 
 MAX_DEPTH: Final = 1000
-"""How deep functions call themselves: as deep as in Python."""
+"""Maximum depth of recursive calls, as in Python."""
 
 
 @native
 def enter_call(context: Context) -> bool:
-    """Count the depth of recursive calls; return False, with an error, beyond the limit."""
+    """Increment the depth of recursive calls; return False, with an error, if it exceeds the limit."""
     if context.depth >= MAX_DEPTH:
         fail(context, ErrorCode.RUNTIME_ERROR, c("maximum recursion depth exceeded"))
         context.name = c("builtins.RecursionError")

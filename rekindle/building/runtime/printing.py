@@ -1,4 +1,4 @@
-"""Write text to the standard output."""
+"""Output: write text to the standard output."""
 
 from __future__ import annotations
 

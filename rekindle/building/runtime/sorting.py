@@ -1,4 +1,4 @@
-"""Sorting and reducing lists."""
+"""Sorting and reduction of lists."""
 
 from __future__ import annotations
 
@@ -58,12 +58,29 @@ def list_sort(items: List, reverse: bool) -> None:
 
 @native
 def has_nan(items: List) -> bool:
-    """Return whether a list of floats contains NaN, for which the order depends on the algorithm."""
-    if items.element[0] == FLOAT:
+    """Return whether a list of floats, or of tuples with floats, contains NaN, for which the order depends on the
+    algorithm."""
+    if items.element[0] == FLOAT or items.element[0] == OPEN:
         for i in range(items.length):
-            number = float_of(items.items[i])
-            if number != number:
+            if is_nan_in(items.element, items.items[i]):
                 return True
+    return False
+
+
+@native
+def is_nan_in(descriptor: Array[Byte], word: int) -> bool:
+    """Return whether a float is NaN, or a field of a tuple is."""
+    if descriptor[0] == FLOAT:
+        return float_of(word) != float_of(word)
+    if descriptor[0] == OPEN:
+        record = cast("Record", object_of(word))
+        field = advance(record.fields, 1)
+        i = 0
+        while field[0] != CLOSE:
+            if is_nan_in(field, fields_of_record(record)[i]):
+                return True
+            field = after(field)
+            i += 1
     return False
 
 

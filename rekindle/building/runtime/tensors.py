@@ -90,7 +90,8 @@ def new_storage(address: Address, bytes: int, owner: int, handle: Address) -> St
 
 @native
 def new_view(storage: Storage, data: Address, dtype: int, rank: int) -> Tensor:
-    """Return a tensor whose sizes and strides the caller must write. It takes over the reference to the storage."""
+    """Return a tensor whose sizes and strides the caller must write. It takes ownership of the reference to the
+    storage."""
     tensor = cast("Tensor", allocate(size_of(Tensor) + 16 * rank))
     tensor.refs = 1
     tensor.kind = Kind.TENSOR
@@ -124,7 +125,7 @@ def numel(tensor: Tensor) -> int:
 
 @native
 def extent(rank: int, sizes: Array[int], strides: Array[int]) -> int:
-    """Return how many elements of memory a tensor spans."""
+    """Return the number of elements of memory that a tensor spans."""
     last = 0
     for i in range(rank):
         if sizes[i] == 0:
@@ -273,8 +274,8 @@ def contiguous_copy(context: Context, tensor: Tensor) -> Tensor | None:
 
 @native
 def contiguous(context: Context, tensor: Tensor) -> Tensor | None:
-    """Return the tensor with one more reference, or a contiguous copy if it is not contiguous. None is returned after
-    an error, which ``context`` holds."""
+    """Return the tensor with a new reference, or a contiguous copy if it is not contiguous. None is returned after
+    an error."""
     if is_contiguous(tensor):
         retain(tensor)
         return tensor
@@ -283,8 +284,8 @@ def contiguous(context: Context, tensor: Tensor) -> Tensor | None:
 
 @native
 def clone(context: Context, tensor: Tensor) -> Tensor | None:
-    """Return a copy with the same strides where the tensor has no gaps or overlaps, else a contiguous one; None after
-    an error, which ``context`` holds."""
+    """Return a copy. It has the same strides if the elements fill memory without gaps or overlaps; otherwise it is
+    contiguous. None is returned after an error."""
     if is_dense(tensor):
         copy = empty_strided(context, tensor.dtype, tensor.rank, sizes_of(tensor), strides_of(tensor))
         if copy is not None:
@@ -315,7 +316,7 @@ def is_dense(tensor: Tensor) -> bool:
 
 @native
 def int_at(dtype: int, place: Address) -> int:
-    """Read an element of an integral dtype or a bool."""
+    """Return an element of an integral dtype, or a bool, as an int."""
     if dtype == INT64:
         return cast("Array[int]", place)[0]
     if dtype == INT32:
@@ -329,7 +330,7 @@ def int_at(dtype: int, place: Address) -> int:
 
 @native
 def float_at(dtype: int, place: Address) -> float:
-    """Read an element of a floating dtype as a double."""
+    """Return an element of a floating dtype as a double."""
     if dtype == DOUBLE:
         return cast("Array[float]", place)[0]
     if dtype == FLOAT:
@@ -344,7 +345,7 @@ def float_at(dtype: int, place: Address) -> float:
 
 @native
 def half_value(bits: int) -> float:
-    """Return the number represented by the bits of an IEEE half float."""
+    """Return the number that the bits of an IEEE half float represent."""
     sign = (bits >> 15) & 1
     exponent = (bits >> 10) & 31
     fraction = bits & 1023
@@ -363,7 +364,7 @@ def is_floating(dtype: int) -> bool:
 
 @native
 def check_single(context: Context, tensor: Tensor) -> bool:
-    """Return whether a tensor has one element, which is real; set an error if not."""
+    """Return whether a tensor has exactly one element, which is real; set an error if not."""
     if not check_one(context, tensor):
         return False
     if tensor.dtype == COMPLEX64 or tensor.dtype == COMPLEX128:
@@ -374,7 +375,7 @@ def check_single(context: Context, tensor: Tensor) -> bool:
 
 @native
 def check_one(context: Context, tensor: Tensor) -> bool:
-    """Return whether a tensor has one element; set an error if not."""
+    """Return whether a tensor has exactly one element; set an error if not."""
     count = numel(tensor)
     if count != 1:
         fail_number(
@@ -429,8 +430,8 @@ def item_as_bool(tensor: Tensor) -> bool:
 
 @native
 def fill_word(context: Context, tensor: Tensor | None, is_float: bool, word: int) -> Tensor | None:
-    """Fill a new contiguous tensor with a number: the int ``word``, or the float with the bits ``word`` if
-    ``is_float``. Return the tensor; None after an error."""
+    """Fill a new contiguous tensor with a number, and return it. The number is the int ``word`` or, if ``is_float``,
+    the float with the bits ``word``. After an error, the tensor is released, and None is returned."""
     if tensor is None:
         return None
     kind = tensor.dtype
@@ -463,7 +464,7 @@ def fill_word(context: Context, tensor: Tensor | None, is_float: bool, word: int
 
 @native
 def write_float(tensor: Tensor, at: int, value: float) -> None:
-    """Write one element of a tensor of floats or of complex numbers."""
+    """Write an element of a tensor of floats or of complex numbers."""
     kind = tensor.dtype
     if kind == DOUBLE:
         cast("Array[float]", tensor.data)[at] = value
@@ -481,8 +482,8 @@ def write_float(tensor: Tensor, at: int, value: float) -> None:
 
 @native
 def holds(dtype: int, is_float: bool, word: int, value: float) -> bool:
-    """Return whether PyTorch accepts a number as an element of a dtype. Unsigned dtypes accept negative ints.
-    ``is_float`` is whether the number is ``value``, a float; otherwise it is the int ``word``."""
+    """Return whether PyTorch accepts a number as an element of a dtype. Unsigned dtypes accept negative ints. The
+    number is the float ``value`` if ``is_float``, else the int ``word``."""
     if dtype == BOOL or dtype == DOUBLE or dtype == COMPLEX128 or (dtype == INT64 and not is_float):
         return True
     if is_floating(dtype) or dtype == COMPLEX64:
@@ -521,7 +522,7 @@ def bfloat16_bits(value: float) -> int:
 
 @native
 def half_bits(value: float) -> int:
-    """Return the bits of the IEEE half float that is nearest to a number as a float32."""
+    """Return the bits of the IEEE half float nearest to a number, which is first rounded to a float32."""
     bits = float32_bits(value)
     sign = (bits >> 16) & 32768
     size = bits & 2147483647
@@ -558,8 +559,8 @@ def range_of_ints(context: Context, start: int, end: int, step: int) -> Tensor |
 
 @native
 def range_as(context: Context, start: int, end: int, step: int, dtype: int) -> Tensor | None:
-    """Return ``arange`` of ints as a tensor of ``dtype``, or None after an error. An int that the dtype does not hold
-    exactly is an error."""
+    """Return ``arange`` of ints as a tensor of ``dtype``, or None after an error. An int that the dtype does not
+    represent exactly is an error."""
     if dtype != INT64 and dtype != INT32 and dtype != FLOAT and dtype != DOUBLE:
         fail(context, ErrorCode.NOT_BUILT, c("a range of ints in a dtype other than int64, int32, float32 and float64"))
         return None
@@ -586,8 +587,8 @@ def range_as(context: Context, start: int, end: int, step: int, dtype: int) -> T
 
 @native
 def check_list(context: Context, tensor: Tensor, rank: int, kind: int) -> bool:
-    """Return whether ``tolist()`` of a tensor has the annotated type: ``rank`` dimensions of ints, floats or bools (0,
-    1, 2). Set an error if not."""
+    """Return whether ``tolist()`` of a tensor has the annotated type: ``rank`` dimensions of ints, floats or bools
+    (0, 1 or 2). Set an error if not."""
     if tensor.rank != rank:
         fail_number(
             context,
@@ -635,7 +636,7 @@ def list_of_strides(tensor: Tensor) -> List:
 
 @native
 def join_parts(context: Context, parts: List, dim: int, stacks: bool) -> Tensor | None:
-    """Return ``cat`` or ``stack`` of tensors of one dtype and rank; None after an error, which ``context`` holds."""
+    """Return ``cat`` or ``stack`` of tensors of one dtype and rank; None after an error."""
     if parts.length == 0:
         fail(context, ErrorCode.RUNTIME_ERROR, c("expected a non-empty list of Tensors"))
         return None
@@ -699,8 +700,8 @@ def empty_of_list(context: Context, dtype: int, sizes: List) -> Tensor | None:
 
 @native
 def empty_like(context: Context, dtype: int, tensor: Tensor) -> Tensor | None:
-    """Return a tensor of the same sizes, with the same strides where these have no gaps or overlaps; None after an
-    error, which ``context`` holds."""
+    """Return an uninitialized tensor of the same sizes. Its strides are the same if these have no gaps or overlaps.
+    None is returned after an error."""
     if is_dense(tensor):
         return empty_strided(context, dtype, tensor.rank, sizes_of(tensor), strides_of(tensor))
     return empty(context, dtype, tensor.rank, sizes_of(tensor))
@@ -723,8 +724,7 @@ def boxed_item(tensor: Tensor) -> Object:
 
 @native
 def tensor_of_complex(context: Context, number: Complex, dtype: int) -> Tensor | None:
-    """Return a tensor of a complex dtype with one element and no dimensions; None after an error, which ``context``
-    holds."""
+    """Return a tensor of a complex dtype with one element and no dimensions; None after an error."""
     tensor = empty(context, dtype, 0, NULL)
     if tensor is None:
         return None
@@ -741,7 +741,8 @@ def tensor_of_complex(context: Context, number: Complex, dtype: int) -> Tensor |
 
 @native
 def copy_into(context: Context, to: Tensor, source: Tensor) -> bool:
-    """Copy a tensor of the same dtype into another one, to whose sizes it is expanded."""
+    """Copy a tensor into another one, to whose sizes it is broadcast. Return False, with an error, if the dtypes
+    differ or the sizes do not broadcast."""
     extra = to.rank - source.rank
     if to.dtype != source.dtype:
         fail(context, ErrorCode.NOT_BUILT, c("an operator in place that would change the dtype of its tensor"))
@@ -765,7 +766,7 @@ def copy_into(context: Context, to: Tensor, source: Tensor) -> bool:
 
 @native
 def copy_out(context: Context, to: Tensor, source: Tensor) -> bool:
-    """Copy a tensor into another one of the same dtype and sizes. Set an error if these differ."""
+    """Copy a tensor into another one. Return False, with an error, if the dtypes or the sizes differ."""
     is_same = to.dtype == source.dtype and to.rank == source.rank
     if is_same:
         for i in range(to.rank):
@@ -779,8 +780,7 @@ def copy_out(context: Context, to: Tensor, source: Tensor) -> bool:
 
 @native
 def tensor_of_items(context: Context, items: List, depth: int, dtype: int) -> Tensor | None:
-    """Return a tensor of a nested list of numbers, which are ``depth`` lists deep. The result is None after an error,
-    which ``context`` holds.
+    """Return a tensor of the numbers in a nested list, ``depth`` levels deep. None is returned after an error.
 
     ``dtype`` is int64, float32, float64 or bool.
     """
@@ -822,7 +822,7 @@ def write_items(context: Context, tensor: Tensor, items: List, dim: int, start: 
 
 @native
 def write_number(tensor: Tensor, at: int, is_float: bool, word: int) -> None:
-    """Write one element of a contiguous tensor of int64, a float or bool."""
+    """Write an element of a contiguous tensor of int64, a float dtype or bool."""
     value = float_of(word) if is_float else float(word)
     if tensor.dtype == DOUBLE:
         cast("Array[float]", tensor.data)[at] = value

@@ -1,4 +1,4 @@
-"""Methods of strings that justify, cut and split."""
+"""Methods of strings that justify, partition and split."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def text_zfill(text: Text, width: int) -> Text:
 
 @native
 def write_expanded(text: Text, size: int, to: Array[Byte] | None) -> int:
-    """Write a string with spaces in place of tabs, unless ``to`` is null; return its number of bytes."""
+    """Write a string with spaces in place of tabs to ``to``, unless that is null; return the number of bytes."""
     data = data_of(text)
     column = 0
     bytes = 0
@@ -90,7 +90,7 @@ def text_expandtabs(text: Text, size: int) -> Text:
 
 @native
 def last_bytes(text: Text, wanted: Text, end: int) -> int:
-    """Return the last byte offset at which ``wanted`` occurs and ends at or before ``end``; -1 if there is none."""
+    """Return the last byte offset at which ``wanted`` occurs before ``end``; -1 if there is none."""
     at = end - wanted.bytes
     while at >= 0:
         if memcmp(offset(data_of(text), at), data_of(wanted), wanted.bytes) == 0:
@@ -101,8 +101,8 @@ def last_bytes(text: Text, wanted: Text, end: int) -> int:
 
 @native
 def text_partition(context: Context, text: Text, separator: Text, parts: Array[int], last: bool) -> bool:
-    """Write the three strings of ``partition`` to ``parts``, or of ``rpartition`` if ``last``. Return False after an
-    error."""
+    """Write the three strings of ``partition``, or of ``rpartition`` if ``last``, to ``parts``. Return False after
+    an error."""
     if separator.bytes == 0:
         fail(context, ErrorCode.VALUE_ERROR, c("empty separator"))
         return False
@@ -120,8 +120,8 @@ def text_partition(context: Context, text: Text, separator: Text, parts: Array[i
 
 @native
 def text_rsplit(context: Context, text: Text, separator: Text, most: int) -> List | None:
-    """Return ``rsplit`` of a string at a separator, or None after an error. It is split at most ``most`` times,
-    everywhere if ``most`` is negative."""
+    """Return ``rsplit`` of a string at a separator, or None after an error. There are at most ``most`` splits; no
+    limit if ``most`` is negative."""
     if separator.bytes == 0:
         fail(context, ErrorCode.VALUE_ERROR, c("empty separator"))
         return None
@@ -147,7 +147,7 @@ def is_line_break(point: int) -> bool:
 
 @native
 def text_splitlines(text: Text, keep: bool) -> List:
-    """Return the lines of a string. They include their line ends if ``keep``."""
+    """Return the lines of a string, with their line ends if ``keep``."""
     result = list_of(c("s"), 4)
     data = data_of(text)
     first = 0

@@ -1,7 +1,4 @@
-"""Strings.
-
-They are UTF-8, with the number of characters, so that strings of ASCII are indexed at once.
-"""
+"""Strings: UTF-8 with the number of characters, so that ASCII strings are indexed directly."""
 
 from __future__ import annotations
 
@@ -86,7 +83,8 @@ def text_equal(a: Text, b: Text) -> bool:
 
 @native
 def text_compare(a: Text, b: Text) -> int:
-    """Compare two strings; return a number below, at or above 0. UTF-8 bytes sort as their characters do."""
+    """Compare two strings; return a negative number, 0 or a positive number. UTF-8 bytes sort as their characters
+    do."""
     least = min(b.bytes, a.bytes)
     found = memcmp(data_of(a), data_of(b), least)
     return found if found != 0 else a.bytes - b.bytes
@@ -94,7 +92,8 @@ def text_compare(a: Text, b: Text) -> int:
 
 @native
 def byte_offset(text: Text, character: int) -> int:
-    """Return the byte at which a character begins; the length of the string for the index after the last."""
+    """Return the byte offset at which a character begins; the length of the string for the index after the last
+    character."""
     if text.bytes == text.characters:
         return character
     data = data_of(text)
@@ -109,13 +108,13 @@ def byte_offset(text: Text, character: int) -> int:
 
 @native
 def characters_before(text: Text, place: int) -> int:
-    """Return the number of characters before byte ``place``."""
+    """Return the number of characters before byte offset ``place``."""
     return place if text.bytes == text.characters else count_characters(data_of(text), place)
 
 
 @native
 def part(text: Text, first: int, last: int) -> Text:
-    """Return the substring from byte ``first`` to before byte ``last``."""
+    """Return the substring from byte offset ``first`` to ``last``, exclusive."""
     return text_of(cast("Array[Byte]", offset(data_of(text), first)), last - first)
 
 
@@ -275,7 +274,7 @@ def is_space(byte: int) -> bool:
 
 @native
 def text_split_spaces(text: Text, most: int) -> List:
-    """Return ``split()`` of a string at runs of spaces. It is split at most ``most`` times, everywhere if ``most`` is
+    """Return ``split()`` of a string at runs of spaces. There are at most ``most`` splits; no limit if ``most`` is
     negative."""
     result = list_of(c("s"), 4)
     data = data_of(text)
@@ -361,8 +360,8 @@ def is_stripped(characters: Text | None, point: int) -> bool:
 
 @native
 def text_strip(text: Text, characters: Text | None, left: bool, right: bool) -> Text:
-    """Return a string stripped of ``characters`` at its ``left`` and ``right`` ends; of spaces, if ``characters`` is
-    null."""
+    """Return a string stripped at its ``left`` end, its ``right`` end or both of ``characters``, or of spaces if
+    ``characters`` is null."""
     data = data_of(text)
     first = 0
     last = text.bytes
@@ -380,7 +379,7 @@ def is_ascii(text: Text) -> bool:
 
 @native
 def text_ord(context: Context, text: Text) -> int:
-    """Return the code point of the only character; -1 and an error if there is not just one."""
+    """Return the code point of the only character; -1, with an error, if there is not exactly one."""
     if text.characters != 1:
         fail(context, ErrorCode.TYPE_ERROR, c("ord() expected a character, but the string has another length"))
         return -1
@@ -389,7 +388,7 @@ def text_ord(context: Context, text: Text) -> int:
 
 @native
 def letter_at(context: Context, text: Text, index: int) -> int:
-    """Return the code point of a character; -1 and an error if there is none."""
+    """Return the code point of the character at an index; -1, with an error, if there is none."""
     at = index + text.characters if index < 0 else index
     if at < 0 or at >= text.characters:
         fail(context, ErrorCode.INDEX_ERROR, c("string index out of range"))
@@ -417,7 +416,7 @@ def text_of_int(number: int) -> Text:
 
 @native
 def text_of_device(word: int) -> Text:
-    """Return the text of a device of the CPU, whose word is its index."""
+    """Return the text of a CPU device, given as the word of its index."""
     if word == 4294967295:
         return text_of(c("cpu"), 3)
     buffer = cast("Array[Byte]", stack(32))
@@ -633,7 +632,8 @@ def characters_of(text: Text) -> List:
 
 @native
 def is_utf8(data: Array[Byte], bytes: int) -> bool:
-    """Return whether every character is whole."""
+    """Return whether ``bytes`` bytes have the form of UTF-8 with complete characters. Overlong forms and surrogates
+    are accepted."""
     at = 0
     while at < bytes:
         byte = data[at]

@@ -1,4 +1,4 @@
-"""Compare, hash and print values by their descriptors."""
+"""Comparison, hashing and printing of values, by their descriptors."""
 
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ def list_count(items: List, word: int) -> int:
 @native
 def conforms(context: Context, each: Object, wanted: Array[Byte]) -> int:
     """Return 1 if a container or instance is of the type ``wanted``, 0 if not. Return -1, with an error, if that
-    depends on boxed elements, or the container is empty. The descriptor ``(`` alone is any tuple."""
+    cannot be decided because elements are boxed or the container is empty. The descriptor ``(`` alone stands for any
+    tuple."""
     first = wanted[0]
     if first == OPEN:
         if each.kind != Kind.RECORD:

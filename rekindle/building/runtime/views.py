@@ -1,4 +1,4 @@
-"""Views of tensors: the operators that change sizes and strides, and no elements."""
+"""Views of tensors: operators that change sizes and strides but no elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rekindle.building.runtime.tensors import (
 
 @native
 def dimension(context: Context, dim: int, rank: int) -> int:
-    """Return ``dim`` as a non-negative dimension; -1 with an error if it is out of range."""
+    """Return ``dim`` as a non-negative dimension; -1, with an error, if it is out of range."""
     least = 1 if rank == 0 else rank
     at = dim + least if dim < 0 else dim
     if at < 0 or at >= least:
@@ -34,7 +34,7 @@ def dimension(context: Context, dim: int, rank: int) -> int:
 
 @native
 def size_at(context: Context, tensor: Tensor, dim: int) -> int:
-    """Return a size; -1 and an error if there is no such dimension."""
+    """Return a size; -1, with an error, if the dimension does not exist."""
     at = dimension(context, dim, tensor.rank)
     if at < 0:
         return -1
@@ -249,7 +249,7 @@ def write_view_sizes(context: Context, tensor: Tensor, wanted: List, sizes: Arra
 
 @native
 def write_view_strides(tensor: Tensor, rank: int, sizes: Array[int], strides: Array[int]) -> bool:
-    """Write the strides of a view of these sizes; return whether there can be one without a copy."""
+    """Write the strides of a view with these sizes; return whether one exists without a copy."""
     if numel(tensor) == 0 or is_contiguous(tensor):
         step = 1
         i = rank - 1
@@ -342,8 +342,8 @@ def flatten(context: Context, tensor: Tensor, start: int, end: int) -> Tensor | 
 
 @native
 def unflatten(context: Context, tensor: Tensor, dim: int, parts: List) -> Tensor | None:
-    """Return a view in which a dimension is several, of which one may be -1; None after an error, which ``context``
-    holds."""
+    """Return a view in which several dimensions replace one; the size of one of them may be -1. None is returned
+    after an error."""
     at = dimension(context, dim, tensor.rank)
     if at < 0:
         return None
@@ -399,7 +399,7 @@ def unbind(context: Context, tensor: Tensor, dim: int) -> List | None:
 
 @native
 def split(context: Context, tensor: Tensor, size: int, dim: int) -> List | None:
-    """Split into parts of ``size``, of which the last may be smaller; None after an error, which ``context`` holds."""
+    """Split a tensor into parts of ``size``, of which the last may be smaller. None is returned after an error."""
     at = dimension(context, dim, tensor.rank)
     if at < 0:
         return None

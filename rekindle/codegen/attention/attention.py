@@ -21,9 +21,9 @@ from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.target import Target, host_target
 
 MAX_KEYS: Final = 1 << 14
-"""Scores of a block of queries with more keys would not stay in a cache."""
+"""Maximum number of keys: the scores of a block of queries with more would not fit in a cache."""
 _BLOCK: Final = 32
-"""Queries of a task: they read packed keys and values together."""
+"""Number of queries of a task, which share packed keys and values."""
 _LINE: Final = 64
 """Bytes of a line of the cache."""
 _GRAIN: Final = 1 << 18
@@ -57,7 +57,7 @@ class Attention:
 
     target: Target = field(default_factory=host_target)
     _calls: dict[tuple[object, ...], _Call | None] = field(default_factory=dict)
-    """By sizes, strides and options, of the latest ones."""
+    """Data of the latest calls by sizes, strides and options; None for unsupported sizes."""
 
     def run(
         self,
@@ -68,10 +68,12 @@ class Attention:
         is_causal: bool = False,
         scale: float | None = None,
     ) -> Tensor | None:
-        """Return ``softmax(query key' scale + mask) value`` of batches of heads; None for unsupported sizes. The heads
-        of keys and values are as many as those of queries, or a divisor of it.
+        """Return ``softmax(query key' scale + mask) value`` of batches of heads; None for unsupported sizes.
 
-        The result has rows of all heads beside each other in memory, as that of PyTorch's operator.
+        Tensors have shape ``(batch, heads, queries or keys, width)``. The number of heads of ``key`` and ``value`` is
+        that of ``query``, or a divisor of it. ``mask`` is added, or, if it is boolean, selects keys. By default
+        ``scale`` is one over the root of the queries' width. The result is transposed from memory of shape ``(batch,
+        queries, heads, width)``, as that of PyTorch's operator.
         """
         query, key, value = (each if each.stride(-1) == 1 else each.contiguous() for each in (query, key, value))
         if mask is not None:
@@ -108,8 +110,8 @@ class Attention:
         is_causal: bool = False,
         scale: float | None = None,
     ) -> NativeCall | None:
-        """Return how native code makes the call that :meth:`run` made for tensors of the same sizes and strides; None
-        if only Python can."""
+        """Return the call data for native code, for tensors of the same sizes and strides. Return None unless
+        :meth:`run` has accepted such arguments before, and native code can pass them without copies."""
         sources = [0, 1, 2, NULL, 3, SCRATCH]
         if any(each.stride(-1) != 1 for each in (query, key, value)):
             return None

@@ -86,15 +86,15 @@ class AttentionWord(IntEnum):
 
 
 def module_text(target: Target) -> str:
-    """Return the module of the function: ``void(ptr words, ptr query, ptr key, ptr value, ptr mask, ptr output, ptr
-    workspace, i64 threads)``. Its arguments take the places of the words of their names."""
+    """Return the LLVM IR of the function ``void(ptr words, ptr query, ptr key, ptr value, ptr mask, ptr output, ptr
+    workspace, i64 threads)``. Its arguments replace the words of the same names."""
     module = ModuleBuilder()
     _AttentionWriter(module, target).write()
     return finished(module)
 
 
 class _AttentionWriter(TaskWriter):
-    """Writes the function."""
+    """Writer of the module's functions: packing, softmax, a block of queries, and the tasks."""
 
     def __init__(self, module: ModuleBuilder, target: Target) -> None:
         arguments = (
@@ -121,7 +121,7 @@ class _AttentionWriter(TaskWriter):
         self.launch()
 
     def _blocks(self, count: str) -> str:
-        """Emit how many blocks of columns ``count`` columns make."""
+        """Emit the number of blocks that ``count`` columns occupy, rounded up; return the operand."""
         return self.calculate("udiv", self.calculate("add", count, self.width - 1), self.width)
 
     # ----------------------------------------------------------------------------------------------------------- tasks
@@ -244,8 +244,8 @@ class _AttentionWriter(TaskWriter):
     # --------------------------------------------------------------------------------------------------------- softmax
 
     def _softmax(self) -> None:
-        """Emit the exponentials of a row of scores, less the maximum, and return one over their sum. Of ``%width``
-        scores ``%valid`` count."""
+        """Emit a function that replaces a row of ``%width`` scores with exponentials less the maximum, and returns one
+        over their sum. Only the first ``%valid`` scores count; the others become zeros."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         scale = self._filled("%scale")
@@ -299,7 +299,7 @@ class _AttentionWriter(TaskWriter):
         self.define(f"{NAME}.softmax", parameters, "float", after="noinline ")
 
     def _filled(self, number: str) -> str:
-        """Emit a vector of one number."""
+        """Emit a vector whose elements are all ``number``."""
         alone = self.f.emit_value(f"insertelement {self.vector} poison, float {number}, i64 0")
         shape = f"{self.vector} poison, <{self.lanes} x i32> zeroinitializer"
         return self.f.emit_value(f"shufflevector {self.vector} {alone}, {shape}")
@@ -307,7 +307,7 @@ class _AttentionWriter(TaskWriter):
     # ----------------------------------------------------------------------------------------------- a block of queries
 
     def _attend(self) -> None:
-        """Emit the attention of a block of queries, from the number ``%first`` on."""
+        """Emit the function that computes the attention of a block of queries, beginning at query ``%first``."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         queries, keys, block = map(self.word, (AttentionWord.QUERIES, AttentionWord.KEYS, AttentionWord.BLOCK))

@@ -137,8 +137,8 @@ def _applies(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_
 
 
 def written_attention(node: Node) -> Operation:
-    """Run ``softmax(query @ key.transpose(-2, -1) / scale, -1) @ value``, or the same with a multiplication where
-    ``divides`` is 0."""
+    """Return the operation for attention that a program writes out: ``softmax(query @ key.transpose(-2, -1) / scale,
+    -1) @ value``. If the attribute ``divides`` is 0, scores are multiplied by ``scale``."""
     kernel, divides = Attention(), bool(int_attribute(node, "divides"))
 
     def by_own_kernel(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor | None:

@@ -17,7 +17,7 @@ from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of
 from rekindle.codegen.llvm.target import Target
 
 _MAX_PLACES: Final = 7
-"""Kernels with longer rows have more weights than registers."""
+"""Maximum width of a kernel: longer rows have more weights than there are registers."""
 _MAX_STRIDE: Final = 4
 
 
@@ -84,8 +84,8 @@ class DepthwiseConvolution(DirectConvolution):
         return Call(function, [part], sizes, strides, max(1, min(work // GRAIN, words[DepthwiseWord.TASKS])))
 
     def _pack(self) -> list[tuple[Tensor, Tensor]]:
-        """Put the weights in the order in which a tile reads them: blocks of vectors of channels, then single vectors;
-        places; channels."""
+        """Return the weights and the bias in the order in which a tile reads them: blocks of vectors of channels, then
+        single vectors; within these, kernel positions, then channels. Missing channels are zeros."""
         lanes = lanes_of(self.target)
         channels = self.weight.shape[0]
         table = self.weight.detach().reshape(channels, -1).t()

@@ -36,7 +36,7 @@ class DepthwiseWord(IntEnum):
 
     IMAGE = 0
     RESIDUAL = 1
-    """Null, where nothing is added."""
+    """Null if no residual is added."""
     OUTPUT = 2
     WEIGHTS = 3
     BIAS = 4
@@ -46,7 +46,7 @@ class DepthwiseWord(IntEnum):
     OUTPUT_HEIGHT = 8
     OUTPUT_WIDTH = 9
     PIXEL = 10
-    """From one position to the next one: all channels."""
+    """Bytes from one position to the next: all channels."""
     KERNEL_ROWS = 11
     ROW_STRIDE = 12
     ROW_DILATION = 13
@@ -64,8 +64,8 @@ class DepthwiseWord(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """Constants of a function: the number of kernel positions in a row and their distance, and the distance of output
-    positions."""
+    """Compile-time constants of a function: ``places`` is the width of the kernel, ``stride`` and ``dilation`` are
+    those along a row."""
 
     places: int
     stride: int
@@ -77,21 +77,21 @@ class RowShape:
 
 
 def tile_of(target: Target) -> int:
-    """Return how many positions a tile has: images of usual networks have multiples of 7, and 14 sums, 2 columns and
-    the weights of a row fit into 32 registers."""
+    """Return the number of positions of a tile: images of usual networks have multiples of 7, and 14 sums, 2 columns
+    and the weights of a row fit into 32 registers."""
     return 7 if target.vector_bits == 512 else 4
 
 
 def module_text(target: Target, shape: RowShape) -> str:
-    """Return the module of the function: ``void(ptr words, ptr image, ptr residual, ptr output, i64 threads)``. Its
-    arguments take the places of the words of their names."""
+    """Return the LLVM IR of the function ``void(ptr words, ptr image, ptr residual, ptr output, i64 threads)``. Its
+    arguments replace the words of the same names."""
     module = ModuleBuilder()
     _DepthwiseWriter(module, target, shape).write()
     return finished(module)
 
 
 class _DepthwiseWriter(TaskWriter):
-    """Writes the function."""
+    """Writer of the functions of a module: rows of the result, and the tasks."""
 
     def __init__(self, module: ModuleBuilder, target: Target, shape: RowShape) -> None:
         arguments = (DepthwiseWord.IMAGE, DepthwiseWord.RESIDUAL, DepthwiseWord.OUTPUT)
@@ -195,8 +195,8 @@ class _DepthwiseWriter(TaskWriter):
     # ----------------------------------------------------------------------------------------------------------- a row
 
     def _row(self, vectors: int) -> None:
-        """Emit the function of a row of the result: of ``VECTORS`` whole vectors of channels, or of one, of which some
-        may be missing. ``%first`` is the row of the image that the first row of the kernel is at."""
+        """Emit the function of a row of the result: of ``VECTORS`` whole vectors of channels, or of one vector, which
+        may be partial. ``%first`` is the row of the image under the first row of the kernel."""
         shape = self.shape
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
@@ -253,8 +253,8 @@ class _DepthwiseWriter(TaskWriter):
         self.define(f"{self.name}.row{vectors}", parameters, after="noinline ")
 
     def _rows_inside(self, words: dict[DepthwiseWord, str]) -> tuple[str, str]:
-        """Emit the first row of the kernel that is inside the image, and how many there are from it on, or less
-        than 1."""
+        """Emit the first row of the kernel that is inside the image, and the number of rows from there; less than 1 if
+        there are none. Return both operands."""
         f, dilation = self.f, words[DepthwiseWord.ROW_DILATION]
         less = self.calculate("sub", dilation, 1)
         above = f.call("i64", "llvm.smax.i64", ("i64", self.calculate("sub", "0", "%first")), ("i64", "0"))
@@ -303,7 +303,7 @@ class _DepthwiseWriter(TaskWriter):
     def _added(
         self, tag: str, tile: _Tile, line: str, weights: str, places: Sequence[tuple[str, str]], sums: list[str]
     ) -> list[str]:
-        """Emit the sums with the products of a row of the kernel."""
+        """Emit ``sums`` plus the products of one row of the kernel; return the new sums."""
         f, shape, vectors = self.f, self.shape, tile.vectors
         factors = [self.load(self.at(weights, str(4 * self.lanes * each))) for each in range(shape.places * vectors)]
         found = list(sums)
@@ -382,7 +382,7 @@ class _DepthwiseWriter(TaskWriter):
         ]
 
     def _at(self, base: str, offset: str, exists: str, otherwise: str, vector: int) -> str:
-        """Emit the address of a vector at a position; ``otherwise``, if the position does not exist."""
+        """Emit the address of a vector at a position, or, if the position does not exist, in ``otherwise``."""
         at = self.at(base, offset)
         if exists:
             at = self.f.emit_value(f"select i1 {exists}, ptr {at}, ptr {otherwise}")
@@ -400,7 +400,7 @@ class _Tile:
     start: str
     """The row of the image under the first row of the kernel that is inside."""
     step: str
-    """From a row of the image to the one under the next row of the kernel."""
+    """Bytes from a row of the image to the one under the next row of the kernel."""
     count: str
     """Rows of the kernel that are inside the image."""
     has_rows: str

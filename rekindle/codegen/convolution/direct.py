@@ -30,18 +30,18 @@ GRAIN: Final = 1 << 19
 _MAX_SIZES: Final = 256
 """The maximum number of image sizes whose call data is cached."""
 _MAX_LAUNCHED_PARTS: Final = 64
-"""Native code has the words of all parts on its stack."""
+"""Maximum number of parts of a native call, whose words are all on the stack."""
 _TILE_OVERHEAD: Final = 0.5
 """Overhead of a tile besides its products, in positions."""
 _MAX_PLANES: Final = 4
-"""Images of more channels are read in channels-last order."""
+"""Maximum number of channels of an image that is read plane by plane, not in channels-last order."""
 _LAST: Final = torch.channels_last
 
 
 @cache
 def _function(form: Form, target: Target) -> TaskFunction | None:
-    """Return the function of that form, whose arguments are the image, the residual or 0, and the output; None if this
-    platform lacks a function that it calls."""
+    """Return the compiled function of ``form``, whose arguments are the image, the residual or 0, and the output; None
+    if this platform lacks a function that it calls."""
     return task_function(form.name, partial(module_text, target, form), 3, target, None)
 
 
@@ -95,10 +95,10 @@ class Call:
 @dataclass(slots=True)
 class DirectConvolution:
     """A convolution of float32 images on the CPU whose ``weight`` (output channels, input channels of a group, rows,
-    columns) and ``bias`` do not change. Weights are packed in that ``storage``, which has to hold them.
+    columns) and ``bias`` do not change. Weights are packed in ``storage``, which must be able to represent them.
 
-    Several threads may call it. What is kept is replaced as a whole and never changed: at worst two threads prepare the
-    same. A process forked by another thread would inherit a lock in its locked state.
+    Several threads may call it. Cached data is replaced as a whole and never modified, so there is no lock: at worst
+    two threads prepare the same data. (A process forked by another thread would inherit a lock in its locked state.)
     """
 
     weight: Tensor
@@ -111,7 +111,8 @@ class DirectConvolution:
     """Weights and bias of each part, in the order in which they are read, once they are needed: one item, which is
     never replaced, since calls have the addresses."""
     _calls: dict[tuple[torch.Size, bool], Call | None] = field(default_factory=dict)
-    """By the sizes of images, and whether they are read plane by plane, of the latest ones that were seen."""
+    """Data of the latest calls, by the size of the image and whether it is read plane by plane; None for unsupported
+    sizes."""
 
     @property
     def is_depthwise(self) -> bool:
@@ -119,8 +120,8 @@ class DirectConvolution:
         return self.weight.shape[1] == 1 and self.weight.shape[0] == self.geometry.groups > 1
 
     def run(self, image: Tensor, residual: Tensor | None = None) -> Tensor | None:
-        """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
-        None for unsupported sizes."""
+        """Return the convolution of ``image`` in channels-last order, with ``residual``, of the result's sizes, added
+        before the activation; None for unsupported sizes."""
         known, planar = self._calls, self._reads_planes(image)
         key = image.shape, planar
         call = known[key] if key in known else self._prepare(*key)
@@ -140,8 +141,8 @@ class DirectConvolution:
         return output
 
     def native_call(self, image: Tensor, residual: Tensor | None = None) -> NativeCall | None:
-        """Return how native code makes the call that :meth:`run` made for tensors of the same sizes and strides; None
-        if only Python can."""
+        """Return the call data for native code, for tensors of the same sizes and strides. Return None unless
+        :meth:`run` has accepted such arguments before, and native code can pass them without copies."""
         planar = self._reads_planes(image)
         call = self._calls.get((image.shape, planar))
         if call is None or call.function.launch is None or len(call.parts) > _MAX_LAUNCHED_PARTS:
@@ -197,7 +198,8 @@ class DirectConvolution:
         return images, height, width
 
     def _channels(self, planar: bool) -> tuple[int, int, int]:
-        """Return the columns of the kernel, the channels that are read at each, and those of a chunk."""
+        """Return the number of kernel columns to iterate over, of channels that are adjacent at each, and of channels
+        in a chunk."""
         weight, geometry = self.weight, self.geometry
         columns, run = weight.shape[3], weight.shape[1]
         if geometry.dilation[1] == 1 and geometry.groups == 1 and not planar:  # the columns of a row lie side by side
@@ -284,8 +286,8 @@ class DirectConvolution:
         return self._packed.setdefault("weights", self._pack()) if found is None else found
 
     def _pack(self) -> list[tuple[Tensor, Tensor]]:
-        """Put the weights in the order in which a tile reads them: blocks of channels, places, vectors; and the bias
-        and the scales of all channels."""
+        """Return, for each group, the weights in the order in which a tile reads them (blocks of channels, kernel
+        positions, vectors), and a matrix of two rows: the bias and the scales of all channels."""
         parts = 1 if self.is_depthwise else self.geometry.groups
         weights = self.weight.detach().chunk(parts)
         bias = self.weight.new_zeros(self.weight.shape[0]) if self.bias is None else self.bias.detach()

@@ -42,7 +42,7 @@ class DirectWord(IntEnum):
     WEIGHTS = 1
     BIAS = 2
     RESIDUAL = 3
-    """Null, where nothing is added."""
+    """Null if no residual is added."""
     OUTPUT = 4
     POSITIONS = 5
     WIDTH = 6
@@ -52,7 +52,8 @@ class DirectWord(IntEnum):
     IMAGE_STEP = 8
     ROW_STEP = 9
     COLUMN_STEP = 10
-    """From the first place of a position to that of the next one, of the one below, and of the next image."""
+    """Bytes from a position's first element in the image to that of the position in the next image, the next row, and
+    the next column."""
     KERNEL_ROWS = 11
     KERNEL_COLUMNS = 12
     KERNEL_ROW_STEP = 13
@@ -63,14 +64,14 @@ class DirectWord(IntEnum):
     ADDS_CHUNKS = 17
     """Whether the sums of chunks are added to totals in memory: long sums in one number lose digits."""
     OUTPUT_STEP = 18
-    """From one position to the next in the output, and in the residual."""
+    """Bytes from one position to the next in the output, and in the residual."""
     BLOCKS = 19
     """Whole blocks of output channels."""
     REST = 20
     """Output channels after the whole blocks."""
     TILES = 21
     BLOCK_BYTES = 22
-    """Weights of a whole block."""
+    """Size in bytes of the weights of a whole block."""
     ACTIVATION = 23
     """The number of an :class:`~rekindle.codegen.convolution.activations.Activation`."""
     TASKS = 24
@@ -79,12 +80,12 @@ class DirectWord(IntEnum):
     """Distance from the last position of a row to the first of the next one, minus ``OUTPUT_STEP``, in a ``scattered``
     function."""
     CHANNEL_STEP = 26
-    """From one input channel to the next one at the same place, unless each channel is convolved for itself."""
+    """Bytes from one input channel to the next at the same position; not used by depthwise functions."""
     AHEAD_TILE = 27
     AHEAD_STEP = 28
     """The tiles of a block fetch the weights of the next one into a cache: the share of a tile, and of a step."""
     SCALES = 29
-    """From the bias of a channel to its scale, where weights are stored with scales."""
+    """Bytes from the bias of a channel to its scale, if weights are stored with scales."""
 
 
 WORDS: Final = len(DirectWord)
@@ -96,9 +97,9 @@ _MIN_FETCHING_ROWS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A function: of a ``kind`` (``dense``, ``depthwise``, ``scattered``), for tiles of ``rows`` positions, and weights
-    in that ``storage``. ``chains`` sums of each place of a tile are added at the end of a chunk, whose channels they
-    divide: a power of two."""
+    """The kind of a function: ``dense``, ``depthwise`` or ``scattered``, for tiles of ``rows`` positions, and weights
+    in ``storage``. Each element of a tile has ``chains`` independent partial sums, a power of two, which divide the
+    channels of a chunk and are added at its end."""
 
     kind: str
     rows: int
@@ -113,21 +114,22 @@ class Form:
 
 
 def chains_for(rows: int, chunk: int) -> int:
-    """Return how many sums each place of a small tile has: as many as make enough to compute without waiting."""
+    """Return the number of independent partial sums of each element of a tile: enough to hide the latency of additions
+    in a small tile, 1 otherwise."""
     chains = _MIN_SUMS // (rows * VECTORS)
     return chains if chains > 1 and chunk % chains == 0 else 1
 
 
 def module_text(target: Target, form: Form) -> str:
-    """Return the module of a function: ``void(ptr words, ptr image, ptr residual, ptr output, i64 threads)``. Its
-    arguments take the places of the words of their names."""
+    """Return the LLVM IR of a function: ``void(ptr words, ptr image, ptr residual, ptr output, i64 threads)``. Its
+    arguments replace the words of the same names."""
     module = ModuleBuilder()
     _FunctionWriter(module, target, form).write()
     return finished(module)
 
 
 class _FunctionWriter(TaskWriter):
-    """Writes one function: all tasks of it, shared by threads."""
+    """Writer of one function with all its tasks, which threads share."""
 
     def __init__(self, module: ModuleBuilder, target: Target, form: Form) -> None:
         arguments = (DirectWord.IMAGE, DirectWord.RESIDUAL, DirectWord.OUTPUT)
@@ -236,8 +238,8 @@ class _FunctionWriter(TaskWriter):
         return starts, places
 
     def _following(self, column: str, line: str, offset: str) -> tuple[str, str, str, str]:
-        """Emit the position after this one: its column, its row, its byte offset in the image, and whether it begins a
-        row."""
+        """Emit the position after this one; return its column, its row, its byte offset in the image, and whether it
+        begins a row."""
         f, words = self.f, self.words
         column = f.emit_value(f"add i64 {column}, 1")
         is_end = f.emit_value(f"icmp eq i64 {column}, {words[DirectWord.WIDTH]}")
@@ -311,8 +313,8 @@ class _FunctionWriter(TaskWriter):
     def _channels_in_chains(
         self, tag: str, state: list[str], offset: str, step: Callable[[list[str], str], list[str]]
     ) -> list[str]:
-        """Emit the loop over the channels of a chunk with several sums for each place of a tile, which are added
-        afterwards: each waits for its previous addition, and so few are in a small tile that the loop would wait."""
+        """Emit the loop over the channels of a chunk with several partial sums for each element of a tile, which are
+        added afterwards. With one sum each, the loop of a small tile would wait for its additions."""
         f, words = self.f, self.words
         weights, ahead, *sums = state
         count = len(sums)
@@ -340,7 +342,8 @@ class _FunctionWriter(TaskWriter):
         return [weights, ahead, *found]
 
     def _flushed(self, tag: str, sums: list[str]) -> list[str]:
-        """Emit the addition of the sums of a chunk to the totals, and reset the sums, if ``ADDS_CHUNKS`` is set."""
+        """Emit code that, if ``ADDS_CHUNKS`` is set, adds the sums of a chunk to the totals. Return the sums with
+        which the next chunk begins: zeros after the addition, else ``sums``."""
         f = self.f
         flush, kept, before = f"flush.{tag}", f"kept.{tag}", f"summed.{tag}"
         f.emit(f"br label %{before}")
@@ -386,7 +389,8 @@ class _FunctionWriter(TaskWriter):
     def _step(
         self, state: list[str], offset: str, vectors: int, masks: list[str] | None, starts: Sequence[str]
     ) -> list[str]:
-        """Emit the products with the next vectors of weights; return the new sums."""
+        """Emit the products with the next vectors of weights; return the new state: the advanced addresses, and the
+        sums."""
         f, lanes = self.f, self.lanes
         weights, ahead, *sums = state
         if not self.is_depthwise and self.rows > _MIN_FETCHING_ROWS:

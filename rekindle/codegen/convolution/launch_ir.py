@@ -1,10 +1,10 @@
-"""Emit the function by which native code launches a kernel with a table of words: ``i64 @name.launch(ptr pointers, ptr
-parameters, ptr scalars)``, as a :class:`~rekindle.codegen.llvm.call_sites.CachedLaunch` takes it.
+"""LLVM IR of the function by which native code launches a kernel with a table of words: ``i64 @name.launch(ptr
+pointers, ptr parameters, ptr scalars)``, as a :class:`~rekindle.codegen.llvm.call_sites.CachedLaunch` requires.
 
-It allocates the workspace, puts zeros around the image if that is asked for, and calls ``@name`` for each part. It
-returns 0; or 1 where there is no memory, or ``@name`` returns anything but 0. The parameters are
-:class:`LaunchParameter`, then for each part where its arguments come from, how many bytes further they begin, and its
-words.
+It allocates the workspace, copies the image with zeros around it if the parameters require that, and calls ``@name``
+for each part. It returns 0 on success; 1 if there is no memory, or ``@name`` returns another number than 0. The
+parameters are those of :class:`LaunchParameter`, then for each part the sources of its arguments, their offsets in
+bytes, and its words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PADDED: Final = -3
 
 
 class LaunchParameter(IntEnum):
-    """The parameters before those of the parts. Sizes are in bytes."""
+    """Indices of the parameters that precede those of the parts. Sizes are in bytes."""
 
     PARTS = 0
     MAX_THREADS = 1
@@ -40,7 +40,7 @@ class LaunchParameter(IntEnum):
     BEFORE = 7
     BETWEEN = 8
     AFTER = 9
-    """The arguments of :func:`~rekindle.codegen.convolution.padding.pad_text`."""
+    """Arguments of the function of :func:`~rekindle.codegen.convolution.padding_ir.define_pad`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class LaunchPart:
 def launch_parameters(
     parts: Sequence[LaunchPart], most_threads: int, workspace: int = 0, padding: Padding | None = None
 ) -> list[int]:
-    """Return the parameters of a launch."""
+    """Return the parameters of a launch, as :class:`LaunchParameter` lists them, followed by those of ``parts``."""
     found = [len(parts), most_threads, workspace]
     if padding is None:
         found += [0] * (len(LaunchParameter) - len(found))
@@ -87,9 +87,9 @@ def launch_parameters(
 
 
 def launch_text(name: str, arguments: int, words: int, *, returns: bool, pads: bool) -> str | None:
-    """Return the function for the module of ``@name(ptr words, ptr argument…, i64 threads)`` with the given number of
-    arguments and words, which returns an i64 if it ``returns``; ``pads`` if the module has ``@pad``. None if this build
-    of PyTorch does not export its number of threads."""
+    """Return the LLVM IR of ``@name.launch``, for the module of ``@name(ptr words, ptr argument…, i64 threads)`` with
+    the given numbers of arguments and words. ``@name`` returns an i64 if ``returns``; the module has ``@pad`` if
+    ``pads``. Return None if this build of PyTorch does not export its number of threads."""
     if find(THREADS) is None:
         return None
     given = ", ".join(f"ptr %argument{number}" for number in range(arguments))

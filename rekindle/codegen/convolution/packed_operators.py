@@ -99,7 +99,8 @@ class _Convolution:
     def native_call(
         self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None = None
     ) -> NativeCall | None:
-        """Return how native code makes the call that :meth:`run` made for such arguments; None if only Python can."""
+        """Return the call data for native code, for such arguments. Return None unless :meth:`run` has chosen a
+        candidate for them, and native code can call it."""
         packed, selection = self._selected
         if selection is None or weight is not packed or not self._is_selectable(input, weight, other):
             return None
@@ -154,7 +155,8 @@ class _Convolution:
         return run
 
     def _plain(self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None) -> Tensor:
-        """Run PyTorch's operators."""
+        """Return the result of PyTorch's operators. If ``is_in_place``, ``other`` is added in place to the
+        convolution's result."""
         geometry = self.geometry
         numbers = (geometry.stride, geometry.padding, geometry.dilation, geometry.groups)
         made = torch.conv2d(input, weight, bias, *numbers)
@@ -267,7 +269,8 @@ def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activati
 
 
 def _own_linear(weight: Tensor, bias: Tensor | None, activation: Activation, storage: WeightStorage) -> NativeCandidate:
-    """Return the candidate that runs the map of rows as a convolution of an image of one column."""
+    """Return the candidate that computes a linear map by this package's convolution with a 1x1 kernel, of an image
+    whose pixels are the rows."""
     direct = DirectConvolution(weight[:, :, None, None], bias, activation=activation, storage=storage)
     outputs, inputs = weight.shape
 

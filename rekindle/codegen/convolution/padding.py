@@ -1,4 +1,4 @@
-"""Copies of channels-last images with zeros around them, for kernels that read no place outside an image."""
+"""Copies of channels-last images with zeros around them, for kernels that read no position outside an image."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rekindle.codegen.llvm.target import Target
 
 _LAST: Final = torch.channels_last
 _SERIAL: Final = 1 << 17
-"""Larger images are copied by PyTorch where it has several threads."""
+"""Number of elements above which PyTorch copies the image, if it has several threads."""
 
 
 @cache

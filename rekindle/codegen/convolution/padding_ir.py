@@ -1,4 +1,5 @@
-"""Emit the function that copies images with zeros around them: see :mod:`rekindle.codegen.convolution.padding`."""
+"""LLVM IR of the function that copies images with zeros around them; see
+:mod:`rekindle.codegen.convolution.padding`."""
 
 from __future__ import annotations
 

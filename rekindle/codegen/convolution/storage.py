@@ -1,4 +1,4 @@
-"""How packed weights are stored: as floats, or in fewer bits, from which kernels make floats."""
+"""Storage of packed weights: as floats, or in fewer bits, which kernels convert to floats."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.passes.frozen_modules.round_weights import as_int8, rounded_weights, row_scales
 
 _SAMPLE: Final = 4096
-"""Number of weights that are looked at before all of them are."""
+"""Number of weights that are checked before all of them are."""
 _ROUNDING: Final = 2.0**-21
-"""Relative to a weight, how much the product of an int8 and a scale may differ by rounding."""
+"""Relative error that rounding may cause in the product of an int8 and a scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class WeightStorage:
     is_scaled: bool = False
 
     def pack(self, weights: Tensor, scales: Tensor) -> Tensor:
-        """Return ``weights`` (of any number of rows, by output channels), which :meth:`holds` is true of, as they are
-        stored."""
+        """Return ``weights`` (of any number of rows, by output channels) in the stored form. They must be weights for
+        which :meth:`holds` returns True."""
         return as_int8(weights, scales) if self.is_scaled else weights.to(self.dtype)
 
     def scales(self, weight: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ class WeightStorage:
 
 FLOAT32: Final = WeightStorage("float32", torch.float32, 4)
 BFLOAT16: Final = WeightStorage("bfloat16", torch.bfloat16, 2)
-"""Floats whose lower half is zero."""
+"""For floats whose lower half is zero."""
 INT8: Final = WeightStorage("int8", torch.int8, 1, is_scaled=True)
 
 NARROW: Final = (BFLOAT16, INT8)

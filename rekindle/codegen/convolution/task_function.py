@@ -1,4 +1,4 @@
-"""Functions that divide their work into tasks, as machine code: called by Python, and launched by native code."""
+"""Compiled functions that divide their work into tasks: called by Python, and launched by native code."""
 
 from __future__ import annotations
 

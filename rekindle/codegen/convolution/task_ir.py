@@ -1,8 +1,9 @@
-"""Emit functions that divide their work into tasks, which threads share, and that read sizes from a table of words.
+"""Emission of functions that divide their work into tasks, which threads share, and that read sizes from a table of
+words.
 
-A function is ``@name(ptr given, arguments…, i64 threads)``. It copies the words to its stack, since several threads of
-Python may call it with one table, puts its arguments into the copy, and runs ``@name.tasks(ptr words, i64 begin, i64
-end, i64 thread)`` for all tasks, or for a share of them on each thread.
+A function is ``@name(ptr given, arguments…, i64 threads)``. It copies the words to its stack, since several Python
+threads may call it with one table. It stores its arguments in the copy, and runs ``@name.tasks(ptr words, i64 begin,
+i64 end, i64 thread)`` for all tasks, or for a share of them on each thread.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from rekindle.codegen.llvm import vector_math
 from rekindle.codegen.llvm.target import Target
 
 VECTORS: Final = 2
-"""Vectors of channels in a block."""
+"""Number of vectors of channels in a block."""
 
 
 def lanes_of(target: Target) -> int:
-    """Return how many channels a vector has."""
+    """Return the number of floats in a vector."""
     return target.vector_bits // 32
 
 
@@ -42,8 +43,9 @@ def finished(module: ModuleBuilder) -> str:
 
 
 class TaskWriter:
-    """Writes one function that threads share. ``arguments`` are the parameter words that are overwritten by arguments;
-    ``tasks`` is the word with the number of tasks; ``result`` is the word that the function returns, if any."""
+    """Base of writers of a function that threads share. ``arguments`` are the parameter words that are overwritten by
+    arguments; ``tasks`` is the word with the number of tasks; ``result`` is the word that the function returns, None
+    for a function without a result."""
 
     def __init__(
         self,
@@ -161,8 +163,9 @@ class TaskWriter:
         state: list[str],
         body: Callable[[list[str], str], list[str]],
     ) -> list[str]:
-        """Emit a loop that runs ``body`` ``count`` times, at least once. An offset starts at ``start`` and increases by
-        ``step``."""
+        """Emit a loop that runs ``count`` times, at least once. ``body`` takes the state, values of these ``types``,
+        and an offset, and returns the next state. The offset starts at ``start`` and increases by ``step``. Return the
+        final state."""
         f = self.f
         before = f.name()
         f.emit(f"br label %{before}")
@@ -216,7 +219,7 @@ class TaskWriter:
         return self.f.emit_value(f"shufflevector {self.vector} {alone}, {shape}")
 
     def masks(self, rest: str, vectors: int) -> list[str]:
-        """Emit the masks of the last vectors: ``rest`` lanes in all exist, fewer than 2³¹."""
+        """Emit the masks of ``vectors`` vectors, of which the first ``rest`` lanes exist, fewer than 2³¹."""
         f = self.f
         numbers = f"<{self.lanes} x i32>"
         one = f.emit_value(f"trunc i64 {rest} to i32")
@@ -264,8 +267,9 @@ class TaskWriter:
         )
 
     def products(self) -> None:
-        """Emit the product of a matrix with a packed one, whose rows are a block of columns wide and follow one another
-        in memory: ``rows`` rows of ``depth`` numbers. With ``adds``, it is added to what is there."""
+        """Emit the function that multiplies a matrix of ``rows`` rows and ``depth`` columns with a packed one, whose
+        rows are adjacent in memory and a block of columns wide. With ``adds``, the product is added to the result
+        matrix."""
         for rows in rows_of(self.target):
             self._tile_of_products(rows)
         f = self.f = FunctionBuilder(self.module)
@@ -296,7 +300,7 @@ class TaskWriter:
         self.define(f"{self.name}.products", parameters, after="noinline ")
 
     def _tile_of_products(self, rows: int) -> None:
-        """Emit the product of ``rows`` rows, which stays in registers."""
+        """Emit the function that computes a product of ``rows`` rows, whose sums stay in registers."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         starts, places = ["%left"], ["%result"]
@@ -335,7 +339,7 @@ class TaskWriter:
     # ------------------------------------------------------------------------------------------------------ activations
 
     def relu(self, value: str, is_relu: str) -> str:
-        """Emit ``relu`` where ``is_relu``. A NaN stays one."""
+        """Emit ``relu`` of a vector if ``is_relu``, else the vector unchanged. NaN remains NaN."""
         f, zero = self.f, f"{self.vector} zeroinitializer"
         below = f.emit_value(f"fcmp olt {self.vector} {value}, zeroinitializer")
         active = f.emit_value(f"select <{self.lanes} x i1> {below}, {zero}, {self.vector} {value}")
@@ -371,8 +375,7 @@ class TaskWriter:
     def _activate_rows(
         self, activation: Activation, whole: str, end: str, mask: str, has_whole: str, has_rest: str
     ) -> None:
-        """Emit the loop over rows: ``whole`` vectors, which end at the offset ``end``, and the rest that ``mask`` has
-        lanes of."""
+        """Emit the loop over rows: ``whole`` vectors, which end at the offset ``end``, then the lanes of ``mask``."""
         f, tag = self.f, activation.name
 
         def rows(state: list[str], start: str) -> list[str]:

@@ -30,14 +30,14 @@ _MAX_WEIGHTS: Final = 1 << 17
 _WORKSPACE: Final = 1 << 20
 """Bytes that the transformed patches and the products of a block of tiles should take at most: they stay in a cache."""
 _MIN_TILES: Final = 16
-"""Minimum number of tiles in a block: it reads all weights."""
+"""Minimum number of tiles in a block, since each block reads all weights."""
 _GRAIN: Final = 1 << 19
 """Number of multiplications that justify another thread."""
 _MAX_SIZES: Final = 256
 """The maximum number of image sizes whose call data is cached."""
 _LAST: Final = torch.channels_last
 _LINE: Final = 64
-"""Bytes of a line of the cache."""
+"""Size in bytes of a cache line."""
 
 
 @cache
@@ -86,11 +86,11 @@ class WinogradConvolution:
     """Transformed weights, the bias, and zeros in place of channels outside the image, once they are needed: one item,
     which is never replaced, since words have the addresses."""
     _calls: dict[torch.Size, _Call | None] = field(default_factory=dict)
-    """By the sizes of images, of the latest sizes that were seen."""
+    """Data of the latest calls, by the size of the image; None for unsupported sizes."""
 
     def run(self, image: Tensor, residual: Tensor | None) -> Tensor | None:
-        """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
-        None for unsupported sizes, and where a number is infinite or NaN."""
+        """Return the convolution of ``image`` in channels-last order, with ``residual``, of the result's sizes, added
+        before the activation; None for unsupported sizes, and if a result is infinite or NaN."""
         known = self._calls
         call = known[image.shape] if image.shape in known else self._prepare(image.shape)
         if call is None:
@@ -109,8 +109,8 @@ class WinogradConvolution:
         return output
 
     def native_call(self, image: Tensor, residual: Tensor | None) -> NativeCall | None:
-        """Return how native code makes the call that :meth:`run` made for tensors of the same sizes and strides; None
-        if only Python can."""
+        """Return the call data for native code, for tensors of the same sizes and strides. Return None unless
+        :meth:`run` was called with such sizes before, and native code can pass the tensors without copies."""
         call = self._calls.get(image.shape)
         if call is None or call.function.launch is None:
             return None
@@ -189,8 +189,8 @@ class WinogradConvolution:
         return min(tiles, max(-(-min(most, share) // step) * step, step))
 
     def _pack(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Transform the weights, and put them in the order in which they are read: the 16 numbers, blocks of channels
-        of the result, channels, vectors."""
+        """Return the transformed weights in the order in which they are read (the 16 points, blocks of output channels,
+        input channels, vectors), the padded bias, and zeros for channels outside the image."""
         width = VECTORS * lanes_of(self.target)
         outputs, channels = self.weight.shape[:2]
         blocks = -(-outputs // width)

@@ -1,4 +1,4 @@
-"""Emit LLVM IR of Winograd's convolution F(2x2, 3x3): 16 multiplications for 4 results, where 36 are usual.
+"""LLVM IR of Winograd's convolution F(2x2, 3x3): 16 multiplications for 4 results, where 36 are usual.
 
 Tiles of 2x2 results are computed from patches of 4x4 places of a channels-last image. For a block of tiles::
 
@@ -6,10 +6,10 @@ Tiles of 2x2 results are computed from patches of 4x4 places of a channels-last 
     for each of 16:    products[.][tile][output]   = patches[.] weights[.]             products of matrices
     for tile, output:  result[2x2 places][output]  = A' products A + bias + residual   transform of the result
 
-``B`` and ``A`` have elements 0, 1 and -1. Places outside the image read zeros, places outside the result are written
-to memory that nothing reads. Sizes are read at run time: one module serves all convolutions of a process.
+``B`` and ``A`` have elements 0, 1 and -1. Places outside the image read zeros, places outside the result are written to
+memory that nothing reads. Sizes are read at run time: one module serves all convolutions of a process.
 
-Sums of infinite numbers are not what they are in a direct convolution. The function returns whether a result is not
+For infinite inputs, the result differs from that of a direct convolution. The function returns whether a result is not
 finite, so that the caller can compute it directly.
 """
 
@@ -35,7 +35,7 @@ class WinogradWord(IntEnum):
 
     IMAGE = 0
     RESIDUAL = 1
-    """Null, where nothing is added."""
+    """Null if no residual is added."""
     OUTPUT = 2
     WORKSPACE = 3
     """The workspace of all threads."""
@@ -44,7 +44,7 @@ class WinogradWord(IntEnum):
     WEIGHTS = 5
     BIAS = 6
     ZEROS = 7
-    """As many as an image has channels."""
+    """Address of zeros, as many as an image has channels."""
     CHANNELS = 8
     CHUNK = 9
     """Number of channels whose products are accumulated before the sum is added to memory."""
@@ -88,15 +88,15 @@ WEIGHT_TRANSFORM: Final = ((1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (
 
 
 def module_text(target: Target) -> str:
-    """Return the module of the function: ``i64(ptr words, ptr image, ptr residual, ptr output, ptr workspace, i64
-    threads)``. Its arguments take the places of the words of their names."""
+    """Return the LLVM IR of the function ``i64(ptr words, ptr image, ptr residual, ptr output, ptr workspace, i64
+    threads)``. Its arguments replace the words of the same names."""
     module = ModuleBuilder()
     _WinogradWriter(module, target).write()
     return finished(module)
 
 
 class _WinogradWriter(TaskWriter):
-    """Writes the function."""
+    """Writer of the module's functions: the transforms, the products, and the tasks."""
 
     def __init__(self, module: ModuleBuilder, target: Target) -> None:
         arguments = (WinogradWord.IMAGE, WinogradWord.RESIDUAL, WinogradWord.OUTPUT, WinogradWord.WORKSPACE)
@@ -356,7 +356,8 @@ class _WinogradWriter(TaskWriter):
         has_residual: str,
         is_relu: str,
     ) -> None:
-        """Emit the addition of the residual, ``relu`` and the stores; remember whether a number is not finite."""
+        """Emit the addition of the residual, ``relu`` and the stores; accumulate in ``%sum`` whether a number is not
+        finite."""
         f = self.f
         before = f.name()
         f.emit(f"br label %{before}")
@@ -382,7 +383,7 @@ class _WinogradWriter(TaskWriter):
             self.masked_store(self.relu(value, is_relu), self.at(place, offset), mask)
 
     def _report(self) -> None:
-        """Emit the store of 1 to ``NOT_FINITE`` if a result is not."""
+        """Emit the store of 1 to ``NOT_FINITE`` if a result is not finite."""
         f = self.f
         total = f.emit_value(f"load {self.vector}, ptr %sum")
         unordered = f.emit_value(f"fcmp uno {self.vector} {total}, zeroinitializer")

@@ -19,7 +19,8 @@ class Workspace(threading.local):
         self._memory = torch.empty(0, dtype=torch.float32, device="cpu")
 
     def of(self, size: int) -> Tensor:
-        """Return at least ``size`` bytes of memory. A large one is not reused by later calls."""
+        """Return at least ``size`` bytes of memory, which later calls may reuse unless ``size`` exceeds the cache's
+        maximum."""
         if size > _MAX_KEPT:
             return torch.empty(-(-size // 4), dtype=torch.float32, device="cpu")
         if self._memory.numel() * 4 < size:

@@ -1,8 +1,8 @@
-"""Kernels for NVIDIA GPUs: loop nests become PTX through LLVM, and are launched through the CUDA driver.
+"""Kernels for NVIDIA GPUs: loop nests are compiled to PTX by LLVM, and launched through the CUDA driver.
 
-A nest becomes one kernel of the GPU, or several variants of it of which the launch picks one. A function of the host,
-the *launcher*, computes grids, allocates temporaries and launches the kernels of all nests on PyTorch's current stream;
-it has the signature of a kernel for CPUs, so that call sites and native plans call both alike.
+A nest becomes one kernel of the GPU, or several variants, of which the launch selects one. A host function, the
+*launcher*, computes grids, allocates temporaries and launches the kernels of all nests on PyTorch's current stream. It
+has the signature of a kernel for CPUs, so that call sites and native plans call both alike.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Reductions of a value of each thread to one that all threads of the block know."""
+"""Block reductions: reduce a value of each thread of a block to one that all its threads have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rekindle.codegen.loop_ir.scalar_types import BOOL, ScalarType
 
 
 def thread_index(f: FunctionBuilder, name: str) -> str:
-    """Return the coordinate or count ``name`` of :mod:`rekindle.codegen.cuda.thread_ir`, as an i64."""
+    """Emit the coordinate or count ``name`` of :mod:`rekindle.codegen.cuda.thread_ir`, as an i64."""
     return f.emit_value(f"zext i32 {f.emit_value(f'call i32 @{name}()')} to i64")
 
 
@@ -80,10 +80,11 @@ def reduce_columns(fold: ReductionWriter, value: str, width: int, height: int) -
 
 
 def shared_array(f: FunctionBuilder, scalar: ScalarType, lanes: int, length: int) -> str:
-    """Return an array of ``length`` vectors in the memory that the threads of a block share.
+    """Return an array of ``length`` vectors in the memory that the threads of a block share, and record its size in
+    ``f``.
 
-    All reductions of a function have the same memory, of which a block has 48 KiB: each waits at a barrier before it
-    writes, so that no thread still reads what an earlier one left.
+    All reductions of a function share one array, of which a block has 48 KiB: each waits at a barrier before it writes,
+    so that no thread still reads the values of an earlier reduction.
     """
     f.shared_bytes = max(f.shared_bytes, length * lanes * scalar.size)
     return _shared_memory(f)
@@ -101,7 +102,7 @@ def _shared_memory(f: FunctionBuilder) -> str:
 
 
 def store_shared(f: FunctionBuilder, scalar: ScalarType, lanes: int, value: str, array: str, index: str) -> None:
-    """Write one vector of a shared array."""
+    """Emit the store of a vector at ``index`` of a shared array."""
     type = vector(memory_type(scalar), lanes)
     if scalar is BOOL:
         value = f.emit_value(f"zext {vector('i1', lanes)} {value} to {type}")
@@ -110,7 +111,7 @@ def store_shared(f: FunctionBuilder, scalar: ScalarType, lanes: int, value: str,
 
 
 def load_shared(f: FunctionBuilder, scalar: ScalarType, lanes: int, array: str, index: str) -> str:
-    """Read one vector of a shared array."""
+    """Emit the load of the vector at ``index`` of a shared array."""
     type = vector(memory_type(scalar), lanes)
     place = f.emit_value(f"getelementptr {type}, ptr addrspace(3) {array}, i64 {index}")
     value = f.emit_value(f"load {type}, ptr addrspace(3) {place}, align {_alignment(scalar, lanes)}")
@@ -130,7 +131,8 @@ def _reduce_warp(fold: ReductionWriter, value: str) -> str:
 
 
 def _exchanged(f: FunctionBuilder, scalar: ScalarType, value: str, distance: int) -> str:
-    """Return the value of the thread ``distance`` lanes away."""
+    """Emit the exchange of ``value`` with the thread whose lane differs by the bit ``distance``; return that thread's
+    value."""
     type = element_type(scalar)
     bits = 1 if scalar is BOOL else scalar.bits
     word = value if type.startswith("i") else f.emit_value(f"bitcast {type} {value} to i{bits}")

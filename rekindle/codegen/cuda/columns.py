@@ -27,7 +27,7 @@ from rekindle.codegen.loop_ir.nodes import Phase
 from rekindle.codegen.loop_ir.scalar_types import BOOL
 
 _SHARED: Final = ", ptr %parts, i64 %count"
-"""Where the results of the shares are, and how many shares there are."""
+"""Parameters of split reductions: the partial results, and the number of shares."""
 
 
 def add_columns(functions: DeviceFunctions) -> None:

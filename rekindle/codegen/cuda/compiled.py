@@ -24,10 +24,11 @@ class _Symbols:
 
 
 def compile_for(kernel: Kernel, device: Device) -> NativeCode:
-    """Return the launcher of ``kernel`` on ``device``: a function ``kernel`` of the host.
+    """Return the launcher of ``kernel`` on ``device``: a function ``kernel`` of the host. Its GPU code is compiled, and
+    loaded on the device.
 
     Raises:
-        Unsupported: the device cannot run it.
+        Unsupported: the device does not support the kernel, or its driver does not compile it.
     """
     module = device_module(kernel, device.machine)
     loaded = device.load(module)

@@ -1,4 +1,4 @@
-"""The functions of a module that the threads of a GPU run, and the parts that functions of several kinds share."""
+"""Emission of the functions of a GPU module, and the parts that kinds of functions share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest, Phase
 
 @dataclass(slots=True)
 class DeviceFunctions:
-    """The functions of nest ``number`` of a kernel, whose numbers begin at ``first`` among the parameters."""
+    """Emitter of the functions of nest ``number`` of a kernel, whose parameters begin at ``first``."""
 
     module: ModuleBuilder
     kernel: Kernel
@@ -68,7 +68,7 @@ def global_thread_index(w: NestWriter) -> str:
 
 
 def begin_reductions(w: NestWriter, phase: Phase) -> list[ReductionWriter]:
-    """Begin the reductions of a phase."""
+    """Emit the initialization of a phase's reductions; return their emitters."""
     folds = [ReductionWriter(w.f, each, w.lanes, w.walks.variable, 1) for each in phase.reductions]
     for fold in folds:
         fold.begin()

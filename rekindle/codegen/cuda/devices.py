@@ -95,7 +95,7 @@ class CudaDevice:
         return LoadedModule(self._context, functions)
 
     def _image(self, module: DeviceModule) -> bytes:
-        """Return the machine code of a module, from the cache on disk if it is there."""
+        """Return the machine code of a module: from the cache on disk, or compiled now and stored there."""
         target, driver = ptx_target(self.capability, self._driver.version), self._driver.version
         library = find_libdevice()
         text = module.for_gpu()
@@ -122,7 +122,8 @@ def cuda_device(index: int) -> CudaDevice:
     """Return the device ``cuda:<index>``.
 
     Raises:
-        Unsupported: kernels are not made for it.
+        Unsupported: it is not a GPU of NVIDIA, is older than compute capability 8.0, or the driver's library is
+            missing.
     """
     if torch.version.cuda is None:
         raise Unsupported("a GPU of another vendor than NVIDIA")
@@ -152,10 +153,10 @@ class _Driver:
         self.version = version.value
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function of the driver; raise if it returns an error.
+        """Call a function of the driver.
 
         Raises:
-            Unsupported: it returns an error.
+            Unsupported: the function returns an error; the message has its text.
         """
         error = getattr(self.library, name)(*arguments)
         if error:

@@ -1,8 +1,8 @@
 """Elementwise kernels on GPUs: nests without reductions, in which a thread computes one vector.
 
-Where a nest has rows, a block computes a tile: ``threads.x`` adjacent vectors of each of ``threads.y`` rows. Only the
-index of the block, a number of 32 bits, is divided to find the row. A division of 64 bits by each thread takes more
-instructions.
+If a nest has rows, a block computes a tile: ``threads.x`` adjacent vectors of each of ``threads.y`` rows. Only the
+index of the block, a number of 32 bits, is divided to find the row. A division of 64 bits in each thread would take
+more instructions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How loop nests are laid out on the threads of a GPU: what device functions and their launches agree on."""
+"""Geometry of GPU kernels: how loop nests are mapped to threads, on which device functions and their launches agree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PARAMETER_BYTES: Final = 4096
 
 
 def vector_lanes(nest: LoopNest) -> int:
-    """Return how many elements a thread computes at a time where memory is aligned."""
+    """Return how many elements a thread computes at a time if memory is aligned."""
     sizes = [access.scalar.size for access in nest.accesses if access.step is AccessStride.NEXT]
     if not sizes:
         return 1
@@ -58,8 +58,8 @@ def parameters_of(kernel: Kernel) -> str:
 
 
 def argument_words(kernel: Kernel) -> dict[str, int]:
-    """Return the array arguments of a kernel's functions by name, with the number of 64-bit words of each, at least
-    1."""
+    """Return the array arguments of a kernel's functions by name, with the number of 64-bit words of each. Empty arrays
+    are omitted."""
     counts = {
         "pointers": len(kernel.inputs) + len(kernel.outputs) + len(kernel.temporaries),
         "parameters": sum(nest.parameters for nest in kernel.nests),

@@ -10,7 +10,7 @@ from rekindle.codegen.loop_ir.nodes import Kernel
 
 
 class LauncherBuilder:
-    """Emits the parts that launches of all nests share: parameters, device memory, and the call of the driver."""
+    """Emitter of the parts that launches of all nests share: parameters, device memory, and the call of the driver."""
 
     def __init__(self, kernel: Kernel, functions: Sequence[str], device: int) -> None:
         self.kernel = kernel

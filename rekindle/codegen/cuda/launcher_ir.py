@@ -1,7 +1,7 @@
-"""The function of the host that launches the kernels of a GPU, in LLVM IR.
+"""The launcher: a host function in LLVM IR that launches the kernels of a GPU.
 
-It has the signature of a kernel for CPUs: ``i64 kernel(ptr pointers, ptr parameters, ptr arguments)``. It returns 0;
-or another :class:`~rekindle.codegen.kernel_status.KernelStatus`. Then the operators have to run instead.
+It has the signature of a kernel for CPUs: ``i64 kernel(ptr pointers, ptr parameters, ptr arguments)``. It returns 0 on
+success. For any other :class:`~rekindle.codegen.kernel_status.KernelStatus`, the caller must run the operators.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ end:
 
 
 def launcher_text(kernel: Kernel, functions: Sequence[str], device_type: int, device: int) -> str:
-    """Return the module that defines ``kernel``, which launches ``functions`` on a device of PyTorch: its type (1 for
+    """Return the LLVM IR of ``kernel``'s launcher, which launches ``functions`` on a device of PyTorch: its type (1 for
     CUDA) and its index."""
     builder = LauncherBuilder(kernel, functions, device)
     builder.allocate_temporaries()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 VARIABLE: Final = "REKINDLE_LIBDEVICE"
-"""The environment variable that names the file, where it is none of those that are looked for."""
+"""The environment variable that names the file, if it is in none of the usual folders."""
 
 _NAME: Final = "libdevice.10.bc"
 _PACKAGES: Final = (
@@ -18,7 +18,7 @@ _PACKAGES: Final = (
     ("nvidia", "cu13/nvvm/libdevice"),
     ("nvidia", "cuda_nvcc/nvvm/libdevice"),
 )
-"""Where packages have it; PyTorch for CUDA on Linux requires triton."""
+"""Packages with the file, and the folder in each; PyTorch for CUDA on Linux requires triton."""
 
 
 @cache

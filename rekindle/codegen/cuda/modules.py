@@ -32,7 +32,7 @@ class DeviceModule:
 
     text: str
     most_threads: Mapping[str, int]
-    """By function: how many threads a block has at most."""
+    """Maximum number of threads of a block, by function."""
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -83,7 +83,11 @@ def device_module(kernel: Kernel, machine: Machine) -> DeviceModule:
 
 
 def _refuse(nest: LoopNest) -> None:
-    """Raise :class:`Unsupported` for nests that GPUs do not support."""
+    """Check that GPUs support a nest.
+
+    Raises:
+        Unsupported: it has scans, or reductions to an index.
+    """
     if nest.is_ordered or any(each.kind in SCANS for each in expressions_of(nest)):
         raise Unsupported("a scan on a GPU")
     if any(each.kind.startswith("arg") for phase in nest.phases for each in phase.reductions):

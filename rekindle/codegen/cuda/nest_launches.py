@@ -1,4 +1,4 @@
-"""The launches of a nest on a GPU: which of its functions, on how many blocks of how many threads."""
+"""Launches of a nest on a GPU: the choice of its function, and of the numbers of blocks and threads."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from rekindle.codegen.loop_ir.nodes import AccessStride, LoopNest
 MAX_BLOCKS: Final = 1024
 """Maximum number of blocks that share a full reduction."""
 LONG_ROW: Final = 1 << 16
-"""Rows of more elements are left to PyTorch, unless there are …"""
+"""Rows with more elements are left to PyTorch if there are fewer than ``MANY_ROWS``, since a row has one block."""
 MANY_ROWS: Final = 64
-"""… of at least this many: a row has one block."""
+"""Number of rows that use enough of a GPU, however long they are."""
 FEW_VECTORS: Final = 64
 """Maximum number of vectors of a row for which each thread has one."""
 NARROW_TILE: Final = 8
@@ -38,7 +38,7 @@ MIN_SHARED_ROWS: Final = 64
 
 
 class NestLaunch:
-    """Writes the launches of the device functions of one nest."""
+    """Emitter of the launches of one nest's device functions."""
 
     def __init__(self, launcher: LauncherBuilder, nest: LoopNest, number: int, first: int) -> None:
         self.launcher = launcher
@@ -131,8 +131,8 @@ class NestLaunch:
         self.launcher.launch(function, blocks, width, height)
 
     def _tile_width(self, vectors: str) -> str:
-        """Return how many threads beside each other compute vectors of a row: a warp, or fewer where many of them would
-        have none."""
+        """Emit the number of adjacent threads that compute vectors of a row: a warp, or fewer if many of its threads
+        would be idle."""
         padded = self._value(f"mul i64 {self._ceiling(vectors, WARP)}, {WARP}")
         most = self._value(f"add i64 {vectors}, {self._value(f'lshr i64 {vectors}, 3')}")
         is_full = self._value(f"icmp ule i64 {padded}, {most}")
@@ -149,8 +149,8 @@ class NestLaunch:
         return self._value(f"select i1 {self._value(f'icmp ule i64 {count}, 1')}, i64 1, i64 {power}")
 
     def _rows(self) -> None:
-        """Choose the number of threads of a row: enough that each holds at most the maximum of vectors, a power of
-        two from a warp on. If a warp suffices, a block has several rows."""
+        """Emit the launch of a row reduction, with the smallest power of two of threads per row, at least a warp, with
+        which each thread holds at most the maximum number of vectors. If a warp suffices, a block has several rows."""
         f = self.f
         aligned, function, lanes = self._choice()
         length = self.sizes[-1]

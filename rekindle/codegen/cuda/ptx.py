@@ -1,4 +1,4 @@
-"""LLVM IR for a GPU becomes PTX, the assembly language that NVIDIA's driver compiles."""
+"""Compilation of LLVM IR to PTX, the assembly language that NVIDIA's driver compiles."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _TRIPLE: Final = "nvptx64-nvidia-cuda"
 _OF_LIBDEVICE: Final = "__nv_"
 _SPEED: Final = 3
 _PTX_OF_DRIVERS: Final = ((12000, 80), (11080, 78), (11040, 74), (0, 70))
-"""The newest version of PTX that is written for drivers from a version of CUDA on."""
+"""Pairs of a minimum CUDA version of the driver, and the version of PTX that is emitted for it."""
 _CAPABILITIES: Final = ((9, 0), (8, 9), (8, 6), (8, 0))
-"""The compute capabilities that PTX is written for, which later ones run too."""
+"""The compute capabilities for which PTX is emitted; later GPUs run it too."""
 MIN_CAPABILITY: Final = (8, 0)
-"""Older GPUs do not convert to bfloat16."""
+"""Minimum compute capability: older GPUs do not convert to bfloat16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ def ptx_target(capability: tuple[int, int], driver: int) -> PtxTarget:
 
 
 def ptx_of(text: str, target: PtxTarget, libdevice: Path | None) -> str:
-    """Compile a module in LLVM IR to PTX. Functions of ``libdevice`` become part of it.
+    """Compile a module in LLVM IR to PTX, with the functions of ``libdevice`` that it calls.
 
     Raises:
-        CodegenError: LLVM refuses the text.
+        CodegenError: LLVM rejects the text.
         Unsupported: LLVM was built without NVPTX.
     """
     with LOCK:

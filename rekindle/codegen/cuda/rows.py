@@ -1,7 +1,7 @@
 """Row reductions on GPUs: the threads of a block reduce one row together, or the threads of a warp a short row.
 
-In one variant, a thread recomputes its vectors of the row in every phase, however many there are. In the others it has
-a few vectors, and keeps intermediates in registers from one phase to the next.
+In one variant, a thread recomputes its vectors of the row in every phase, however many it has. In the others it has a
+few vectors, whose intermediates stay in registers between phases.
 """
 
 from __future__ import annotations

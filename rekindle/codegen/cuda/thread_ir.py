@@ -21,7 +21,7 @@ declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
 declare void @llvm.nvvm.barrier0()
 declare void @__assertfail(ptr, ptr, i32, ptr, i64)
 
-@index_text = private constant [20 x i8] c"index out of bounds\\00"
+@index_text = private constant [29 x i8] c"index or value out of bounds\\00"
 @index_file = private constant [9 x i8] c"rekindle\\00"
 @index_function = private constant [7 x i8] c"kernel\\00"
 
@@ -68,7 +68,7 @@ define internal void @barrier() alwaysinline convergent {
 }
 
 ; Stop the program as PyTorch's own kernels do: later calls of CUDA raise "device-side assert triggered".
-define internal void @report_index(ptr %status) {
+define internal void @report_failure(ptr %status) {
   call void @__assertfail(ptr @index_text, ptr @index_file, i32 0, ptr @index_function, i64 1)
   ret void
 }

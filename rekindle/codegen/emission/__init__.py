@@ -1,4 +1,5 @@
-"""Emission of kernels as LLVM IR, for vectors of the machine's width. Kernels that are on disk are not emitted."""
+"""Emission of kernels as LLVM IR, for vectors of the machine's width. Kernels whose code is cached on disk are not
+emitted."""
 
 from typing import TYPE_CHECKING
 

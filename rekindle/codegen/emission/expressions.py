@@ -1,4 +1,4 @@
-"""Expressions as instructions on vectors."""
+"""Emission of expressions as vector instructions in LLVM IR."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _INTRINSICS: Final = {
     "round": "llvm.nearbyint",
     "copysign": "llvm.copysign",
 }
-"""Functions that LLVM has itself."""
+"""Functions that are intrinsics of LLVM."""
 
 
 @dataclass(slots=True)
 class Expressions:
-    """Writes expressions for ``lanes`` elements at a time, each once. ``leaf`` writes those without operands that are
-    no constants."""
+    """Emitter of expressions for ``lanes`` elements at a time, each once. ``leaf`` emits expressions without operands
+    other than constants."""
 
     f: FunctionBuilder
     machine: Machine
@@ -40,9 +40,11 @@ class Expressions:
     written: dict[Expression, str] = field(default_factory=dict)
     lookup: Callable[[Expression, list[str]], str] | None = None
     """Emits a load at an index; also takes the operands."""
+    check: Callable[[str], None] | None = None
+    """Emits a report to the caller where a condition is false; takes the condition."""
 
     def write(self, expression: Expression) -> str:
-        """Return the operand that holds ``expression``."""
+        """Emit ``expression``, unless it has been emitted; return the operand that holds it."""
         found = self.written.get(expression)
         if found is None:
             found = self.written[expression] = self._write(expression)
@@ -65,6 +67,10 @@ class Expressions:
         if e.kind == "lookup":
             assert self.lookup is not None
             return self.lookup(e, values)
+        if e.kind == "checked":
+            assert self.check is not None
+            self.check(values[1])
+            return values[0]
         if e.kind == "cast":
             return cast(self.f, values[0], source, e.scalar, self.lanes)
         if e.kind == "select":
@@ -124,4 +130,4 @@ def multiply_add(f: FunctionBuilder, is_fused: bool, element: str, lanes: int, a
 
 
 _ORDERED: Final = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
-"""How floats compare: where a NaN is, only ``ne`` holds."""
+"""Predicates of float comparisons: if an operand is NaN, only ``ne`` holds."""

@@ -1,7 +1,7 @@
 """Full reductions: emit nests that reduce all elements of a tensor, as one row that the threads share.
 
-Each phase becomes a function of a range of the row, which stores its partial results. Each thread has a part of the
-row and memory of its own for them. When all are done, one thread reduces their partial results.
+Each phase becomes a function of a range of the row, which stores its partial results. Each thread has a range of the
+row, and memory of its own for partial results. When all threads are done, one thread reduces the partial results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_THREADS: Final = 64
 
 @dataclass(slots=True)
 class FullReductionWriter:
-    """Writes a nest that reduces over all elements; see :class:`~rekindle.codegen.emission.nests.NestWriter`."""
+    """Emitter of a nest that reduces over all elements; see :class:`~rekindle.codegen.emission.nests.NestWriter`."""
 
     module: ModuleBuilder
     kernel: Kernel
@@ -63,8 +63,7 @@ class FullReductionWriter:
         writer.define(f"nest{self.number}.phase{index}", f"{RANGE}, ptr %known, ptr %found")
 
     def _join(self, index: int) -> None:
-        """Emit the function that reduces the partial results of the threads: ``%parts`` has one of each of
-        ``%threads``."""
+        """Emit the function that reduces the partial results of ``%threads`` threads, which are at ``%parts``."""
         phase = self.nest.phases[index]
         f, variables = FunctionBuilder(self.module), list[str]()
 

@@ -158,4 +158,4 @@ def erf(f: FunctionBuilder, x: str, lanes: int, has_avx512: bool = False) -> str
 
 
 INLINE: Final[dict[str, Callable[..., str]]] = {"exp": exp, "tanh": tanh, "erf": erf}
-"""By name."""
+"""The functions by name."""

@@ -32,7 +32,7 @@ class FunctionBuilder:
     module: ModuleBuilder
     lines: list[str] = field(default_factory=list)
     symbol: str = ""
-    """The name of the function, where its parts have to know that."""
+    """The name of the function, if its parts depend on the name."""
     shared_bytes: int = 0
     """The bytes that the function needs of the memory that the threads of a block of a GPU share."""
     _count: int = 0

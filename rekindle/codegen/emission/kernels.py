@@ -1,7 +1,8 @@
 """Emission of whole kernels: the nests, one after the other, each parallelized over the threads of PyTorch's own pool.
 
 The function ``kernel(ptr pointers, ptr parameters, ptr arguments)`` takes the addresses of the buffers, the sizes,
-offsets and strides of the nests, and eight bytes for each argument. It returns 0, or 1 if an index was out of bounds.
+offsets and strides of the nests, and eight bytes for each argument. It returns 0, or 1 if an index or
+a checked value was out of bounds.
 """
 
 from __future__ import annotations
@@ -49,24 +50,26 @@ _SIMPLE = frozenset(
             "neg",
             "abs",
             "select",
+            "checked",
         ),
         *("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "not", "floor", "ceil", "trunc", "round"),
     }
 )
 
 
-_REPORT_INDEX = """define internal void @report_index(ptr %status) alwaysinline {
+_REPORT_FAILURE = """define internal void @report_failure(ptr %status) alwaysinline {
   store i64 1, ptr %status, align 8
   ret void
 }"""
-"""Function that gathers call for an index out of bounds."""
+"""Function that lookups call for an index out of bounds, and checks for a value out of range."""
 
 
 def kernel_module(kernel: Kernel, target: Target) -> str:
-    """Return the module that defines ``kernel``; but for the functions of :mod:`~rekindle.codegen.emission.matmul`.
+    """Return the LLVM IR of ``kernel``. Functions of matrix products are declared, not defined:
+    :mod:`~rekindle.codegen.emission.matmul` has their modules.
 
     Raises:
-        Unsupported: ``target`` lacks what it needs.
+        Unsupported: the processor lacks half floats, or the C library's allocator is not available.
     """
     nests = [nest for nest in kernel.nests if isinstance(nest, LoopNest)]
     if not target.has("f16c") and any(each.scalar is F16 for nest in nests for each in expressions_of(nest)):
@@ -88,7 +91,7 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
         "\n\n".join(
             [
                 PREOPTIMIZED,
-                _REPORT_INDEX if kernel.has_gathers else "",
+                _REPORT_FAILURE if kernel.may_fail else "",
                 functions,
                 declarations,
                 *module.definitions,
@@ -101,7 +104,7 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
 
 
 def weight(nest: LoopNest) -> int:
-    """Return the approximate cost of one element in simple operations."""
+    """Return the approximate cost of one element of a nest, in simple operations."""
     kinds = [each.kind for each in expressions_of(nest)]
     return sum(1 if kind in _SIMPLE else 4 if kind in ("div", "sqrt") else 16 for kind in kinds)
 
@@ -141,12 +144,12 @@ def _kernel(module: ModuleBuilder, kernel: Kernel, target: Target, can_share: bo
         first += nest.parameters
     for number in range(len(kernel.temporaries)):
         f.call("void", "free", ("ptr", f"%temporary{number}"))
-    f.emit(f"ret i64 {f.emit_value('load i64, ptr %status, align 8') if kernel.has_gathers else '0'}")
+    f.emit(f"ret i64 {f.emit_value('load i64, ptr %status, align 8') if kernel.may_fail else '0'}")
     return "\n".join([f"define i64 @kernel({PARAMETERS}) {{", *f.lines, "}"])
 
 
 def _call_of_product(f: FunctionBuilder, pointers: str, nest: MatmulNest, numbers: str) -> str:
-    """Emit what a call of a matrix product needs; return the text of the call."""
+    """Emit the operands of a call of a matrix product; return the text of the call."""
     places = [f.emit_value(f"getelementptr ptr, ptr {pointers}, i64 {access.buffer}") for access in nest.accesses]
     buffers = [f.emit_value(f"load ptr, ptr {place}, align 8") for place in places]
     f.module.declare(product_name(nest), "void", *("ptr",) * 4)
@@ -154,7 +157,8 @@ def _call_of_product(f: FunctionBuilder, pointers: str, nest: MatmulNest, number
 
 
 def _shared_size(f: FunctionBuilder, numbers: str, nest: MatmulNest, first: int) -> tuple[str, str]:
-    """Return the loop of a matrix product that threads share, the longer of ``m`` and ``n``, and its size."""
+    """Emit the choice of the loop of a matrix product that threads share, the longer of ``m`` and ``n``. Return its
+    index and its size."""
     m, n = (
         f.emit_value(f"load i64, ptr {f.emit_value(f'getelementptr i64, ptr {numbers}, i64 {first + loop}')}, align 8")
         for loop in (nest.rank - 3, nest.rank - 2)
@@ -165,8 +169,8 @@ def _shared_size(f: FunctionBuilder, numbers: str, nest: MatmulNest, first: int)
 
 
 def _part_of_product(module: ModuleBuilder, nest: MatmulNest, number: int, first: int) -> str:
-    """Emit a function that computes a range of rows or columns of a matrix product, by a copy of its numbers with the
-    size and offsets of the range; return its name."""
+    """Return the LLVM IR of a function that computes a range of rows or columns of a matrix product, by a copy of the
+    parameters with the size and offsets of the range."""
     f = FunctionBuilder(module)
     f.label("entry")
     f.emit(f"%numbers = alloca [{nest.parameters} x i64], align 8")
@@ -197,12 +201,12 @@ _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
 
 
 def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
-    """Emit the array of pointers to all buffers: the given ones, and temporaries that are allocated for the call. The
-    sizes of the latter are the parameters from ``first`` on."""
-    if not kernel.temporaries and not kernel.has_gathers:
+    """Emit the array of pointers to all buffers: those passed, and temporaries that are allocated for the call. The
+    sizes of the temporaries are the parameters from ``first`` on. Return the array."""
+    if not kernel.temporaries and not kernel.may_fail:
         return "%pointers"
     given = len(kernel.inputs) + len(kernel.outputs)
-    f.emit(f"%buffers = alloca [{given + len(kernel.temporaries) + kernel.has_gathers} x ptr], align 8")
+    f.emit(f"%buffers = alloca [{given + len(kernel.temporaries) + kernel.may_fail} x ptr], align 8")
     for number in range(given):
         place = f.emit_value(f"getelementptr ptr, ptr %pointers, i64 {number}")
         pointer = f.emit_value(f"load ptr, ptr {place}, align 8")
@@ -215,7 +219,7 @@ def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
         f.emit(f"%temporary{number} = call ptr @malloc(i64 {size})")
         place = f.emit_value(f"getelementptr ptr, ptr %buffers, i64 {given + number}")
         f.emit(f"store ptr %temporary{number}, ptr {place}, align 8")
-    if kernel.has_gathers:
+    if kernel.may_fail:
         f.emit("%status = alloca i64, align 8")
         f.emit("store i64 0, ptr %status, align 8")
         place = f.emit_value(f"getelementptr ptr, ptr %buffers, i64 {given + len(kernel.temporaries)}")
@@ -228,7 +232,7 @@ def _slot(f: FunctionBuilder, slot: int) -> str:
 
 
 def _product(f: FunctionBuilder, first: int, count: int) -> str:
-    """Emit the product of ``count`` loop sizes from parameter ``first`` on."""
+    """Emit the product of ``count`` loop sizes, the parameters from ``first`` on; return the operand."""
     total = "1"
     for index in range(first, first + count):
         place = f.emit_value(f"getelementptr i64, ptr %parameters, i64 {index}")
@@ -304,8 +308,8 @@ def _shared(
 
 
 def _share(module: ModuleBuilder, name: str, lanes: int, slots: int | None = None) -> str:
-    """Emit the function that one thread runs: its share of the iterations, in whole vectors. If the loop reduces, it
-    writes ``slots`` partial results. Return its name."""
+    """Return the LLVM IR of the function that one thread runs: its share of the iterations, in whole vectors. If the
+    loop reduces, the thread writes ``slots`` partial results."""
     f = FunctionBuilder(module)
     f.label("entry")
     given = [f.emit_value(f"load ptr, ptr {_slot(f, slot)}, align 8") for slot in range(3)]

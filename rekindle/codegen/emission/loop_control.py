@@ -15,7 +15,8 @@ Bases = list[str]
 
 @dataclass(slots=True)
 class LoopControl:
-    """Writes the loops of a nest. ``sizes`` and ``strides`` (of each access along each loop, in bytes) are operands."""
+    """Emitter of the loops of a nest. ``sizes`` and ``strides`` (of each access along each loop, in bytes) are
+    operands."""
 
     f: FunctionBuilder
     nest: LoopNest | MatmulNest
@@ -23,7 +24,7 @@ class LoopControl:
     sizes: list[str]
     strides: list[list[str]]
     variables: list[str] = field(default_factory=list)
-    """The lines that make places for values that change."""
+    """The lines that allocate variables."""
 
     def variable(self, type: str) -> str:
         """Return the address of a new variable."""
@@ -142,8 +143,8 @@ class LoopControl:
             f.label(over)
 
     def blocks(self, length: str, widths: Sequence[int], body: Callable[[str, int], None]) -> None:
-        """Emit a loop over ``length`` steps by blocks of ``widths``, powers of two, the largest first and 1 last.
-        ``body`` takes the first step, and the width."""
+        """Emit a loop over ``length`` steps in blocks of ``widths``, powers of two in descending order that end with 1.
+        ``body`` takes the first step of a block, and its width."""
         f, at, tag = self.f, self.counter("0"), self.f.name()
         for width in widths:
             whole = f.emit_value(f"and i64 {length}, {-width}") if width > 1 else length

@@ -23,13 +23,13 @@ class Machine(Protocol):
 
     @property
     def has_status(self) -> bool:
-        """Whether kernels report out-of-bounds indices through an additional last buffer."""
+        """Whether kernels report failures through an additional last buffer."""
 
     def call(self, f: FunctionBuilder, name: str, scalar: ScalarType, values: Sequence[str], lanes: int) -> str:
-        """Emit a mathematical function (``exp``, ``pow`` …) of ``lanes`` floats or doubles; returns its result.
+        """Emit a mathematical function (``exp``, ``pow`` …) of ``lanes`` floats or doubles; return its result.
 
         Raises:
-            Unsupported: the machine has none of this name.
+            Unsupported: the machine has no function of this name.
         """
 
 

@@ -1,8 +1,8 @@
 """Matrix products as functions: tiles of the result stay in registers during the loop over ``k``.
 
-Where vectors go along ``k``, each element of a tile is summed up in a vector of its own; the lanes of all of them are
-added together at the end, by halves, so that the sums of many come out beside each other. Where they go along ``n``, a
-vector holds as many elements of the result.
+If vectors extend along ``k``, each element of a tile is accumulated in a vector. At the end, the lanes of these vectors
+are summed pairwise, so that the sums of several become one vector. If vectors extend along ``n``, a vector holds as
+many elements of the result as it has lanes.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from rekindle.codegen.loop_ir.scalar_types import ScalarType
 _TILE: Final = 4
 """Number of rows and columns of a tile with many registers; half as many rows with few."""
 _SUMMANDS: Final = 128
-"""How many products are added up before the sum is added to others: the error of a sum grows with its length."""
+"""Number of products that are summed before the sum is added to the total: the rounding error grows with the length of
+a sum."""
 _A, _B, _OUT = range(3)
 
 
 def product_name(nest: MatmulNest) -> str:
-    """Return the name of the function that computes matrix products such as ``nest``."""
+    """Return the name of the function that computes matrix products of the kind of ``nest``."""
     direction, rows = "across" if nest.vectorizes_outer else "dots", "row" if nest.is_row else "rows"
     return f"product.{direction}.{rows}.{nest.rank}.{nest.accesses[_OUT].scalar}"
 
 
 def product_module(nest: MatmulNest, target: Target) -> str:
-    """Return the module that defines the function of :func:`product_name`, for all kernels: ``void(ptr a, ptr b, ptr
+    """Return the LLVM IR of the function of :func:`product_name`, which all kernels share: ``void(ptr a, ptr b, ptr
     out, ptr parameters)``."""
     module = ModuleBuilder()
     _ProductWriter(module, nest, target).write()
@@ -89,7 +90,7 @@ class _ProductWriter:
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
 
     def _rows(self) -> Sequence[int]:
-        """Return how many rows of the result are computed at a time: the heights of tiles, the largest first."""
+        """Return the numbers of rows of a tile, the largest first; the last is 1."""
         if self.nest.is_row:
             return (1,)
         return (_TILE, 1) if self.target.has("avx512f") else (_TILE // 2, 1)

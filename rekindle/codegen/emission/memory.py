@@ -35,9 +35,9 @@ def load_one(f: FunctionBuilder, scalar: ScalarType, place: str) -> str:
 
 @dataclass(slots=True)
 class MemoryAccess:
-    """Emits loads and stores of vectors for the accesses of a nest. ``steps`` are the strides along the loop that is
-    vectorized. Each method takes the address at which that loop begins, the index of the element, and a mask of the
-    lanes to access, if not all."""
+    """Emitter of vector loads and stores for the accesses of a nest. ``steps`` are the strides along the vectorized
+    loop. Each method takes the address at which that loop begins, the index of the element, and a mask of the lanes to
+    access; None for all."""
 
     f: FunctionBuilder
     nest: LoopNest | MatmulNest
@@ -62,14 +62,14 @@ class MemoryAccess:
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
         """Emit :meth:`load` at an offset of ``index`` times ``step`` bytes, the same for all lanes. If the index is not
-        below ``size``, ``status`` is set, and the result is arbitrary."""
+        below ``size``, the flag at ``status`` is set, and the result is arbitrary."""
         f = self.f
         if self.lanes > 1:
             index, size, step = (
                 f.emit_value(f"extractelement <{self.lanes} x i64> {each}, i64 0") for each in (index, size, step)
             )
         is_there = f.emit_value(f"icmp ult i64 {index}, {size}")
-        self._tell_unless(is_there, status)
+        self.report_unless(is_there, status)
         safe = f.emit_value(f"select i1 {is_there}, i64 {index}, i64 0")
         moved = f.emit_value(f"getelementptr i8, ptr {start}, i64 {f.emit_value(f'mul i64 {safe}, {step}')}")
         return self.load(number, moved, at, mask)
@@ -77,18 +77,15 @@ class MemoryAccess:
     def look_up(
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
-        """Emit a gather: the elements at one index per lane."""
+        """Emit a gather: one element for each lane, at the lane's ``index`` times ``step`` bytes. If an index is not
+        below ``size``, the flag at ``status`` is set, and the element is arbitrary."""
         f, lanes, access = self.f, self.lanes, self.nest.accesses[number]
         if lanes == 1:
             return self.look_up_one(number, start, at, mask, index, size, step, status)
         whole, truth = f"<{lanes} x i64>", vector("i1", lanes)
         is_there = f.emit_value(f"icmp ult {whole} {index}, {size}")
-        ones = splat("i1", "true", lanes)
-        given = ones if mask is None else mask
-        missing = f.emit_value(f"and {truth} {given}, {f.emit_value(f'xor {truth} {is_there}, {ones}')}")
-        bits = f.emit_value(f"bitcast {truth} {missing} to i{lanes}")
-        self._tell_unless(f.emit_value(f"icmp eq i{lanes} {bits}, 0"), status)
-        allowed = f.emit_value(f"and {truth} {given}, {is_there}")
+        self.report_unless_all(is_there, mask, status)
+        allowed = is_there if mask is None else f.emit_value(f"and {truth} {mask}, {is_there}")
         moved = f.emit_value(f"mul {whole} {index}, {step}")
         if access.step is not AccessStride.STAYS:
             count = ", ".join(f"i64 {lane}" for lane in range(lanes))
@@ -104,11 +101,24 @@ class MemoryAccess:
             else value
         )
 
-    def _tell_unless(self, is_there: str, status: str) -> None:
+    def report_unless_all(self, conditions: str, mask: str | None, status: str) -> None:
+        """Set ``status`` if the condition of a lane is false, of those in ``mask``."""
+        f, lanes = self.f, self.lanes
+        if lanes == 1:
+            self.report_unless(conditions, status)
+            return
+        truth, ones = vector("i1", lanes), splat("i1", "true", lanes)
+        failing = f.emit_value(f"xor {truth} {conditions}, {ones}")
+        if mask is not None:
+            failing = f.emit_value(f"and {truth} {mask}, {failing}")
+        bits = f.emit_value(f"bitcast {truth} {failing} to i{lanes}")
+        self.report_unless(f.emit_value(f"icmp eq i{lanes} {bits}, 0"), status)
+
+    def report_unless(self, is_there: str, status: str) -> None:
         f, tag = self.f, self.f.name()
         f.emit(f"br i1 {is_there}, label %there.{tag}, label %missing.{tag}, !prof !1")
         f.label(f"missing.{tag}")
-        f.emit(f"call void @report_index(ptr {status})")
+        f.emit(f"call void @report_failure(ptr {status})")
         f.emit(f"br label %there.{tag}")
         f.label(f"there.{tag}")
 

@@ -1,11 +1,11 @@
-"""Nests of loops as functions.
+"""Loop nests as functions.
 
 A nest becomes a function of a range of its iterations, so that threads can share them. It finds the row in which the
-range begins, and walks row after row; a row is walked by whole vectors, and by one under a mask at its end: nothing
-beyond the row is touched.
+range begins, and iterates over the rows. A row is computed in whole vectors, and one masked vector at its end, so that
+no memory beyond the row is accessed.
 
-Where loops are folded, vectors go along the last of them, and the range counts what is not folded; or they go across:
-along the last loop that is not folded, so that each lane folds for itself.
+If there are reduction loops, the range counts iterations of the other loops. Vectors extend along the last reduction
+loop, or across rows: along the last of the other loops, so that each lane reduces a row of its own.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from rekindle.codegen.loop_ir.scalar_types import F64, arithmetic_type
 from rekindle.codegen.phase_scheduling import SCANS, Dependence, subexpressions
 
 WAYS: Final = 4
-"""Number of vectors that are reduced independently …"""
+"""Number of vectors that are computed or reduced independently, for expressions of moderate size."""
 LARGE: Final = 60
-"""… unless an element consists of more expressions than this."""
+"""Number of subexpressions of an element above which vectors are computed one at a time."""
 ACCUMULATORS: Final = 8
 """Number of vectors that are reduced independently across rows."""
 
@@ -82,8 +82,8 @@ def parts_of(phase: Phase) -> Iterable[Expression]:
 
 @dataclass(slots=True)
 class NestWriter:
-    """Writes nest ``number`` of a kernel, whose numbers begin at ``first`` among the parameters: one function of it,
-    or a part."""
+    """Emitter of nest ``number`` of a kernel, whose parameters begin at ``first``: one function, for all or a part of
+    the nest."""
 
     module: ModuleBuilder
     kernel: Kernel
@@ -101,7 +101,7 @@ class NestWriter:
     dependence: Dependence = field(init=False)
     bases: Bases = field(default_factory=list)
     scans: dict[tuple[Expression, int], Scan] = field(default_factory=dict)
-    """Those of the phase that is written, for each vector that goes across rows."""
+    """Scans of the current phase, for each vector that extends across rows."""
     fixed: Known = field(default_factory=dict)
     """Expressions that are loop-invariant."""
 
@@ -188,7 +188,7 @@ class NestWriter:
         self.walks.vectors(length, 1, body)
 
     def moved(self, bases: Bases, column: str) -> Bases:
-        """Return ``bases``, the start addresses of the accesses, moved on by ``column`` elements."""
+        """Return ``bases``, the start addresses of the accesses, advanced by ``column`` elements."""
         moved = []
         for base, step, access in zip(bases, self.memory.steps, self.nest.accesses, strict=True):
             if not (access.is_fixed or column == "0"):
@@ -219,7 +219,7 @@ class NestWriter:
         self.store_last(bases, known)
 
     def folds(self, phase: Phase) -> list[ReductionWriter]:
-        """Begin the reductions of a phase."""
+        """Emit the initialization of a phase's reductions; return their emitters."""
         ways = ways_of(phase)
         folds = [ReductionWriter(self.f, each, self.lanes, self.walks.variable, ways) for each in phase.reductions]
         for fold in folds:
@@ -252,7 +252,7 @@ class NestWriter:
         return f.emit_value(f"add <{lanes} x i64> <{count}>, {spread(f, start, 'i64', lanes)}")
 
     def store_last(self, bases: Bases, known: Known) -> None:
-        """Store the results with one element per row."""
+        """Emit the stores of results with one element per row."""
         f, lanes = self.f, self.lanes
         values = self.expressions(bases, "0", None, known)
         for store in self.nest.last:
@@ -323,11 +323,14 @@ class NestWriter:
             look = self.memory.look_up_one if stays else self.memory.look_up
             return look(expression.payload, start, at, mask, index, size, step, status)
 
+        def check(condition: str) -> None:
+            self.memory.report_unless_all(condition, mask, self._status())
+
         leaf = self._leaf(bases, at, mask)
-        return Expressions(self.f, self.machine, self.lanes, leaf, written=known, lookup=lookup)
+        return Expressions(self.f, self.machine, self.lanes, leaf, written=known, lookup=lookup, check=check)
 
     def _status(self) -> str:
-        """Return the address of the flag for out-of-bounds indices; null on a machine without one."""
+        """Return the address of the flag that failing lookups and checks set; null on a machine without one."""
         kernel = self.kernel
         if not self.machine.has_status:
             return "null"

@@ -1,4 +1,4 @@
-"""Reductions: vectors of partial results, which become one element at the end where the vectors go along a row."""
+"""Reductions: vectors of partial results, which are reduced to one element at the end if vectors extend along a row."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ extremum."""
 
 @dataclass(slots=True)
 class ReductionWriter:
-    """Emits one reduction. ``variable`` returns the address of a new variable of a type."""
+    """Emitter of one reduction. ``variable`` returns the address of a new variable of a type."""
 
     f: FunctionBuilder
     reduction: Reduction
@@ -146,16 +146,16 @@ class ReductionWriter:
     # -------------------------------------------------------------------------------------------- between functions
 
     def store(self, slots: str, first: int) -> None:
-        """Write the result to memory, from slot ``first`` on."""
+        """Emit the reduction to single elements, and their stores to memory, from slot ``first`` of ``slots`` on."""
         for number, (scalar, value) in enumerate(zip(self.scalars, self.end(), strict=True), first):
             store_one(self.f, scalar, value, self._slot(slots, number))
 
     def store_value(self, value: str, slots: str, slot: int) -> None:
-        """Write a value of the type of the result to memory, to slot ``slot``."""
+        """Emit the store of a value of the type of the result, to slot ``slot`` of ``slots``."""
         store_one(self.f, self.scalar, value, self._slot(slots, slot))
 
     def load(self, slots: str, first: int) -> str:
-        """Return the result that was stored, in all lanes."""
+        """Emit the load of a stored result; return it in all lanes."""
         number, scalar = first + self.slots - 1, self.scalars[-1]
         value = load_one(self.f, scalar, self._slot(slots, number))
         return spread(self.f, value, element_type(scalar), self.lanes)

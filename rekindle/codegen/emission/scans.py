@@ -12,8 +12,8 @@ from rekindle.codegen.loop_ir.nodes import Expression
 
 @dataclass(slots=True)
 class Scan:
-    """Emits a scan (cumulative sum or the like). ``place`` is the address of the previous result: that of the row, or
-    of each lane's row if vectors extend across rows."""
+    """Emitter of a scan (a cumulative sum or product). ``place`` is the address of the previous result: that of the
+    row, or of each lane's row if vectors extend across rows."""
 
     f: FunctionBuilder
     expression: Expression
@@ -34,7 +34,7 @@ class Scan:
         self.f.emit(f"store {self.type} {self._neutral(self.lanes if self.across else 1)}, ptr {self.place}")
 
     def take(self, value: str) -> str:
-        """Return the results for a vector of elements."""
+        """Emit the scan of a vector of elements, and update the previous result; return the results."""
         f, whole = self.f, vector(self.element, self.lanes)
         known = f.emit_value(f"load {self.type}, ptr {self.place}")
         if not self.across and self.lanes > 1:

@@ -41,7 +41,7 @@ def splat(type: str, value: str, lanes: int) -> str:
 
 
 def literal(value: float, scalar: ScalarType) -> str:
-    """Return a constant as LLVM writes it."""
+    """Return a constant of type ``scalar`` in LLVM IR, rounded to the type."""
     if scalar is BOOL:
         return "true" if value else "false"
     if not scalar.is_float:

@@ -148,6 +148,6 @@ other_way:
 
 
 def tensor_call_text(objects: TensorObjects, most_launches: int) -> str:
-    """Return the LLVM IR of ``tensor_call``, a C function for CPython that runs a call site, which its ``self`` (a
-    capsule) refers to."""
+    """Return the LLVM IR of ``tensor_call``, a C function of CPython that runs the call site in the capsule
+    ``self``."""
     return tensor_reading_text(objects) + kernel_launch_text(most_launches) + _TEXT.replace("{fixed}", str(FIXED))

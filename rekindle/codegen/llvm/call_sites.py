@@ -1,9 +1,9 @@
-"""Call sites of kernels that take Python's Tensors, without Python code in between.
+"""Call sites of kernels that take Python Tensors, without Python code in between.
 
 A :class:`TensorCallSite` is one place in a program where a kernel is called. Its ``function`` is a C function that
-looks at its arguments natively (class, dispatch keys, gradients, dtype, sizes, strides), finds a :class:`CachedLaunch`
-that was prepared for arguments like these, makes the results, and runs the kernel: about a third of a microsecond.
-Where none fits, it calls a function of Python, which may prepare one for the next time.
+inspects its arguments natively (class, dispatch keys, gradients, dtype, sizes, strides), finds a :class:`CachedLaunch`
+that was prepared for such arguments, allocates the results, and runs the kernel: about a third of a microsecond. If no
+launch fits, it calls a Python function, which may add a launch for later calls.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class CachedLaunch:
     """A kernel for arguments of certain layouts.
 
     ``kernel`` is the address of ``int64_t kernel(void **pointers, int64_t *parameters, int64_t *scalars)``, which
-    returns 0 on success, or another number to call the fallback instead: ``pointers`` are where the elements of the
-    Tensors among the inputs begin, in their order, then those of the outputs; ``scalars`` are the numbers among the
-    inputs, ints and bools as they are, floats as doubles.
+    returns 0 on success, or another number to call the fallback instead. ``pointers`` are the addresses of the elements
+    of the Tensors among the inputs, in order, then of the outputs; ``scalars`` are the numbers among the inputs: ints
+    and bools as integers, floats as doubles.
 
     ``inputs`` has for each input a layout, the class of a number, or None for one that is fixed; ``outputs`` are the
-    layouts of the Tensors that are made. ``keep`` owns ``kernel``, and is kept alive.
+    layouts of the Tensors to allocate. ``keep`` owns ``kernel``, and is kept alive.
 
     All Tensors are on ``device``. With a ``formula``, the launch also fits other sizes and strides for which the
-    formula holds: one Tensor after the other, first its sizes. Its results are the parameters, then the sizes and
-    strides of each output.
+    formula's guards hold. The formula's inputs are the sizes, then the strides, of each Tensor; its results are the
+    parameters, then the sizes and strides of each output.
 
     A profiler records runs of the kernel by ``name``; without one it records none.
     """
@@ -76,8 +76,8 @@ class CachedLaunch:
 
 
 def is_available() -> bool:
-    """Return whether the memory layouts of this build of torch and Python are known. If not, ``fallback`` is called
-    each time."""
+    """Return whether the memory layouts of this build of torch and Python are known. If not, each call of a site calls
+    its ``fallback``."""
     return tensor_objects() is not None
 
 
@@ -114,7 +114,7 @@ class TensorCallSite:
             _SITES[self.function] = ctypes.addressof(site)
 
     def add(self, launch: CachedLaunch) -> None:
-        """Add ``launch`` to the cache of the call site."""
+        """Add ``launch`` to the cache of the call site. Beyond :data:`MAX_LAUNCHES`, the oldest launch is removed."""
         filled, kept = _fill(launch)
         self._launches.append(filled)
         self._kept.append((kept, launch.keep))
@@ -134,8 +134,8 @@ def _kind(kind: str | Fixed) -> int:
 
 
 def site_of(function: Callable[..., Any]) -> int | None:
-    """Return the address of the site that ``function`` calls kernels from, which lives as long as the function; None
-    for other functions. Native plans launch kernels from a site without calling the function."""
+    """Return the address of the call site from which ``function`` calls kernels; None if it has none. The site lives
+    as long as the function. Native plans launch kernels from a site without calling the function."""
     return _SITES.get(function)
 
 

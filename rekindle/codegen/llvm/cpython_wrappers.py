@@ -77,8 +77,8 @@ def python_function(code: NativeCode, name: str) -> Callable[..., Any]:
 
 
 def function_at(address: int, name: str, self: object, owner: object) -> Callable[..., Any]:
-    """Return the function of Python that calls the C function ``PyObject *f(PyObject *self, PyObject **arguments,
-    int64_t count)`` at ``address``. It keeps ``owner`` alive."""
+    """Return a Python function ``name`` that calls the C function ``PyObject *f(PyObject *self, PyObject **arguments,
+    int64_t count)`` at ``address`` with ``self``. It keeps ``owner`` alive."""
     definition = _MethodDefinition(name.encode(), address, _FASTCALL, None)
     module = _Owner(__name__)
     module.kept = definition, owner
@@ -102,7 +102,7 @@ def capsule_of(content: object) -> object:
 
 @cache
 def object_class_offset() -> int | None:
-    """Return the offset of the class in an object of CPython, in bytes; None if it is unknown."""
+    """Return the offset of the pointer to the class in a CPython object, in bytes; None if it is unknown."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != _WORD:
         return None
     samples = [1, 2.5, "text", [], True]

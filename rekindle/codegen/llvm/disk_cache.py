@@ -59,7 +59,7 @@ class DiskCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self, key: bytes) -> bytes | None:
-        """Return the object stored under ``key``; None if there is none, or it is not trusted."""
+        """Return the object stored under ``key``, and mark it as used; None if there is none, or it is not trusted."""
         path = self._path(key)
         if not self._is_trusted():
             return None
@@ -145,7 +145,8 @@ class DiskCache:
         return total
 
     def _files(self) -> Iterator[tuple[float, int, str]]:
-        """Yield for each object the time of its last use, its size, and its path. Unfinished files are removed."""
+        """Yield for each object the time of its last use, its size, and its path. Unfinished files older than an hour
+        are removed."""
         try:
             entries = list(os.scandir(self.directory))
         except OSError:
@@ -163,7 +164,7 @@ class DiskCache:
 
 def cache_directory(environment: Mapping[str, str]) -> Path | None:
     """Return the folder of the cache, from the environment variables :data:`DIRECTORY` and :data:`SWITCH`; None if the
-    cache is turned off."""
+    cache is turned off, or the user has no home folder."""
     if environment.get(SWITCH, "").lower() in ("0", "off", "no", "false"):
         return None
     chosen = environment.get(DIRECTORY)
@@ -191,8 +192,8 @@ def _head(key: bytes, payload: bytes) -> bytes:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return a file's content, if it belongs to the user, is not a link, and is writable by the user only; None
-    otherwise, or if it cannot be read."""
+    """Return a file's content and update its time of use. Return None if the file cannot be read, is a link, does not
+    belong to the user, or is writable by others."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:

@@ -1,8 +1,8 @@
 """JIT compilation of LLVM IR to machine code in this process.
 
-:func:`compile_module` verifies and optimizes it for a :class:`~rekindle.codegen.llvm.target.Target`, has LLVM write an
-object, keeps that on disk, and links it. What the text declares and does not define is looked up in the libraries of
-this process. Code is freed when its :class:`NativeCode` dies.
+:func:`compile_module` verifies and optimizes a module for a :class:`~rekindle.codegen.llvm.target.Target`, has LLVM
+write an object, stores the object on disk, and links it. Symbols that the module declares and does not define are
+looked up in the libraries of this process. Code is freed when its :class:`NativeCode` is deleted.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class NativeCode:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The functions that can be called from outside."""
+        """The names of the functions that can be called from outside of the module."""
         return tuple(self.addresses)
 
     def optimized(self) -> str:
@@ -132,13 +132,14 @@ def compile_module(
     libraries: Sequence[Library] = (),
     is_shared: bool = True,
 ) -> NativeCode:
-    """Compile a module for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal modules
-    share their code while it is alive, if ``is_shared``: not if ``libraries`` differ. ``cache``: whether to use the
-    disk cache. Undefined symbols are looked up in ``libraries`` first.
+    """Compile a module for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`).
+
+    Equal modules share their code while it is alive, if ``is_shared``; modules with different ``libraries`` must not be
+    shared. ``cache``: whether to use the disk cache. Undefined symbols are looked up in ``libraries`` first.
 
     Raises:
-        CodegenError: LLVM refuses the text.
-        MissingSymbolError: functions that it calls are nowhere.
+        CodegenError: LLVM rejects the module.
+        MissingSymbolError: no library has a function that the module calls.
     """
     target = target or host_target()
     name = source if isinstance(source, str) else f"{source.name}\nwritten by {generator_state()}"
@@ -165,8 +166,8 @@ def compile_module(
 
 @cache
 def generator_state() -> str:
-    """Return a digest of the code generator: PyTorch's version, and the sizes and times of the files here, by which
-    Python also decides whether to recompile them."""
+    """Return a digest of the code generator: PyTorch's version, and the sizes and modification times of the files in
+    ``rekindle/codegen``."""
     folder = Path(__file__).parents[1]
     state = hashlib.sha256(torch.__version__.encode())
     for path in sorted(folder.rglob("*.py")):
@@ -228,8 +229,8 @@ def _build(text: str, target: Target) -> _Object:
 
 @cache
 def _linker() -> Any:
-    """Return a linker. JITLink allocates all sections of an object together. LLVM's other linker maps them one by one;
-    if two are more than 2 GiB apart, relocations overflow, and LLVM aborts the process."""
+    """Return LLVM's JIT linker for this process. JITLink allocates all sections of an object together. LLVM's other
+    linker maps them one by one; if two are more than 2 GiB apart, relocations overflow, and LLVM aborts the process."""
     return llvm().create_lljit_compiler(use_jit_link=True, suppress_errors=True)
 
 

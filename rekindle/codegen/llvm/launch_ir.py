@@ -14,7 +14,7 @@ from rekindle.codegen.llvm.recording_ir import recording_text
 from rekindle.codegen.llvm.tensor_boxing_ir import DEVICE_UNIT
 
 UNLOCKED_ELEMENTS: Final = 1 << 15
-"""From how many elements of an input on, other threads of Python run while a kernel does."""
+"""Minimum number of elements of the largest input for which the GIL is released while a kernel runs."""
 
 _TEXT: Final = """
 ; Return the number of elements of the largest of the inputs.

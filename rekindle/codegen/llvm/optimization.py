@@ -24,8 +24,8 @@ _CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simpli
 
 @contextlib.contextmanager
 def machine_for(target: Target, text: str, level: int, *, is_jit: bool = False) -> Iterator[Any]:
-    """Return LLVM's target machine for a module, with instruction selection at an optimization ``level``. ``is_jit``:
-    whether the code runs in this process."""
+    """Yield LLVM's target machine for a module, with instruction selection at an optimization ``level``; at a low level
+    if ``text`` is :data:`PREOPTIMIZED`. ``is_jit``: whether the code runs in this process."""
     speed = _LITTLE if PREOPTIMIZED in text else level
     base = llvm().Target.from_default_triple()
     machine = base.create_target_machine(
@@ -64,7 +64,7 @@ def parsed(text: str, machine: Any, context: Any) -> Any:
 
 
 def run_passes(module: Any, machine: Any, level: int, *, has_few: bool = False) -> None:
-    """Run LLVM's passes of an optimization ``level`` on a module; the cheap ones alone, if it ``has_few``."""
+    """Run LLVM's passes of an optimization ``level`` on a module, in place; only a few cheap ones if ``has_few``."""
     with (
         llvm().create_pipeline_tuning_options(speed_level=level) as options,
         llvm().create_pass_builder(machine, options) as builder,

@@ -1,8 +1,8 @@
 """Math functions composed of additions and multiplications, for machines without a vector math library.
 
-All work on doubles and are right to a few units in the last place there; on floats the same is computed with doubles
-and rounded at the end, which is right to half a unit and a hair. NaN, infinities, signed zeros and denormals come out
-as the mathematics of IEEE 754 has them.
+All compute with doubles, accurately to a few units in the last place. For floats, the result is rounded at the end,
+which is accurate to little more than half a unit. NaN, infinities, signed zeros and denormals are handled as IEEE 754
+requires.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def log(w: VectorWriter, x: str) -> str:
 
 
 def _or_nan(w: VectorWriter, x: str, value: str) -> str:
-    """Return ``value``, or NaN where ``x`` is NaN."""
+    """Emit ``value``, with NaN in the lanes where ``x`` is NaN."""
     return w.select(w.compare("uno", x, x), x, value)
 
 
@@ -183,4 +183,4 @@ FORMULAS: Final[Mapping[str, Formula]] = {
     "sigmoid": sigmoid,
     "tanh": tanh,
 }
-"""The functions that can be computed so."""
+"""The functions by name."""

@@ -1,6 +1,6 @@
-"""Symbols that code may call: those of the libraries that torch ships, of CPython and of the C library.
+"""Symbols that generated code may call: those of the libraries that torch ships, of CPython and of the C library.
 
-That one is not there is a normal answer: builds of torch differ in what they contain (SLEEF, MKL, OpenMP).
+A missing symbol is not an error: builds of torch differ in their contents (SLEEF, MKL, OpenMP).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def find(name: str) -> int | None:
 
 @cache
 def _libraries() -> tuple[ctypes.CDLL, ...]:
-    """Return the libraries to search, CPython first: extension modules are linked against the libraries of the
-    process."""
+    """Return the libraries to search, in this order: CPython, those of the process, and those of torch that are
+    loaded."""
     found: list[ctypes.CDLL] = [ctypes.pythonapi]
     if os.name == "posix":
         found.append(ctypes.CDLL(None))

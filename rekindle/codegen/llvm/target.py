@@ -1,4 +1,4 @@
-"""The machine that code is made for: this one, or an older one that ``REKINDLE_CPU`` names."""
+"""The target machine of generated code: this machine, or an older one that ``REKINDLE_CPU`` names."""
 
 from __future__ import annotations
 
@@ -77,5 +77,9 @@ def named_target(name: str) -> Target:
 
 
 def host_target() -> Target:
-    """Return the default target: this machine, or the one that :data:`VARIABLE` names."""
+    """Return the default target: this machine, or the one that :data:`VARIABLE` names.
+
+    Raises:
+        RekindleError: the variable names an unknown target, or one whose code this machine cannot run.
+    """
     return named_target(os.environ.get(VARIABLE, ""))

@@ -58,9 +58,10 @@ _SEARCHED: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class TensorObjects:
-    """Offsets in bytes: of the class in an object, of the tensor in a Tensor object, of the dispatch keys in the
-    tensor; the keys of ordinary tensors on the CPU, and of those made in inference mode; the same on GPUs; the keys
-    that are on in a thread while a mode is active, and the one that is off while autocasting is not."""
+    """Layout of Tensor objects. Offsets are in bytes: of the class in an object, of the C++ tensor in the object, and
+    of the dispatch keys in the C++ tensor. Sets of dispatch keys: those of ordinary CPU tensors and of CPU tensors
+    created in inference mode; the same for GPUs; ``mode_keys``, which a thread includes while a mode is active;
+    ``autocast_key``, which a thread excludes while it does not autocast."""
 
     class_offset: int
     tensor_offset: int

@@ -1,4 +1,4 @@
-"""Builder of functions on vectors in LLVM IR: an expression is a call of a method, its value a name.
+"""Builder of vector code in LLVM IR: each method emits an instruction, and returns the name of its result.
 
 >>> writer = VectorWriter("double", 4)
 >>> writer.add("%x", writer.splat(1.0))
@@ -83,7 +83,7 @@ class VectorWriter:
         return self.emit(f"fdiv {self.type} {a}, {b}")
 
     def fma(self, a: str, b: str, c: str) -> str:
-        """Emit ``a * b + c``, rounded once if the machine can."""
+        """Emit ``a * b + c``, rounded once if the machine has that instruction, else twice."""
         if self.has_fma:
             return self.call("llvm.fma", a, b, c)
         return self.add(self.mul(a, b), c)

@@ -1,8 +1,8 @@
-"""Functions of real numbers, on vectors of any width.
+"""Math functions of real numbers on vectors of any width.
 
-SLEEF's, which torch brings along, where the machine has registers for them; else the formulas of
-:mod:`rekindle.codegen.llvm.polynomials`; else the C library, number by number. A vector narrower than SLEEF's is
-padded, a wider one split, so that the result for an element does not depend on its position.
+They come from SLEEF, which torch ships, if the machine has registers for its vectors; else from the formulas of
+:mod:`rekindle.codegen.llvm.polynomials`; else from the C library, which computes one number at a time. A vector
+narrower than SLEEF's is padded, a wider one split, so that the result for an element does not depend on its position.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ACCURACY: Final[Mapping[str, str]] = {
     "fmod": "_",
     "nextafter": "_",
 }
-"""SLEEF's names end in how many tenths of a unit in the last place it may be off."""
+"""Suffix of SLEEF's function names, which is the error in tenths of a unit in the last place."""
 
 _OF_TWO: Final = frozenset({"atan2", "pow", "hypot", "fmod", "nextafter"})
 _COMPOSED: Final = frozenset({"sigmoid"})
@@ -36,7 +36,7 @@ _COMPOSED: Final = frozenset({"sigmoid"})
 
 
 class UnsupportedFunction(RekindleError):
-    """There is no such function on vectors."""
+    """Raised if there is no vector function of a name."""
 
 
 @dataclass(frozen=True, slots=True)

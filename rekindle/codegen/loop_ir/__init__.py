@@ -1,5 +1,5 @@
-"""The loop form: what a kernel computes, between the graph and machine code.
+"""Loop IR: the form of a kernel between the graph and machine code.
 
-A kernel is a list of nests of loops. Sizes and strides are symbols: one kernel serves all tensors of a rank and of a
-kind of layout. Its text (:mod:`rekindle.codegen.loop_ir.printer`) identifies a kernel.
+A kernel is a list of loop nests. Sizes and strides are symbols: one kernel serves all tensors of a rank and of a kind
+of layout. The text of a kernel (:mod:`rekindle.codegen.loop_ir.printer`) identifies it.
 """

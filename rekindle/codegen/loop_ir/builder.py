@@ -12,7 +12,7 @@ from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64, I64, ScalarTyp
 
 
 class Unsupported(Exception):
-    """There is no kernel for a graph; the message is the reason."""
+    """Raised if there is no kernel for a graph; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Builder:
         return self.make("load", scalar, datum=access)
 
     def argument(self, number: int, scalar: ScalarType) -> Expression:
-        """Return number ``number`` of the arguments passed by value."""
+        """Return the argument with index ``number`` among those passed by value."""
         return self.make("argument", scalar, datum=number)
 
     def reduced(self, number: int, scalar: ScalarType) -> Expression:
@@ -123,7 +123,7 @@ class Builder:
         return self._same("div", a, b)
 
     def fma(self, a: Expression, b: Expression, c: Expression) -> Expression:
-        """Return ``a * b + c``. Floats are rounded once."""
+        """Return ``a * b + c``: one operation, rounded once, for floats; two for integers."""
         return self._same("fma", a, b, c) if a.scalar.is_float else self.add(self.mul(a, b), c)
 
     def neg(self, a: Expression) -> Expression:
@@ -133,8 +133,8 @@ class Builder:
         return self.div(self.like(1.0, a), a)
 
     def call(self, name: str, *operands: Expression) -> Expression:
-        """Return a function of the mathematical library, or one of ``sqrt``, ``floor``, ``ceil``, ``trunc``, ``round``
-        (half to even), ``abs``, ``copysign``."""
+        """Return the call of a function of the mathematical library, or of ``sqrt``, ``floor``, ``ceil``, ``trunc``,
+        ``round`` (half to even), ``abs`` or ``copysign``."""
         return self._same(name, *operands)
 
     # ------------------------------------------------------------------------------------------------- truth and choice
@@ -149,6 +149,11 @@ class Builder:
         assert condition.scalar is BOOL
         assert then.scalar is other.scalar
         return self.make("select", then.scalar, condition, then, other)
+
+    def checked(self, value: Expression, condition: Expression) -> Expression:
+        """Return ``value``; where ``condition`` is false, the kernel fails, and the operators run in its place."""
+        assert condition.scalar is BOOL
+        return self.make("checked", value.scalar, value, condition)
 
     def both(self, a: Expression, b: Expression) -> Expression:
         return self._same("and", a, b)
@@ -208,7 +213,8 @@ def _rounded(value: float, scalar: ScalarType) -> float:
 
 
 def substituted(expression: Expression, old: Expression, new: Expression, b: Builder) -> Expression:
-    """Return ``expression`` with ``new`` in place of ``old``."""
+    """Return ``expression`` with every occurrence of ``old`` replaced by ``new``; expressions that change are built by
+    ``b``."""
     made: dict[Expression, Expression] = {old: new}
 
     def visit(each: Expression) -> Expression:
@@ -222,4 +228,4 @@ def substituted(expression: Expression, old: Expression, new: Expression, b: Bui
 
 
 ARGUMENT_TYPES = {int: I64, bool: I64, float: F64}
-"""As what numbers are passed."""
+"""Types in which Python numbers are passed to kernels."""

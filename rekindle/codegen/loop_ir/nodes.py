@@ -14,14 +14,14 @@ from rekindle.codegen.loop_ir.scalar_types import ScalarType
 
 
 class AccessStride(Enum):
-    """How an access moves along the vectorized loop."""
+    """How an access advances from one iteration of the vectorized loop to the next."""
 
     STAYS = "0"
-    """Not at all: all iterations of it see one element."""
+    """It does not: all iterations access one element."""
     NEXT = "1"
     """To the next element in memory."""
     STRIDE = "s"
-    """Advance by a number of bytes that the caller passes."""
+    """By a number of bytes that the caller passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Access:
     is_fixed: bool = False
     """Whether it stays at one element in all loops of the nest."""
     is_invariant: bool = False
-    """Whether it stays at one element in all loops that are folded; where none are, in the innermost."""
+    """Whether it stays at one element in all reduction loops; without any, in the innermost loop."""
 
 
 Datum = int | float | bool | str | None
@@ -45,10 +45,11 @@ class Expression:
     """One element: ``kind`` applied to ``operands``.
 
     Kinds without operands: ``load`` (``payload`` is the number of an access), ``argument`` (of a number among those
-    that are passed by value), ``extra_parameters`` (of a number among those that are passed with the sizes),
+    that are passed by value), ``given`` (of a number among those that are passed with the sizes),
     ``constant``, ``reduced`` (the number of a reduction that is complete), ``length`` (the trip count of the reduction
     loops). ``lookup`` loads through an access at an index: its operands are the index, the bound, and the stride in
-    bytes; an index out of bounds is reported to the caller. ``cast`` converts to the type ``scalar``. The others are
+    bytes; an index out of bounds is reported to the caller. ``checked`` is its first operand; a false second one is
+    reported to the caller. ``cast`` converts to the type ``scalar``. The others are
     those that :class:`~rekindle.codegen.loop_ir.builder.Builder` makes, and names of mathematical functions.
     ``scan_sum`` and ``scan_product`` are those of all elements of a row up to this one.
     """
@@ -88,11 +89,12 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """``rank`` loops around each other. The last ``reduction_rank`` of them are walked once for each phase, and
-    ``last`` stores what does not depend on them. The iterations of the others are independent, and without
-    ``reduction_rank`` those of all.
+    """``rank`` nested loops. The last ``reduction_rank`` of them run once for each phase, and ``last`` stores values
+    that do not depend on them. The iterations of the other loops are independent; without ``reduction_rank``, those of
+    all loops.
 
-    Vectors run along ``k`` if both factors are contiguous along it; otherwise (``vectorizes_outer``) along ``n``.
+    Vectors run along the innermost loop; with ``vectorizes_outer``, along the innermost loop that is not a reduction
+    loop.
     """
 
     rank: int
@@ -129,18 +131,17 @@ class LoopNest:
 
 @dataclass(frozen=True, slots=True)
 class MatmulNest:
-    """``rank`` loops that multiply matrices: ``out[…, m, n]`` is the sum over ``k`` of ``a[…, m, k] * b[…, k, n]``. The
-    last three loops are those of ``m``, ``n`` and ``k``; ``accesses`` are ``a``, ``b`` and ``out``.
+    """``rank`` nested loops that multiply matrices: ``out[…, m, n]`` is the sum over ``k`` of ``a[…, m, k] * b[…, k,
+    n]``. The last three loops are those of ``m``, ``n`` and ``k``; ``accesses`` are ``a``, ``b`` and ``out``.
 
-    Vectors go along ``k``, where both factors go to the next element in memory, or else (``vectorizes_outer``) along
-    ``n``.
+    Vectors run along ``k`` if both factors are contiguous along it; otherwise (``vectorizes_outer``) along ``n``.
     """
 
     rank: int
     accesses: tuple[Access, Access, Access]
     vectorizes_outer: bool
     is_row: bool
-    """Whether there is one ``m``."""
+    """Whether the loop of ``m`` has one iteration."""
 
     @property
     def parameters(self) -> int:
@@ -159,4 +160,11 @@ class Kernel:
     nests: tuple[LoopNest | MatmulNest, ...]
     temporaries: tuple[ScalarType, ...] = ()
     has_gathers: bool = False
-    """Whether there are lookups. Then an additional last buffer has a word that is set if an index is out of bounds."""
+    """Whether there are lookups, which fail if an index is out of bounds."""
+    has_checks: bool = False
+    """Whether values are checked."""
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether lookups or checks may fail. Then an additional last buffer has a word that they set."""
+        return self.has_gathers or self.has_checks

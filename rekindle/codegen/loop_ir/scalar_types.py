@@ -1,4 +1,4 @@
-"""The element types of kernels, and which one arithmetic uses for them."""
+"""Scalar types: the element types of kernels, and the types in which arithmetic on them is done."""
 
 from __future__ import annotations
 

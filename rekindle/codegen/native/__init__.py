@@ -1,13 +1,12 @@
-"""Loops over numbers, lists of numbers and characters become machine code.
+"""Native regions: compile loops over numbers, lists of numbers and characters to machine code.
 
-Each file answers one question: which types there are (``native_types``), what an operator is in machine code
-(``arithmetic``, ``numbers``, ``lists``, ``strings``), what control flow is (``writer``), how Python's objects are
-unboxed and boxed (``wrapper``, ``boxing_ir``), which parts of a graph are compiled (``regions``), and what runs them
-(``region_executor``).
+The files define the types of values (``native_types``), the lowering of operators (``arithmetic``, ``numbers``,
+``lists``, ``strings``) and of control flow (``writer``), the unboxing and boxing of Python objects (``wrapper``,
+``boxing_ir``), the parts of a graph that are compiled (``regions``), and their execution (``region_executor``).
 
-Ints are words of 64 bits there, and Python's are not; what does not fit, and everything that raises, is left to the
-plan: the code works on copies of the lists that it writes to, and stops without a trace. The plan then runs the region
-from its start.
+Ints in native code are words of 64 bits; Python's are unbounded. If an int does not fit, or an operation would raise,
+the execution plan takes over. Native code works on copies of the lists that it writes to, so that it can stop without
+side effects. The plan then runs the region from its start.
 """
 
 from rekindle.codegen.native.region_executor import NativeRegion as NativeRegion, region_text as region_text

@@ -1,7 +1,7 @@
 """Lowering of operators on ints, floats and bools to LLVM IR, with Python's semantics.
 
-Each is a function that emits code and returns the name of the result. If Python would raise, or return an int of more
-than 64 bits, the code leaves the region.
+Each emitter emits code, and returns the name of the result. If Python would raise, or return an int of more than 64
+bits, the code leaves the region.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.writer import RegionWriter
 
 Emitter = Callable[..., str]
-"""Takes the writer and the names of the arguments."""
+"""Function of the writer and the operands, names in LLVM IR, that returns the operand of the result."""
 
 EMITTERS: Final[dict[str, Emitter]] = {}
 """By the qualified name of an operator."""
@@ -23,7 +23,7 @@ COMPARISONS: Final[set[str]] = set()
 
 _SMALLEST: Final = -(2**63)
 _EXACT: Final = 2**53
-"""Ints up to this are doubles, too."""
+"""Ints of at most this magnitude are exact as doubles."""
 
 
 def emits(*names: str) -> Callable[[Emitter], Emitter]:
@@ -45,7 +45,7 @@ def to_double(w: RegionWriter, a: str) -> str:
 
 
 def is_exact(w: RegionWriter, a: str) -> str:
-    """Emit a test whether an int is so small that a float holds it exactly."""
+    """Emit a test whether an int is at most 2^53 in magnitude, so that a float represents it exactly."""
     return w.emit(f"icmp ule i64 {w.emit(f'add i64 {a}, {_EXACT}')}, {2 * _EXACT}")
 
 

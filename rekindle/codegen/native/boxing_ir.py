@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 _GOLDEN: Final = 0x9E3779B97F4A7C15 - 2**64
-"""Spreads addresses over the high bits of their product with it."""
+"""Multiplier of a hash function: the product's high bits depend on all bits of an address."""
 
 _DECLARATIONS: Final = """
 declare i64 @PyLong_AsLongLong(ptr)

@@ -1,7 +1,7 @@
 """Alias analysis of the lists in a native region: which may be the same list, and which the region creates itself. The
-elements of the latter are always in its memory, and are not written back.
+elements of the latter are always in the region's memory, and are not written back.
 
-Code for the other lists, which represent objects of Python, must be ready to take elements out of those. The analysis
+Code for other lists, which represent Python objects, must be able to read elements from these objects. The analysis
 unifies the lists that one value may be, as Steensgaard's does for pointers. It ignores the order of nodes.
 """
 
@@ -97,7 +97,8 @@ class _Analysis:
             self._make_foreign(lists.elements.root())
 
     def visit(self, node: Node) -> None:
-        """Unify the alias classes of values that ``node`` may make one list."""
+        """Unify the alias classes of values that ``node`` may make one list, and mark lists as foreign if ``node`` is
+        of an unknown kind."""
         if node.kind in ("prim::If", "prim::Loop"):
             for value, target in _flows(node):
                 if _is_list(target):

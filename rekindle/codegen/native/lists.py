@@ -1,4 +1,4 @@
-"""Operators of lists of numbers in machine code, and the tables of all operators."""
+"""Lowering of operators on lists of numbers, and the tables of all operators of native code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def emits(*names: str) -> Callable[[ListEmitter], ListEmitter]:
 
 
 class NativeWriter(RegionWriter):
-    """Emits whole regions, with lists and strings."""
+    """Writer of whole regions, with lists and strings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class NativeWriter(RegionWriter):
         return super().function(graph, name)
 
     def is_own(self, list: Value) -> bool:
-        """Return whether the region makes ``list`` itself."""
+        """Return whether the region itself creates ``list``."""
         return self._lists.is_own(list)
 
     def has_room(self, node: Node) -> bool:
@@ -110,8 +110,8 @@ class NativeWriter(RegionWriter):
 
 
 def qualified_name(node: Node) -> str:
-    """Return the operator of a node with its overload, such as ``aten::add.int``; empty if it is unknown. For a Scalar,
-    the type selects the overload."""
+    """Return the operator of a node with its overload, such as ``aten::add.int``; empty if it is unknown. For an
+    overload on a Scalar, the operand's type determines the name."""
     operator = node.operator
     name = "" if operator is None else operator.schema.qualified_name
     if name.endswith(".Scalar") and len(node.inputs) == 1:

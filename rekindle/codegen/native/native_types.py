@@ -1,4 +1,4 @@
-"""The values that native scalar code works on."""
+"""Types of the values that native code computes with."""
 
 from __future__ import annotations
 

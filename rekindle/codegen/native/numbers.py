@@ -1,6 +1,6 @@
-"""Numbers of open type: ints or floats, of which it is known only at run time what they are.
+"""Numbers of open type: it is only known at run time whether they are ints or floats.
 
-The operators that take Scalars have one case for each pair of types that their operands may have::
+Operators on Scalars have one case for each combination of types that their operands may have::
 
     %c : Scalar = aten::add(%a, %b)      br i1 %a.is_float, label %float, label %int
                                          int:    … aten::add.int, or aten::add.int_float
@@ -75,8 +75,8 @@ def dispatch(w: RegionWriter, node: Node) -> None:
 
 
 def _as_float(w: RegionWriter, number: Number, *, exactly: bool) -> Number:
-    """Emit the conversion of a number of open type to a float. If ``exactly``, the code leaves the region if that would
-    round an int."""
+    """Emit the conversion of a number of open type to a float; return numbers of other types unchanged. If ``exactly``,
+    the code leaves the region rather than round an int."""
     if number.kind is not NativeType.NUMBER:
         return number
     if exactly:
@@ -92,7 +92,8 @@ def _emit_cases(
     ends: list[End],
     joined: str | None = None,
 ) -> None:
-    """Emit the cases in which the first inputs are ``operands``; each ends with a branch to ``joined``."""
+    """Emit the cases in which the first inputs are ``operands``, for all types of the ``others``. Append the end of
+    each to ``ends``; each branches to ``joined``, unless it is None."""
     if not others:
         ends.append(_emit_case(w, node, operands))
         if joined is not None:

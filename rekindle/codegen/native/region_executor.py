@@ -1,8 +1,8 @@
-"""Executor of ``prim::NativeRegion``: machine code, and a plan of its graph as the fallback.
+"""Executor of ``prim::NativeRegion``: machine code, and an execution plan of its graph as the fallback.
 
-Making the code takes some 20 ms, which a loop over the three sizes of a tensor never earns back. So a loop without
-another one in it, and with a number of iterations, is run by the plan until that has taken :data:`PATIENCE`; others
-are compiled on the first call.
+Compiling a region takes some 20 ms, which a loop over the three sizes of a tensor never saves. So loops that are not
+nested and have a trip count are run by the plan until that has taken :data:`PATIENCE` seconds. Other regions are
+compiled in the first call.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _flows(node: Node) -> Iterator[tuple[Value, Value]]:
         yield variable.initial, variable.parameter
         yield variable.following, variable.parameter
         yield variable.parameter, variable.result
-        yield variable.result, variable.parameter  # which are of one kind
+        yield variable.result, variable.parameter  # in both directions: the two must have one type
 
 
 def _fits(value: Value, target: Value) -> bool:
@@ -120,7 +120,7 @@ def _is_readable(value: Value) -> bool:
 
 
 def _close(graph: Graph, run: list[Node]) -> bool:
-    """Make a region of ``run``, if that pays."""
+    """Outline ``run`` into a region if that pays; return whether it was outlined."""
     if not any(has_loop(node) for node in run):
         return False
     nodes = [node for node in run if node.kind != "prim::Constant"]
@@ -152,7 +152,7 @@ def has_loop(node: Node) -> bool:
 
 
 def _outline(graph: Graph, nodes: Sequence[Node]) -> None:
-    """Move ``nodes``, which follow each other but for constants, into the subgraph of a new node in their place."""
+    """Move ``nodes``, which are adjacent except for constants, into the subgraph of a new node that replaces them."""
     inside = set(nodes)
     subgraph = Graph()
     region = graph.create(REGION, outputs=0, range=nodes[0].range)

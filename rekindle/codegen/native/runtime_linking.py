@@ -14,13 +14,13 @@ _INLINE = "alwaysinline"
 
 
 def library_module(library: str) -> str:
-    """Return the module that has the functions of ``library``."""
+    """Return the module of ``library`` with its functions visible to other modules."""
     return library.replace("define internal", "define")
 
 
 def region_module(library: str, text: str) -> str:
-    """Return the module of ``text``, the LLVM IR of a region, linked with the functions of ``library`` that it
-    calls."""
+    """Return the LLVM IR of a region, ``text``, with declarations of the functions of ``library`` that it calls, and
+    definitions of those that are inlined."""
     pieces, rest = _pieces(library)
     chosen = set[str]()
     referenced = set(_NAME.findall(text))

@@ -1,4 +1,4 @@
-"""Operators of strings in machine code: their characters, one by one."""
+"""Lowering of operators on strings and their characters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def differ(w: NativeWriter, node: Node) -> None:
 
 
 def _code_point(w: NativeWriter, string: str) -> str:
-    """Emit the code point of a string of one character; for other strings the region is left."""
+    """Emit the code point of a string of one character; for other strings the code leaves the region."""
     w.leave_unless(w.emit(f"call i1 @is_character(ptr {string})"))
     return w.emit(f"call i64 @code_point(ptr {string})")
 

@@ -1,7 +1,7 @@
-"""The CPython wrapper of a region: a C function that unboxes Python's objects, calls the region, and boxes the results.
+"""The CPython wrapper of a region: a C function that unboxes Python objects, calls the region, and boxes the results.
 
-If it cannot unbox an argument, or the region leaves the work to the plan, it calls a function of Python with the
-original arguments.
+If it cannot unbox an argument, or the region falls back to the plan, it calls a Python function with the original
+arguments.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _take(index: int, kind: NativeType) -> list[str]:
 
 
 def _answer(outputs: Sequence[NativeType]) -> list[str]:
-    """Return the lines that box the output, a tuple of several, or None for none."""
+    """Return the lines that box the results: the output, a tuple of several, or None if there are none."""
     lines = []
     place = 0
     for index, kind in enumerate(outputs):

@@ -42,13 +42,13 @@ class Number(NamedTuple):
 
     @property
     def kind(self) -> NativeType:
-        """INT or FLOAT where that is known when the code is written, else NUMBER."""
+        """INT or FLOAT if that is known when the code is emitted, else NUMBER."""
         return {"true": NativeType.FLOAT, "false": NativeType.INT}.get(self.is_float, NativeType.NUMBER)
 
 
 class RegionWriter:
-    """Emits LLVM IR into ``lines``. ``names`` has the registers of the values of the graph; ``numbers`` those of
-    numbers of open type."""
+    """Emitter of a region's LLVM IR into ``lines``. ``names`` maps values of the graph to registers; ``numbers`` maps
+    numbers of open type to theirs."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -89,8 +89,7 @@ class RegionWriter:
         self.start_block(label)
 
     def leave_unless_exact(self, condition: str) -> None:
-        """Emit an exit from the region, taken if ``condition``, a test whether an int is exact as a float, does not
-        hold."""
+        """Emit an exit from the region, taken unless ``condition`` holds: a test whether an int is exact as a float."""
         self.leave_unless(condition)
 
     def checked(self, intrinsic: str, a: str, b: str) -> str:
@@ -118,7 +117,11 @@ class RegionWriter:
         return Number("false", name, self.emit(f"sitofp i64 {name} to double"))
 
     def number(self, value: Value) -> Number:
-        """Return an int, a float or a number of open type as a number of open type."""
+        """Return an int, a float or a number of open type as a number of open type.
+
+        Raises:
+            InternalError: ``value`` is none of these.
+        """
         known = self.numbers.get(value)
         if known is not None:
             return known
@@ -246,7 +249,8 @@ class RegionWriter:
         raise NotImplementedError
 
     def function(self, graph: Graph, name: str) -> str:
-        """Return the function ``@name``: its parameters are an arena, the inputs, and where the outputs go."""
+        """Emit the function ``@name`` of a graph; return its text. Its parameters are an arena, the inputs, and the
+        address of the outputs' words."""
         parameters = ["ptr %arena"]
         for index, value in enumerate(graph.inputs):
             self.bind(value, argument_names(index, known_kind(value)))
@@ -307,12 +311,16 @@ def is_counted(loop: LoopView) -> bool:
 
 
 def raises(block: Block) -> bool:
-    """Return whether a block ends with an exception. The plan raises it."""
+    """Return whether a block raises an exception. Native code leaves such blocks to the plan."""
     return any(node.kind == "prim::RaiseException" for node in block.nodes)
 
 
 def known_kind(value: Value) -> NativeType:
-    """Return the native type of a value of a region; raise an InternalError if its type has none."""
+    """Return the native type of a value of a region.
+
+    Raises:
+        InternalError: native code does not support the value's type.
+    """
     kind = native_type_of(value.type)
     if kind is None:
         raise InternalError(f"native code was to work on {value.name}, which is of type {value.type}")
@@ -320,7 +328,7 @@ def known_kind(value: Value) -> NativeType:
 
 
 def argument_names(index: int, kind: NativeType) -> tuple[str, ...]:
-    """Return the registers of the argument ``index`` of a region."""
+    """Return the registers of the region's argument ``index``: three for a number of open type, else one."""
     return Number(*(f"%{part}{index}" for part in ("f", "n", "x"))) if kind is NativeType.NUMBER else (f"%a{index}",)
 
 
@@ -330,7 +338,11 @@ def arguments_text(index: int, kind: NativeType) -> str:
 
 
 def literal(value: object) -> str:
-    """Return a constant as LLVM writes it."""
+    """Return a number, a bool or a character as a constant in LLVM IR.
+
+    Raises:
+        InternalError: ``value`` is of another kind.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

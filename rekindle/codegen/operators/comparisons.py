@@ -1,4 +1,4 @@
-"""Comparisons, logic, and choosing by them."""
+"""Comparisons, logical and bitwise operators, and selection by conditions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import BOOL
-from rekindle.codegen.operators.pointwise_ops import RULES, Build, PointwiseOp, ResultDtype, elementwise, names
+from rekindle.codegen.operators.pointwise_ops import CHECKS, RULES, Build, PointwiseOp, ResultDtype, elementwise, names
 
 E = Expression
 
@@ -109,3 +109,14 @@ def masked_fill(b: Builder, self: E, mask: E, value: E) -> E:
     if mask.scalar is not BOOL:
         raise Unsupported("a mask of numbers")
     return b.select(mask, value, self)
+
+
+# -------------------------------------------------------------------------------------------------------------- checks
+
+
+def _check_between(b: Builder, self: E, least: E, most: E) -> E:
+    return b.checked(self, b.both(b.compare("ge", self, least), b.compare("le", self, most)))
+
+
+CHECKS["check_between"] = "self least most", PointwiseOp(_check_between, ResultDtype.SELF)
+"""Refuse elements below ``least`` or above ``most``, and NaN."""

@@ -1,8 +1,9 @@
 """Composite operators: kernels compute them as the operators that they consist of.
 
-A composite stays one node of a fused group. When a kernel is made, and the layouts of its inputs are known, it is
-expanded; where no kernel can be made (another dtype, matrices that BLAS multiplies), PyTorch runs it as one operator.
-The strides of a result follow from the expansion and have to be PyTorch's. What PyTorch checks, an expansion refuses.
+A composite remains one node of a fused group. When a kernel is generated, and the layouts of its inputs are known, the
+composite is expanded. If there is no kernel (another dtype, matrices that BLAS multiplies), PyTorch runs it as one
+operator. The strides of a result follow from the expansion, and must be PyTorch's. An expansion raises ``Unsupported``
+for arguments that PyTorch rejects.
 
 .. code-block:: text
 
@@ -27,10 +28,11 @@ Tensor = Any
 
 
 class Emitter(Protocol):
-    """Applies operators to values of a kernel."""
+    """Function that applies operators to values of a kernel."""
 
     def __call__(self, operator: str, *arguments: Any) -> Any:
-        """Apply an operator, named without its namespace. Arguments that are left out have their defaults."""
+        """Apply an operator, named without its namespace, or a check of
+        :data:`~rekindle.codegen.operators.pointwise_ops.CHECKS`. Arguments that are left out have their defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +156,12 @@ def rms_norm(
 
 
 def _check_state(input: Tensor, state: Tensor, w_hh: Tensor) -> None:
-    """Raise ``Unsupported`` unless the state has one row for each row of the input, of the length of those of ``w_hh``;
-    PyTorch then raises its own error."""
+    """Check that the state of a recurrent cell has one row for each row of the input, of the length of the rows of
+    ``w_hh``.
+
+    Raises:
+        Unsupported: it has other sizes, for which PyTorch raises its own error.
+    """
     if state.layout.sizes != (input.layout.sizes[0], w_hh.layout.sizes[-1]):
         raise Unsupported("a state of another size than the cell's")
 
@@ -286,6 +292,21 @@ def binary_cross_entropy_with_logits(
     loss = loss if weight is None else ops.mul(loss, weight)
     if not fits or loss.layout.sizes != target.layout.sizes:
         raise Unsupported("operands that do not fit into those that PyTorch multiplies in place")
+    return ops.reduced(loss, reduction)
+
+
+@composite("binary_cross_entropy")
+def binary_cross_entropy(emit: Emitter, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
+    if target.layout.sizes != self.layout.sizes:
+        raise Unsupported("targets of another shape than the probabilities")
+    ops = _Arithmetic(emit)
+    self = emit("check_between", self, 0.0, 1.0)
+    of_one, of_zero = (emit("clamp_min", each, -100) for each in (emit("log", self), emit("log1p", emit("neg", self))))
+    loss = ops.sub(ops.mul(of_zero, ops.sub(target, 1)), ops.mul(of_one, target))
+    if weight is not None:
+        loss = ops.mul(loss, weight)
+        if loss.layout.sizes != self.layout.sizes:
+            raise Unsupported("weights that do not fit into the loss, which PyTorch multiplies in place")
     return ops.reduced(loss, reduction)
 
 

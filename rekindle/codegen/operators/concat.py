@@ -11,4 +11,4 @@ JOINS: Final = frozenset({"aten::cat", "aten::concat", "autodiff::join"}) | STAC
 """By qualified name."""
 
 MAX_PARTS: Final = 8
-"""Each part has loops of its own, which have to be compiled."""
+"""Maximum number of tensors that are joined: each has loops of its own, which have to be compiled."""

@@ -1,4 +1,4 @@
-"""Lookups: elements of a tensor at indices that another tensor has."""
+"""Gathers: operators that read elements of a tensor at the indices in another tensor."""
 
 from __future__ import annotations
 

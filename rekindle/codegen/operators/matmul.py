@@ -1,4 +1,4 @@
-"""Products of matrices: of small ones, kernels have loops; the others stay with BLAS."""
+"""Matrix products: kernels have loops for small ones; BLAS computes the others."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ PRODUCTS: Final = frozenset({"aten::mm", "aten::bmm", "aten::matmul", "aten::lin
 """By qualified name."""
 
 MAX_MULTIPLICATIONS: Final = 1 << 19
-"""Number of multiplications from which BLAS amortizes the overhead of its call."""
+"""Maximum number of multiplications of a product in a kernel; for larger ones, BLAS amortizes the overhead of its call.
+"""
 
 LEFT_TO_BLAS: Final = "a product of matrices so large that BLAS is faster"
-"""Why there is no kernel for larger ones."""
+"""Reason why a larger product has no kernel."""
 
 
 class TooManyMultiplications(Unsupported):
-    """A product has so many ``multiplications`` that it is left to BLAS."""
+    """Raised for a product of so many ``multiplications`` that BLAS is faster."""
 
     def __init__(self, multiplications: int) -> None:
         super().__init__(LEFT_TO_BLAS)
@@ -25,7 +26,7 @@ class TooManyMultiplications(Unsupported):
 
 
 LEFT_ON_GPU: Final = "a GPU has no kernels for products of matrices, scans and indices of extremes"
-"""Why there is no kernel for such a group; the rest of it has kernels."""
+"""Reason why such a group has no kernel as a whole; the rest of the group has kernels."""
 
 ROWS_AS_MATRIX: Final = "aten::flatten.using_ints"
 """Composites apply it to the dimensions before the last one of an operand of a product."""

@@ -1,4 +1,4 @@
-"""How an elementwise operator is described: what one element of its result is, and what its dtype is."""
+"""Descriptions of elementwise operators: the expression of one element of the result, and its dtype."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ expressions for tensors and numbers, in the type of the computation; other const
 
 
 class ResultDtype(Enum):
-    """The dtype of a result."""
+    """The dtype of a result, and the dtype in which the operator computes."""
 
     COMMON = "common"
-    """The one that all operands promote to; it is computed with."""
+    """The dtype that all operands promote to, in which the operator also computes."""
     FLOAT = "float"
     """The promoted dtype, with integers converted to the default dtype first."""
     TRUTH = "truth"
-    """Bool; it is computed with what all operands promote to."""
+    """Bool; the operator computes in the dtype that all operands promote to."""
     SELF = "self"
-    """That of the first operand; it is computed with."""
+    """The dtype of the first operand, in which the operator also computes."""
     SUM = "sum"
     """The common dtype, but integers become int64; or the one that the argument ``dtype`` specifies."""
     INDEX = "index"
-    """int64; it is computed with the first operand's."""
+    """int64; the operator computes in the dtype of the first operand."""
     GIVEN = "given"
     """The one that the argument ``dtype`` specifies; the operator computes with that of the first operand."""
 
@@ -67,6 +67,10 @@ class PointwiseOp:
 
 RULES: Final[dict[str, PointwiseOp]] = {}
 """By qualified name."""
+
+CHECKS: Final[dict[str, tuple[str, PointwiseOp]]] = {}
+"""Names of parameters, separated by blanks, and rules of operators that only composites apply. They return their first
+operand. Where its elements are refused, the kernel fails, and PyTorch's operators run and raise their errors."""
 
 
 def names(text: str) -> frozenset[str]:

@@ -58,7 +58,7 @@ def beyond_the_edge(size: int, kernel: int, stride: int, padding: int, dilation:
     ``padding``. ``ceils`` rounds the number of windows up, as ``ceil_mode`` does.
 
     Raises:
-        ValueError: there are no such windows.
+        ValueError: the numbers are out of range, or no window fits.
     """
     reach = dilation * (kernel - 1) + 1
     if kernel < 1 or stride < 1 or dilation < 1 or not 0 <= padding <= reach // 2 or size + 2 * padding < reach:
@@ -74,7 +74,7 @@ def windows(sizes: Ints, kernel: Sequence[int], stride: Sequence[int], dilation:
     """Return the windows of an image: a view with an additional trailing dimension for each dimension of a window.
 
     Raises:
-        ValueError: there is none.
+        ValueError: a number is not positive, or a window does not fit into the image.
     """
     outer, count = len(sizes) - len(kernel), len(kernel)
     rank = len(sizes) + count

@@ -1,4 +1,4 @@
-"""Operators that make one element of a row: sums, extremes and where they are, variances, norms."""
+"""Reductions: operators that compute one element of a row. Sums, extremes and their indices, variances, norms."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Operators on rows: what they are described by, softmax, normalization. A row lies along some dimensions of a tensor;
-:mod:`~rekindle.codegen.operators.reductions` has those that make one element of a row."""
+"""Operators on rows: their descriptions, softmax, normalization, scans. A row lies along some dimensions of a tensor;
+:mod:`~rekindle.codegen.operators.reductions` has the operators that compute one element of a row."""
 
 from __future__ import annotations
 
@@ -67,7 +67,11 @@ def _rows(
 
 
 def floats(value: E) -> None:
-    """Raise :class:`Unsupported` for integers."""
+    """Check that ``value`` is of a float type.
+
+    Raises:
+        Unsupported: it is of an integer type.
+    """
     if not value.scalar.is_float:
         raise Unsupported("rows of integers")
 

@@ -11,7 +11,7 @@ from typing import Final
 from rekindle.codegen.layout import Ints
 
 AffineExpr = tuple[int, Ints]
-"""Along one dimension: an offset, and how far one step along each loop goes."""
+"""Index along one dimension: an offset, and the stride of each loop."""
 
 AffineMap = tuple[AffineExpr, ...]
 """For each dimension of a value, its index as a function of the loops."""
@@ -37,7 +37,7 @@ def _view(*operators: str) -> Callable[[ViewRule], ViewRule]:
 
 
 def identity(rank: int) -> AffineMap:
-    """Return the identity map."""
+    """Return the affine map of ``rank`` loops to equal indices."""
     return tuple((0, _unit(rank, dim)) for dim in range(rank))
 
 
@@ -52,8 +52,8 @@ def _wrapped(dim: int, rank: int) -> int:
 
 
 def compose(places: AffineMap, through: AffineMap, loops: int) -> AffineMap:
-    """Return the map from ``loops`` loops to the base: ``places`` maps them to the view, ``through`` the view to the
-    base."""
+    """Return the map from ``loops`` loops to the indices of a base: ``places`` maps a view's indices to the base's,
+    ``through`` the loops to the view's."""
     found = []
     for offset, steps in places:
         total = [0] * loops
@@ -189,7 +189,8 @@ def expand(sizes: Ints, size: Sequence[int], implicit: bool) -> Sequence[View]:
 
 
 def broadcast(sizes: Ints, wanted: Ints) -> AffineMap:
-    """Return a value of ``sizes`` as one of the sizes ``wanted``, to which it broadcasts."""
+    """Return the map from indices of a tensor of the sizes ``wanted`` to those of a tensor of ``sizes``, which
+    broadcasts to them."""
     missing, rank = len(wanted) - len(sizes), len(wanted)
     return tuple(
         (0, (0,) * rank if size == 1 and wanted[at] != 1 else _unit(rank, at)) for at, size in enumerate(sizes, missing)
@@ -197,15 +198,16 @@ def broadcast(sizes: Ints, wanted: Ints) -> AffineMap:
 
 
 def grouping(rank: int, inner: int) -> AffineMap:
-    """Return a map of ``rank`` dimensions that splits dimension 1 in two: groups of size ``inner``, and the index
-    within a group."""
+    """Return the map from indices with dimension 1 split in two, the group and the index in a group of size ``inner``,
+    to ``rank`` indices without the split."""
     places = [(0, _unit(rank + 1, dim + (dim > 1))) for dim in range(rank)]
     places[1] = (0, tuple(inner if dim == 1 else int(dim == 2) for dim in range(rank + 1)))
     return tuple(places)
 
 
 def along_channels(size: int, rank: int) -> View:
-    """Return a value of one dimension, as one that broadcasts along dimension 1 of ``rank``."""
+    """Return the view of a vector of ``size`` elements that broadcasts along dimension 1 of a tensor of ``rank``
+    dimensions."""
     return (size, *(1,) * (rank - 2)), ((0, _unit(rank - 1, 0)),)
 
 

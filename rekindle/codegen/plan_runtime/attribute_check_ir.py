@@ -2,10 +2,10 @@
 
 A version of a network for inference assumes hundreds of attributes: flags, sizes, None, the dtypes of parameters. Every
 call checks them. A guard is a table of rows, which are checked in order: arguments of the call, the modules within
-them, and their attributes. Each module is looked up once; its dict of attributes is kept by number. No Python code runs
-during the check, so that borrowed references are safe.
+them, and their attributes. Each module is looked up once; its dict of attributes gets a number, by which later rows
+refer to it. No Python code runs during the check, so that borrowed references are safe.
 
-If all rows hold, the guard returns True. Otherwise a guard in Python decides, which covers every case.
+If all rows hold, the guard returns True. Otherwise it calls a guard in Python, which covers every case.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _THREAD: Final = int(FrameField.THREAD)
 _PATIENCE: Final = 8
 """Number of operators after which the GIL is released; releasing and taking it again takes 60 ns."""
 _OFFSET: Final = 1 << 63
-"""PY_VECTORCALL_ARGUMENTS_OFFSET: the word in front of the arguments may be overwritten."""
+"""PY_VECTORCALL_ARGUMENTS_OFFSET: the callee may overwrite the word before the arguments."""
 
 CALLS: Final = f"""
 ; The word of a call that the four words of the instruction from operand %number on describe.

@@ -1,9 +1,9 @@
-"""How Python calls a native plan, and how it ends.
+"""Entry and exit of native plans, as C functions of CPython.
 
-The entries are C functions of CPython, whose ``self`` is a capsule of a :class:`PlanStructure`. ``native_plan`` takes
-the arguments; ``native_plan_from_list`` takes a list of them, which it empties, so that an argument that only the list
-holds is freed at its last use. Unsupported calls are passed to a function of Python, with the original arguments:
-Tensor subclasses, numbers of more than 64 bits, and all calls while something intercepts operators.
+``self`` of these functions is a capsule of a :class:`PlanStructure`. ``native_plan`` takes the arguments;
+``native_plan_from_list`` takes a list of them, which it empties, so that an argument that only the list holds is freed
+at its last use. Unsupported calls are passed to a Python function, with the original arguments: Tensor subclasses,
+numbers of more than 64 bits, and all calls while something intercepts operators.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _load(name: str, type: str = "ptr") -> str:
 _STACK_SIZE: Final = 2048
 """Maximum size in bytes of a frame on the stack: a plan may call itself through Python, as often as Python allows."""
 _HANDLER_SIZE: Final = 256
-"""More than a torch::PyWarningHandler has."""
+"""Size in bytes reserved for a torch::PyWarningHandler, which is smaller."""
 
 ENTRY: Final = f"""
 define internal ptr @fall_back(ptr %plan, ptr %objects, i64 %count) {{

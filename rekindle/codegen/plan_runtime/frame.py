@@ -8,8 +8,8 @@ An instruction is::
 
     handler*, next instruction*, index of the instruction of the Code, operands ...
 
-A handler takes the frame and the instruction, and returns the instruction to run next, or null: then ``status`` says
-how the plan ends.
+A handler takes the frame and the instruction, and returns the instruction to run next, or null if the plan ends:
+``status`` is then a :class:`Status`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class FrameField(enum.IntEnum):
     RESULT = 3
     """The result of the last call: a number, or an object that the frame owns."""
     THREAD = 4
-    """The state of Python's thread while the GIL is released; else 0. Handlers that need it take it."""
+    """The state of Python's thread while the GIL is released; else 0. Handlers that use CPython acquire the GIL first.
+    """
     PENDING = 5
     """One more than the number of the register that the object in RESULT belongs to, where the interpreter takes over
     after an instruction whose result fits no native register; -1 where the items of the object belong to the outputs

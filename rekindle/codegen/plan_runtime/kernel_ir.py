@@ -12,7 +12,7 @@ TENSOR_INPUT: Final = -2
 CONSTANT_INPUT: Final = -3
 """The class of a fixed object that is a constant of the plan: it needs no check."""
 DROPPED: Final = -1
-"""The offset of an output that nothing reads."""
+"""Register offset of an output that is unused."""
 _WORDS_OF_INPUT: Final = 5
 
 HANDLERS: Final = (

@@ -128,7 +128,7 @@ def library_text() -> str | None:
 
 @cache
 def plan_library() -> NativeCode | None:
-    """Return the machine code of all handlers; None if it is not supported here."""
+    """Return the machine code of all handlers; None if this platform does not support native plans."""
     text = library_text()
     if text is None:
         return None

@@ -1,5 +1,5 @@
-"""Arithmetic on registers of numbers. What Python computes otherwise, the interpreter takes over: ints of more than 64
-bits, divisors that are zero."""
+"""Arithmetic on registers of numbers. The interpreter takes over if the result of Python differs: ints of more than 64
+bits, and divisors that are zero."""
 
 from __future__ import annotations
 

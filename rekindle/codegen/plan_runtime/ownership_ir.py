@@ -1,7 +1,7 @@
-"""References to Tensors and objects: taking, dropping, copying and moving them.
+"""Reference counting of Tensors and objects: copy, move and drop references.
 
-A Tensor in a register is one word, the pointer that an ``at::Tensor`` is. How PyTorch counts references is its own
-affair: the two functions of its C interface that copy and delete a Tensor are all that is used.
+A Tensor in a register is one word, the pointer that an ``at::Tensor`` contains. Only two functions of PyTorch's C
+interface, which copy and delete a Tensor, change its reference count.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def is_growing(value: Any) -> bool:
 
 
 def _joined(items: Sequence[Any]) -> Tensor:
-    """Concatenate all elements of a list as the rows of one tensor."""
+    """Return one tensor whose rows are the elements of the list: tensors, and the rows of its rows entries."""
     pieces = [item.tensor if is_rows(item) else torch.ops.aten.unsqueeze.default(item, 0) for item in items]
     joined: Tensor = pieces[0] if len(pieces) == 1 else torch.ops.aten.cat.default(pieces)
     return joined
@@ -86,4 +86,4 @@ OF_ROWS: Final[dict[str, Callable[[Sequence[Any]], Any]]] = {
     "aten::list": _copy,
     "aten::copy": _copy,
 }
-"""Operations on such a list, by the kind of the node."""
+"""Operations on lists of data-dependent length, by the kind of the node. Each takes the arguments of the node."""

@@ -50,7 +50,7 @@ _SPECULATABLE_KINDS: Final = frozenset(
         *("aten::sum", "aten::any", "aten::all", "aten::size", "aten::dim", "aten::__not__", "aten::abs", "aten::len"),
     }
 )
-"""Kinds that may run though the program would not have run them: they change nothing, and hardly ever raise."""
+"""Kinds of nodes that may run speculatively: they have no side effects, and rarely raise."""
 
 _UNBACKED_USES: Final = frozenset(
     {
@@ -62,7 +62,12 @@ _UNBACKED_USES: Final = frozenset(
 
 
 def branch(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
-    """Execute a ``prim::If``: take one branch, emit ``torch.cond``, or split the paths."""
+    """Execute a ``prim::If``: take one branch, emit ``torch.cond``, or split the paths.
+
+    Raises:
+        ExportProblem: the branches have results that no exported program can return.
+        ProgramRaises: both branches raise.
+    """
     condition = scalar_ops.settled(frame.activation.env[node.input])
     if isinstance(condition, bool):
         machine.enter_block(frame, node.blocks[0 if condition else 1], node)
@@ -97,8 +102,12 @@ def _enter(machine: SymbolicInterpreter, frame: Frame, node: Node, taken: bool) 
 def _assert_path_not_taken(
     machine: SymbolicInterpreter, condition: Any, rehearsals: Sequence[DryRun], enter: Callable[[bool], None]
 ) -> bool:
-    """Assert in the exported program that a path that always raises is not taken, continue with the other one, and
-    return True. Return False if neither path raises."""
+    """Assert in the exported program that the path that always raises is not taken, call ``enter`` with whether the
+    first one is taken, and return True. Return False if neither path always raises.
+
+    Raises:
+        ProgramRaises: both paths raise; the exception of the first one.
+    """
     first, second = (rehearsal.raised for rehearsal in rehearsals)
     if first is None and second is None:
         return False
@@ -121,7 +130,8 @@ def _message_of(raised: ProgramRaises) -> str:
 
 
 def assert_true(machine: SymbolicInterpreter, condition: Any, message: str, *, is_assumed: bool = False) -> None:
-    """Assert ``condition`` in the exported program; with ``is_assumed``, it is assumed to hold on every path."""
+    """Emit an assertion of ``condition`` with ``message``. With ``is_assumed``, a condition on symbols becomes a fact
+    of PyTorch's shape environment on every path, even if the assertion is on one path only."""
     machine.session.assertions += 1
     # PyTorch takes a checked condition on symbols for true everywhere, not only after the check.
     if isinstance(condition, SymBool) and (is_assumed or machine.session.is_unconditional):
@@ -131,8 +141,11 @@ def assert_true(machine: SymbolicInterpreter, condition: Any, message: str, *, i
 
 
 def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: Any) -> bool:
-    """Export ``a and b`` or ``a or b`` without a branch, and return True, if it does no harm to compute both; else
-    return False."""
+    """Compute the bool result of a ``prim::If`` (``a and b``, ``a or b``) without a branch, and return True.
+
+    Both blocks run, and the output is bound to the result of a logical operator. Return False, and do nothing, if the
+    result is not a bool or a node may not run speculatively.
+    """
     if len(node.outputs) != 1 or node.output.type.kind != "BoolType":
         return False
     if not all(
@@ -174,7 +187,14 @@ def _split(
     mismatch: JoinError,
     rehearsals: Sequence[DryRun],
 ) -> None:
-    """Split the paths at a ``prim::If``: each branch continues separately to the end of the region."""
+    """Split the paths at a ``prim::If``: each branch continues separately to the end of the region. If that is not
+    possible, join the branches less strictly, or let PyTorch add a guard of the condition.
+
+    ``mismatch`` is the reason why the branches cannot be joined.
+
+    Raises:
+        ExportProblem: none of these is possible.
+    """
     ways = [[*machine.frames, _path_frame(frame, block, node)] for block in node.blocks]
     try:
         if split_paths(machine, frame, node, condition, ways, lambda taken: _enter(machine, frame, node, taken)):
@@ -218,7 +238,8 @@ def split_paths(
     ``is_trial`` and something on them is unsupported.
 
     Raises:
-        Mismatch: their results differ in more than tensors.
+        JoinError: the results of the two paths differ in more than tensors.
+        ProgramRaises: both paths raise.
     """
     session = machine.session
     if session.budget <= 0:
@@ -246,7 +267,13 @@ def _cond(
     rehearsals: Sequence[DryRun],
     surviving: Sequence[Any],
 ) -> list[Any]:
-    """Emit ``torch.cond`` for both paths; return its results."""
+    """Emit ``torch.cond`` for both paths; return the joined values, with its results in the slots of ``template``.
+
+    Tensors that the paths write to are updated. In a dry run, nothing is emitted and the results are placeholders.
+
+    Raises:
+        ExportProblem: a path writes to memory that two operands share, or ``torch.cond`` rejects a branch.
+    """
     operands = Operands.of(template, rehearsals)
     if operands.shared_memory() is not None:
         raise machine.problem(

@@ -1,4 +1,4 @@
-"""A call of a program as Python makes it: with its hooks, and with arguments as the program sees them."""
+"""Calls of the exported function, with the hooks of its module and with converted arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Hooks:
 
 
 def hooks_of(module: ScriptModule) -> Hooks:
-    """Return the hooks of a module."""
+    """Return the compiled hooks of a module. If it has hooks that were registered later, a problem is in the result."""
     type = module.script_type
     compiled = len(type.pre_hooks) + len(type.hooks)
     problems = []
@@ -58,7 +58,8 @@ class EntryCall:
         return [argument.name for argument in self.record.schema.arguments[0 if self.owner is None else 1 :]]
 
     def bound(self, root: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Return the arguments of the function, including the module if it is a method."""
+        """Return the converted arguments of the function in order, with defaults; ``root``, the symbolic module, is
+        the first of a method. Missing arguments are not checked."""
         schema = self.record.schema
         given = list(args) if self.owner is None else [root, *args]
         for argument in schema.arguments[len(given) :]:
@@ -82,8 +83,8 @@ class EntryCall:
 
 
 def _as_argument(value: Any, type: Any) -> Any:
-    """Convert an argument to what the program receives: an int to a float where one is declared, lists and dicts to
-    copies."""
+    """Convert an argument to what the program receives: an int to a float where one is declared, lists and tuples to
+    new lists where a list is declared. Other values are returned unchanged."""
     kind = type.kind
     if kind == "OptionalType" and value is not None:
         return _as_argument(value, type.element)

@@ -1,8 +1,7 @@
 """Dry run: follow a path of the program without recording it, to find what it reads, writes and results in.
 
-``torch.cond`` and ``while_loop`` want to know before they trace a branch what goes into it and what comes out. So each
-way is walked twice: once on stand-ins for all tensors, with the tracer looking away, and once more when the operator
-traces it.
+The inputs and outputs of a branch have to be known before ``torch.cond`` or ``while_loop`` traces it. So each path runs
+twice: first on surrogates of all tensors while tracing is disabled, and again when the operator traces it.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class DryRun:
     """The written leaves into which a gradient flows."""
     raised: ProgramRaises | None = None
     memory: set[int] = field(default_factory=set)
-    """The memory that it wrote to, stand-ins included."""
+    """The storages that it wrote to, those of surrogates included, by ``_cdata``."""
     asserts: bool = False
     """Whether it has an assertion, so that it must run even if its results are unused."""
 
@@ -79,7 +78,7 @@ def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
 
 
 def surrogate(leaf: Any) -> Any:
-    """Return a tensor like ``leaf`` with memory of its own. A symbol is returned unchanged."""
+    """Return a copy of a tensor, with memory of its own; other leaves are returned unchanged."""
     if not isinstance(leaf, Tensor):
         return leaf
     new = leaf.clone()
@@ -89,14 +88,20 @@ def surrogate(leaf: Any) -> Any:
 
 
 Preparation = Callable[[list[Frame], StateCopier], object]
-"""Changes copied frames before they run."""
+"""Function that changes copied frames before they run. It gets the frames and their copier."""
 
 
 def dry_run(
     machine: SymbolicInterpreter, frames: Sequence[Frame], surviving: Sequence[Any], prepare: Preparation | None = None
 ) -> DryRun:
-    """Run a copy of ``frames`` to its end without recording. ``surviving`` are the containers that are used
-    afterwards."""
+    """Run a copy of ``frames`` to its end without recording, and return the state at the end or the exception.
+
+    ``surviving`` are the containers that are used afterwards. Within another dry run, reads and writes are added to
+    those of the session.
+
+    Raises:
+        ExportProblem: a construct on the path is unsupported.
+    """
     before = machine.leaves_of(frames)
     session = machine.session
     with without_recording(machine):
@@ -164,7 +169,7 @@ class Operands:
         return found
 
     def write_back(self, results: Sequence[Tensor]) -> None:
-        """Copy the results of the operator to the tensors that the paths wrote to."""
+        """Copy ``results``, one for each written tensor in order, into these tensors in place."""
         for (key, tensor), new in zip(self.written.items(), results, strict=True):
             tensor.copy_(new if key in self.differentiable_writes else new.detach())
 
@@ -290,8 +295,8 @@ def note_shared(
     results: Sequence[Tensor],
     moment: ExecutionPoint | None,
 ) -> None:
-    """Record the results that are earlier values on one path only: whether they share memory with these is
-    data-dependent."""
+    """Record in ``session.maybe_aliased`` the results that share memory with an earlier tensor on one of the paths:
+    after the join, that is data-dependent."""
     for rehearsal in rehearsals:
         memory = {own[1]: leaf for own, leaf in rehearsal.world.origins.items() if own[0] == "tensor"}
         by_storage = {

@@ -1,15 +1,14 @@
 """Continuation of the export after an unsupported construct.
 
-A blocker does not end the export: the report lists all of them, and a draft contains the rest of the program. Missing
-values are taken from the *example*, a run of the program on the example's own tensors
+An unsupported construct does not end the export: the report lists all of them, and a draft contains the rest of the
+program. Missing values are taken from the *example*, a run of the program on the example's own tensors
 (:mod:`rekindle.exporting.interpreter.example_run`):
 
-=====================================  =============================================================================== a
-branch, a loop                       goes as in the example; the draft checks the conditions an unbacked number
-is that of the example; the draft checks it a call of Python                       is made; what the tracer records of
-it is in the draft a print, a file that is written        is left out anything else                          returns its
-result in the example. There is no draft then, only a report =====================================
-===============================================================================
+- A branch or a loop takes the path of the example; the draft checks the conditions.
+- An unbacked number is the number of the example; the draft checks it.
+- A call of Python is made; the draft contains the operators that the tracer records.
+- A print or a file that is written is omitted.
+- Any other node returns the result that it had in the example. Then there is only a report, and no draft.
 """
 
 from __future__ import annotations
@@ -67,11 +66,10 @@ _PYTHON: Final = (
 
 
 def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
-    """Return the record of the run on the example arguments, which is made when first needed; ``problem`` is the
-    reason.
+    """Return the record of the run on the example arguments. ``problem`` is the reason why it is needed.
 
     Raises:
-        NeedsExample: it is not known yet.
+        NeedsExample: there was no such run yet; the export restarts with one.
     """
     if machine.session.example is None:
         raise NeedsExample(problem)
@@ -79,16 +77,18 @@ def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
 
 
 def decided(machine: SymbolicInterpreter, frame: Frame, node: Node) -> ExportProblem | None:
-    """Return the reason why a branch or a loop follows the example; None if it does not."""
+    """Return the reason why a branch or a loop was forced to take the path of the example; None if it was not."""
     moment = execution_point(frame, node)
     return None if moment is None else machine.session.forced_by_example.get(moment)
 
 
 def follow_example_branch(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
-    """Take the branch of a ``prim::If`` that the example takes.
+    """Enter the branch of a ``prim::If`` that the example takes, and emit a check of the condition. Add ``problem`` to
+    the reasons of the session.
 
     Raises:
-        ExportProblem: the example never comes here.
+        ExportProblem: ``problem``, if the example does not reach the node.
+        NeedsExample: there was no run on the example yet.
     """
     moment = execution_point(frame, node)
     way = None if moment is None else example_of(machine, problem).branch_conditions.get(moment)
@@ -111,10 +111,13 @@ def follow_example_loop(
     carried: list[Any],
     problem: ExportProblem,
 ) -> None:
-    """Run as many iterations of a loop as the example did.
+    """Enter another iteration of a loop, or end the loop, as the example does, and emit a check of the condition.
+
+    ``iteration`` is the number of iterations so far. ``problem`` is added to the reasons of the session.
 
     Raises:
-        ExportProblem: the example never comes here.
+        ExportProblem: ``problem``, if the example does not reach the node.
+        NeedsExample: there was no run on the example yet.
     """
     moment = execution_point(frame, node)
     trip_count = None if moment is None else example_of(machine, problem).trip_counts.get(moment)
@@ -146,11 +149,14 @@ def _check(machine: SymbolicInterpreter, node: Node, condition: Any, expected: b
 
 
 def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
-    """Substitute the results of the example for the outputs of any other node, so that the export continues.
+    """Bind the outputs of a node other than a branch or loop, so that the export continues after ``problem``.
+
+    The node runs with the numbers of the example in place of unbacked ones, or a Python function is called. Otherwise
+    the outputs are placeholders like the results of the example.
 
     Raises:
-        ExportProblem: nothing is known of them.
-        NeedsExample: the export has to start again.
+        ExportProblem: ``problem``, if the example does not reach the node.
+        NeedsExample: there was no run on the example yet.
     """
     moment = execution_point(frame, node)
     if moment is None:
@@ -191,7 +197,8 @@ def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node:
 
 
 def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: Any, numbers: list[str]) -> Any:
-    """Return ``value`` with the example's number in place of each unbacked one."""
+    """Return ``value`` with the number of the example, ``known``, in place of each unbacked one. Emit a check of each,
+    and append it to ``numbers`` as text."""
     if isinstance(known, (list, tuple)) and isinstance(value, (list, tuple)) and len(known) == len(value):
         items = [_as_in_example(machine, node, x, y, numbers) for x, y in zip(value, known, strict=True)]
         return with_items(value, items) if isinstance(value, tuple) else items
@@ -206,7 +213,7 @@ def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: 
 
 
 def _placeholder_like(value: Any) -> Any:
-    """Return a new value like one of the example: zeros for a tensor."""
+    """Return a value like a described one: an uninitialized tensor for each :class:`TensorMeta`."""
     if isinstance(value, TensorMeta):
         return torch.empty(value.shape, dtype=value.dtype, device=value.device)
     return map_items(_placeholder_like, value)

@@ -32,11 +32,15 @@ _SILENT: Final = frozenset({"prim::Print", "archive::Print", "aten::warn", "aten
 
 
 class _LongEnough(Exception):
-    """The example has run as far as needed."""
+    """The run has reached :data:`MAX_NODES`."""
 
 
 def run_example(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Example:
-    """Return the record of a call, up to its end or error. It runs on copies of all tensors: nothing changes."""
+    """Run a call on copies of all tensors, and return the record of the paths that it takes.
+
+    The record ends where the call ends, raises, or has run :data:`MAX_NODES` nodes. The program and the arguments are
+    not changed, and neither is the state of the CPU's random number generator.
+    """
     example = Example()
     state = ProgramState(call.owner, frozenset(), {})
     state.hold_constants(constants_of(call.records))

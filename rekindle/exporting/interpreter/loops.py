@@ -1,7 +1,7 @@
-"""Loops: unrolled where the number of iterations is known, else ``while_loop``.
+"""Lower loops: unroll those whose trip count is known at export time, and emit ``while_loop`` for the others.
 
-A loop over a number that is known, and whose condition is known before each iteration, is nothing but its iterations
-one after the other. Else the loop is one operator::
+A loop is unrolled if its maximum trip count is known, and its condition before each iteration. Otherwise it becomes one
+operator::
 
     while x.sum() < n:                     while_loop(lambda c, x, n: c,
         x = x + x                becomes              lambda c, x, n: (sum(x + x) < n, x + x),
@@ -71,11 +71,11 @@ MAX_PEELED: Final = 2
 """Maximum number of iterations peeled off before the operator, after which the variables have their final types."""
 
 MAX_UNROLLED: Final = 4096
-"""No more iterations than these are unrolled."""
+"""Maximum number of iterations of one loop that are unrolled."""
 
 
 def start(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
-    """Begin the execution of a loop: bind its initial values, and continue with :func:`iterate`."""
+    """Begin the execution of a loop: call ``iterate`` with its initial condition and values."""
     env = frame.activation.env
     view = LoopView(node)
     machine.iterate(frame, node, 0, env[view.condition], [env[value] for value in view.initial])
@@ -85,7 +85,11 @@ def iterate(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> None:
     """Execute the head of a loop, before iteration number ``iteration``: end the loop, unroll an iteration, or lower
-    the rest to one operator."""
+    the rest to one operator.
+
+    Raises:
+        ExportProblem: there are too many iterations to unroll, or a ``while_loop`` cannot carry the variables.
+    """
     limit = frame.activation.env[LoopView(node).trip_count]
     machine.note_reads([limit, condition])
     condition = scalar_ops.settled(condition)
@@ -213,7 +217,9 @@ def while_loop(
     """Lower the remaining iterations of a loop to one operator.
 
     Raises:
-        JoinError: a value differs between iterations in more than its numbers.
+        JoinError: a value changes its kind, shape or structure from one iteration to the next.
+        ProgramRaises: an iteration always raises.
+        ExportProblem: the body writes to shared memory, or ``while_loop`` rejects it.
     """
     state = [condition, *carried]
     start = _body_frame(frame, node, [iteration, *carried])
@@ -324,8 +330,8 @@ def _dry_run_iteration(
 
 
 def _initial_value(info: PhiInfo, tensor: Tensor, is_counter: bool) -> Any:
-    """Return the initial value of a slot in an iteration. The slot of the iteration number (``is_counter``) is an
-    unbacked int."""
+    """Return the value of a slot at the start of an iteration, represented by ``tensor``. For a counter, which starts
+    at 0 or above and only grows, it is a non-negative unbacked int; for rows, a list entry that must not be read."""
     if info.kind == "rows":
         return UnbackedScalar("rows", tensor, GROWING)
     return UnbackedScalar("int", tensor, -1) if is_counter else value_of(info.kind, tensor)
@@ -366,8 +372,11 @@ def _shape(tensor: Tensor) -> str:
 
 
 def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: _Loop) -> None:
-    """Raise a problem if the body writes to memory in a way that an operator with carried values cannot express: it may
-    be shared."""
+    """Check that the body writes only to memory that no other tensor shares.
+
+    Raises:
+        ExportProblem: the body writes to memory that another tensor may share.
+    """
     shared = loop.operands.shared_memory() is not None
     seen = {
         leaf.untyped_storage()._cdata for leaf in machine.leaves_of(machine.frames).values() if isinstance(leaf, Tensor)
@@ -386,7 +395,13 @@ def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: 
 
 
 def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, loop: _Loop) -> list[Any]:
-    """Emit ``while_loop``; return its last condition and the carried values after the loop."""
+    """Emit ``while_loop``; return its last condition and the carried values after the loop.
+
+    Tensors that the body writes to are updated. In a dry run, nothing is emitted and the results are placeholders.
+
+    Raises:
+        ExportProblem: ``while_loop`` rejects the loop.
+    """
     template, session = loop.template, machine.session
     if session.dry_run_depth:
         results: Sequence[Tensor] = [phi_placeholder(info) for info in template.slots]
@@ -422,8 +437,8 @@ def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration:
 
 
 def _as_many(rows: Tensor, passed: UnbackedScalar, iteration: int) -> Tensor:
-    """Return the first ``passed`` rows: those that iterations have written. The loop may have ended before its maximum
-    trip count."""
+    """Return the first ``passed - iteration`` rows: those that the iterations of the operator have written. ``passed``
+    is the iteration number after the loop, ``iteration`` the one before it."""
     count = passed.number - iteration
     torch._check(count >= 0)
     torch._check(count <= rows.shape[0])

@@ -1,4 +1,4 @@
-"""The nodes of a program, executed one by one while it is exported."""
+"""Symbolic execution of single nodes during an export."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ class ExportInterpreter(SymbolicInterpreter):
                 self.bind(frame.activation, node, results)
 
     def check_not_forced(self, frame: Frame, node: Node) -> None:
-        """Raise if a branch or loop has to follow the example, so that it is not executed symbolically.
+        """Check that a branch or loop is not one that has to follow the example.
 
         Raises:
-            ExportProblem: it is.
+            ExportProblem: the branch or loop has to follow the example; the reason for that.
         """
         moment = execution_point(frame, node)
         known = None if moment is None else self.session.forced_by_example.get(moment)
@@ -111,7 +111,7 @@ class ExportInterpreter(SymbolicInterpreter):
         and continue.
 
         Raises:
-            ExportProblem: it does not continue.
+            ExportProblem: a draft has no replacement for the node.
         """
         problem = static_problem(node, callers_of(frame))
         assert problem is not None
@@ -158,14 +158,18 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> Any:
-        """Return a constant; a new one each time, if the program can write to it."""
+        """Return the value of a constant: a copy of a list or dict, to which the program may write."""
         value = node.output.to_python()
         if isinstance(value, Tensor):
             return self.constants.get(id(value), value)
         return copy_constant(value) if is_writable(value) else value
 
     def call_function(self, frame: Frame, node: Node) -> None:
-        """Call another function of the program: push a frame."""
+        """Push a frame for the function or method that ``node`` calls.
+
+        Raises:
+            ExportProblem: the method is written in C++.
+        """
         env = frame.activation.env
         callee, *inputs = node.inputs
         arguments = [env[value] for value in inputs]
@@ -187,7 +191,8 @@ class ExportInterpreter(SymbolicInterpreter):
         self.call(frame, node, record.graph, arguments, step)
 
     def context(self, frame: Frame, node: Node) -> None:
-        """Enter or leave a ``with`` statement: call a method of the context manager."""
+        """Enter or leave a ``with`` statement: push a frame for a method of the context manager. If Export IR has no
+        form of the statement, record the problem, and bind None to the outputs."""
         manager = frame.activation.env[node.input]
         record = None
         if isinstance(manager, SymbolicObject) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:
@@ -208,7 +213,14 @@ class ExportInterpreter(SymbolicInterpreter):
         self.call(frame, node, record.graph, arguments, step_of(record, manager, node))
 
     def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """Return the outputs of an operator node that has no special case."""
+        """Run a node that is neither a constant, control flow nor a call; return its outputs.
+
+        ``args`` are the values of its inputs. ``prim::SetAttr`` changes an attribute, and ``aten::warn`` issues a
+        Python warning.
+
+        Raises:
+            ExportProblem: the node cannot be exported, its operator is not registered, or it rejects a symbol.
+        """
         kind = node.kind
         if kind == "prim::GetAttr":
             return (self.attribute(frame, node, args[0]),)
@@ -276,7 +288,11 @@ class ExportInterpreter(SymbolicInterpreter):
         return result if node.outputs else ()
 
     def of_rows(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """Return the outputs of a node that uses a list of data-dependent length."""
+        """Return the outputs of a node that uses a list of data-dependent length.
+
+        Raises:
+            ExportProblem: the operator has no form for such lists, or the loop that fills the list reads it.
+        """
         handler = appended_lists.OF_ROWS.get(node.kind)
         if handler is None or (node.kind != "aten::append" and any(appended_lists.is_growing(value) for value in args)):
             name = node.kind.rpartition("::")[2]
@@ -291,7 +307,11 @@ class ExportInterpreter(SymbolicInterpreter):
         return (result,) if len(node.outputs) == 1 else ()
 
     def run_now(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
-        """Run an operator on numbers, strings and containers whose values are known."""
+        """Run an operator on numbers, strings and containers whose values are known, and return its result.
+
+        Raises:
+            ExportProblem: the operator does not accept a symbol among its arguments.
+        """
         try:
             return operator.operation_of(node)(*args)
         except (TypeError, NotImplementedError) as error:
@@ -305,7 +325,11 @@ class ExportInterpreter(SymbolicInterpreter):
     # ------------------------------------------------------------------------------------------------------- attributes
 
     def attribute(self, frame: Frame, node: Node, owner: Any) -> Any:
-        """Return the value of ``owner.name``, where ``name`` is the attribute of the node."""
+        """Return the value of ``owner.name``, where ``name`` is the attribute of the node.
+
+        Raises:
+            ExportProblem: the object is written in C++, or the attribute has no value.
+        """
         name = node.get_string("name")
         if not isinstance(owner, SymbolicObject):
             raise self.problem(
@@ -321,7 +345,11 @@ class ExportInterpreter(SymbolicInterpreter):
         return owner.slots[name]
 
     def set_attribute(self, frame: Frame, node: Node, owner: Any, value: Any) -> None:
-        """Assign ``owner.name = value``, where ``name`` is the attribute of the node."""
+        """Assign ``owner.name = value``, where ``name`` is the attribute of the node.
+
+        Raises:
+            ExportProblem: the object is written in C++.
+        """
         name = node.get_string("name")
         if not isinstance(owner, SymbolicObject):
             raise self.problem(
@@ -352,7 +380,8 @@ class ExportInterpreter(SymbolicInterpreter):
         """Record which memory is written to.
 
         Raises:
-            ExportProblem: which tensors share it is data-dependent.
+            ExportProblem: whether another tensor shares the memory is data-dependent.
+            NeedsExample: the same, and the branch or loop from which that comes can follow the example.
         """
         for tensor in written:
             memory = tensor.untyped_storage()._cdata

@@ -181,7 +181,7 @@ def _range_length(args: Sequence[Any]) -> Any:
 
 
 def _derive_index(args: Sequence[Any]) -> Any:
-    """Return element ``index`` of a range."""
+    """Return ``start + index * step``: the element of a range at ``index``."""
     index, start, step = args
     if isinstance(index, UnbackedScalar) and isinstance(step, int):
         past = index if step == 1 else unbacked_arithmetic("aten::mul", index, step)
@@ -190,7 +190,8 @@ def _derive_index(args: Sequence[Any]) -> Any:
 
 
 def _copy_into(args: Sequence[Any]) -> Any:
-    """Run ``tensor.copy_(source)``. A source without dimensions is a ``fill_``, as when it is written by hand."""
+    """Run ``tensor.copy_(source)``. For a source without dimensions, ``tensor.fill_(source)`` is recorded, as for
+    Python code."""
     tensor, source = args[0], args[1]
     if source.dim() == 0 and tensor.dim() > 0:
         return tensor.fill_(source)
@@ -261,7 +262,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     "prim::unchecked_cast": lambda args: args[0],
     "prim::unchecked_unwrap_optional": lambda args: args[0],
 }
-"""Operators that numbers known only at run time need another form of, by qualified name."""
+"""Implementations, by qualified name, of operators that have to accept unbacked scalars or symbols."""
 
 ACCEPTS_UNBACKED: Final = CONSTRUCTS | UNPACKS | kinds_with(Trait.CARRIES_ELEMENTS)
 """Kinds that forward values without reading them: numbers may remain unbacked."""

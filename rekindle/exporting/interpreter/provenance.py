@@ -1,9 +1,9 @@
 """Provenance: the source locations and modules that the nodes of an exported program come from.
 
-The tracer copies the dict ``custom`` of :mod:`torch.fx.traceback` to every node that it makes, whatever passes and
-decompositions make of it later. While the program runs, it holds the index of the current location; in the end
-:func:`write_provenance` replaces it with the metadata of the specification: ``stack_trace``, ``nn_module_stack`` and
-``source_fn_stack``.
+The tracer copies the dict ``custom`` of :mod:`torch.fx.traceback` to every node that it creates, and passes and
+decompositions keep it. While the program runs, the dict holds the index of the current source location. At the end,
+:func:`write_provenance` replaces it with the metadata that Export IR specifies: ``stack_trace``, ``nn_module_stack``
+and ``source_fn_stack``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class ProvenanceTable:
 
 
 def write_provenance(program: torch.export.ExportedProgram, places: ProvenanceTable) -> None:
-    """Write the source location of every node of ``program`` into its metadata."""
+    """Write the source location of every node of ``program`` into its metadata, and remove the index from ``custom``. A
+    node without a location gets that of the node before it."""
     for module in _graph_modules(program.graph_module):
         last = _first_mark(module)
         for node in module.graph.nodes:
@@ -128,8 +129,8 @@ def _module_stack(steps: tuple[CallFrame, ...]) -> dict[str, tuple[str, str]]:
 
 
 def _source_functions(steps: tuple[CallFrame, ...], made: torch.fx.Node, node: Node) -> list[tuple[str, Any]]:
-    """Return the functions of torch and modules of ``torch.nn`` on the call stack of a node, the outermost first; the
-    operator itself, if there are none."""
+    """Return the name and object of each function of torch and module class of ``torch.nn`` on the call stack of a
+    node, the outermost first. If there is none, return the name and the operator of the node itself."""
     found: list[tuple[str, Any]] = []
     for step in steps:
         target: Any = None

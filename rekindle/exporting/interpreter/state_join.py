@@ -36,8 +36,8 @@ from rekindle.exporting.interpreter.values import (
 
 
 class JoinError(Exception):
-    """Two values cannot be joined in one slot, so that the paths must be split, or the code after the branch is
-    duplicated by preference."""
+    """Two values cannot be joined in one slot, or should not be, since paths that are split know more. The message
+    describes both."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class AbstractState:
 
 @dataclass(slots=True, frozen=True)
 class Unchanged:
-    """A value that is the same in both states, by its key in the earlier state."""
+    """A value that is the same in both states."""
 
     value: Any
 
@@ -241,14 +241,13 @@ def join_states(
     capacity: Any = None,
 ) -> JoinedState:
     """Join two abstract states that started as copies of one. ``surviving`` are the earlier containers that are used
-    later. For a loop of at most ``capacity`` iterations, a list may have one more element in the second state. Raise
-    :class:`JoinError` if that is impossible.
+    later. For a loop of at most ``capacity`` iterations, a list may have one more element in the second state.
 
-    With ``is_strict`` numbers that are known but differ have no slot, except those of the values that ``may_be_late``
-    marks: splitting the paths keeps them known.
+    With ``is_strict``, known numbers that differ cannot be joined, since they stay known if the paths are split. The
+    values that ``may_be_late`` marks are excepted.
 
     Raises:
-        Mismatch: no slot can hold both.
+        JoinError: two values have no join.
     """
     return _StateJoiner(first, second, is_strict, capacity).run(surviving, may_be_late)
 
@@ -283,7 +282,7 @@ class _StateJoiner:
             for original in waiting:
                 if id(original) not in compared:
                     compared.add(id(original))
-                    # What one way alone came to is as it was on the other.
+                    # A container that only one path has reached is unchanged on the other.
                     made = self.made(self.first.copier.copy(original), self.second.copier.copy(original))
                     if not self.is_as_before(made, original):
                         self.template.heap.append((original, made))
@@ -435,7 +434,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def describe(value: Any) -> str:
-    """Return a value in a few words."""
+    """Return a description of a value for an error: ``a Tensor``, or the ``repr`` of a number or string."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     if isinstance(value, Tensor):

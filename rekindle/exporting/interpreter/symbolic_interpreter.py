@@ -1,9 +1,8 @@
-"""Runs a program on FakeTensors, so that PyTorch's tracer records it: an interpreter whose state can be copied.
+"""Symbolic interpreter: runs a program on FakeTensors, so that PyTorch's tracer records it. Its state can be copied.
 
-Where the program takes a way that is known now, the machine takes it, and nothing of it is recorded. At a condition, or
-a number of iterations, that is known only when the exported program runs,
-:mod:`rekindle.exporting.interpreter.branches` and :mod:`rekindle.exporting.interpreter.loops` copy the machine and let
-each copy take one way.
+Branches and loops whose conditions are known at export time leave no trace in the exported program. At a data-dependent
+condition or trip count, :mod:`rekindle.exporting.interpreter.branches` and :mod:`rekindle.exporting.interpreter.loops`
+copy the interpreter, and each copy follows one path.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ class ProgramRaises(Exception):
 
 
 CallPath: TypeAlias = "tuple[int, ...]"
-"""The calls, by the ids of their nodes, and the numbers of the iterations around a block, the outermost first."""
+"""Path to a block: the ids of the nodes of the calls, and the iteration numbers of the loops, the outermost first."""
 
 ExecutionPoint: TypeAlias = "tuple[CallPath, int]"
-"""One time that a node is reached: the path to its block, and its id."""
+"""One execution of a node: the path to its block, and the id of the node."""
 
 
 @dataclass(slots=True)
@@ -100,7 +99,7 @@ class ExportSession:
     example: Example | None = None
     """Record of the example run, once an unsupported construct requires it."""
     forced_by_example: dict[ExecutionPoint, ExportProblem] = field(default_factory=dict)
-    """Branches and loops that go as they do in the example, and why."""
+    """Branches and loops that follow the example, and the reason of each."""
     maybe_aliased: dict[int, tuple[Any, ExecutionPoint | None]] = field(default_factory=dict)
     """Memory that may be shared, depending on which tensor a data-dependent branch returned: a tensor with this
     memory, and the branch or loop."""
@@ -111,9 +110,10 @@ class ExportSession:
     assertions: int = 0
     """Number of assertions made so far."""
     assigned: dict[tuple[str, str], ExportProblem] = field(default_factory=dict)
-    """Attributes of modules, by path and name, that the program assigns, and where."""
+    """Attributes of modules that the program assigns, by path of the module and name; the value has the source
+    location."""
     mutated_containers: dict[int, tuple[Any, ExportProblem]] = field(default_factory=dict)
-    """Lists and dicts that operators have written to, by id, and where."""
+    """Lists and dicts that operators have written to, by id, with the source location."""
     external_storages: set[int] = field(default_factory=set)
     """The memory of arguments, parameters and buffers."""
     asks_dtype: bool = False
@@ -159,7 +159,7 @@ class SymbolicInterpreter:
         self.constants = constants
         """Values for the constant tensors of the program, by id."""
         self.kept = kept
-        """Values that are used after the machine has finished: modules, arguments."""
+        """Values that are used after the interpreter has finished: modules, arguments."""
         self.result: list[Any] | None = None
 
     @classmethod

@@ -39,11 +39,11 @@ class UnbackedScalar:
     limit: Any = None
     """For a non-negative int: an exclusive upper bound, or -1 if unknown. For rows that a loop still appends to: -2."""
     symbol: Callable[[], Any] | None = None
-    """Computes the number from those of others, where it is a sum of them or the like, so that PyTorch knows how
-    sizes that depend on it are related. None where it is read off the tensor."""
+    """Function that computes the number from the symbols of other scalars, such as their sum, so that PyTorch knows how
+    sizes that depend on it are related. None if the number is read from the tensor."""
     is_copy: bool = False
-    """Whether it represents another scalar within a branch or a loop: it is read again there, which PyTorch has to
-    see."""
+    """Whether the scalar is a copy, within a branch or a loop, of an earlier one. Its number is read again there, from
+    a clone of the tensor."""
     _number: Any = None
 
     @property
@@ -175,8 +175,9 @@ def with_symbols(value: Any) -> Any:
 
 
 class StateCopier:
-    """Copies values with all mutable containers in them, and replaces leaves. A container that occurs several times is
-    copied once: ``copies`` has the original and its copy by the id of the original."""
+    """Copier of values with all mutable containers in them, which replaces leaves (tensors and symbols) by
+    ``replacements``. A container that occurs several times is copied once: ``copies`` has the original and its copy by
+    the id of the original."""
 
     def __init__(self, replacements: Mapping[LeafKey, Any]) -> None:
         self.replacements = replacements
@@ -185,7 +186,7 @@ class StateCopier:
         """The original of each copy, by the id of the copy."""
 
     def copy(self, value: Any) -> Any:
-        """Return the copy of ``value``."""
+        """Return the copy of ``value``: containers are new, leaves are replaced or the same."""
         key = leaf_key(value)
         if key is not None:
             return self.replacements.get(key, value)

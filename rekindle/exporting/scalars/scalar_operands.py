@@ -1,7 +1,7 @@
-"""Unbacked numbers as arguments of operators on tensors.
+"""Unbacked scalars as arguments of operators on tensors.
 
-``mul.Scalar(x, n)`` of such a number is ``mul.Tensor(x, n)`` of the tensor that holds it. So no symbol of it is made:
-PyTorch's compilers take floats that are read off tensors for constants, and cannot carry symbols into branches.
+``mul.Scalar(x, n)`` of an unbacked ``n`` is replaced by ``mul.Tensor(x, n)`` of the tensor that holds it, without a
+symbol. PyTorch's compilers treat floats that are read from tensors as constants, and cannot pass symbols to branches.
 """
 
 from __future__ import annotations

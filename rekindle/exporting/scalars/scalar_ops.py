@@ -95,8 +95,8 @@ def element_of(tensor: Tensor) -> Any:
 
 
 def absolute(value: Any) -> Any:
-    """Return ``abs(value)``. A symbol is computed by ``sym_max``, since files of exported programs have no ``abs`` of
-    symbols."""
+    """Return ``abs(value)`` of a number. For a symbol that is ``sym_max(value, -value)``, since files of exported
+    programs have no ``abs`` of symbols."""
     if isinstance(value, UnbackedScalar):
         return UnbackedScalar(value.kind, torch.ops.aten.abs.default(value.tensor))
     if is_known(value):

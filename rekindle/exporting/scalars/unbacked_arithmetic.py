@@ -4,8 +4,8 @@ dimensions::
     n = int(x.sum())                  n = x.sum().to(int64)
     y = x * (n // 3 + 1)   becomes    y = x * (div(n, 3, rounding_mode="floor") + 1)
 
-So they may be read within branches and loops, and compilers have no symbol of theirs to carry along. A number becomes a
-symbol where an operator needs to know it, as a size does.
+So branches and loops can read these numbers, and compilers need not pass symbols to them. A number is converted to a
+symbol where an operator needs one, as for a size.
 """
 
 from __future__ import annotations
@@ -75,7 +75,11 @@ _FORMS: Final[dict[str, _BinaryOp]] = {
 
 def unbacked_arithmetic(kind: str, a: Any, b: Any) -> Any:
     """Return ``a <kind> b`` as an unbacked scalar, if an operand is one and operators on tensors can compute it; else
-    None."""
+    None. A division also emits an assertion that the divisor is not zero.
+
+    Raises:
+        ZeroDivisionError: the divisor is known to be zero.
+    """
     form = _FORMS.get(kind)
     kinds = (kind_of(a), kind_of(b))
     if (
@@ -113,7 +117,12 @@ def _operand(value: Any, common: str) -> Any:
 
 
 def _divisor(value: Any) -> Any:
-    """Return the divisor, after adding an assertion to the exported program that it is not zero."""
+    """Return the divisor, and emit an assertion that it is not zero, unless it is a known number. In a tensor of ints,
+    0 is replaced by 1, so that the division itself does not fail.
+
+    Raises:
+        ZeroDivisionError: the divisor is the known number 0.
+    """
     if not isinstance(value, Tensor):
         if is_known(value):
             if value == 0:

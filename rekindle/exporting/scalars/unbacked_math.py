@@ -1,7 +1,7 @@
 """Functions of numbers that are known only when the exported program runs: computed on tensors without dimensions.
 
 PyTorch has symbols for sums and products of such numbers, not for their roots or bits. Where Python's function raises
-for a number, so does the exported program.
+for a number, an assertion of the exported program fails.
 """
 
 from __future__ import annotations

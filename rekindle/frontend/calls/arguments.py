@@ -18,8 +18,12 @@ from rekindle.syntax.views import Apply, Attribute, DictLiteral, Expr, ListLiter
 
 
 def emit_arguments(emitter: Emitter, inputs: Sequence[Expr], *, joins: bool = False) -> list[NamedValue]:
-    """Emit positional arguments. If ``joins``, and one of them expands a list of ints of unknown length, return a
-    single list of all of them, as for an operator that takes sizes."""
+    """Emit positional arguments, and return their values. If ``joins``, and one of them expands a list of ints of
+    unknown length, return a single list of all of them, as for an operator that takes sizes.
+
+    Raises:
+        CompileError: an argument cannot be compiled. Errors in the arguments after it are recorded too.
+    """
     joined = _joined_sizes(emitter, inputs) if joins else None
     if joined is not None:
         return [emitter.argument(joined, inputs[0].range)]
@@ -58,11 +62,11 @@ def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
 
 
 def emit_sugared_args(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
-    """Emit the arguments of a call; return the positional ones, and those by name. They need not be values of the
-    graph.
+    """Emit the arguments of a call; return the positional ones, and those by name, as sugared values.
 
     Raises:
         TypeMismatchError: an argument is passed twice by name.
+        UnsupportedError: the keys of a ``**`` argument are not known at compile time.
     """
     args: list[SugaredValue] = []
     named: dict[str, SugaredValue] = {}

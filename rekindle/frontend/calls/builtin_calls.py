@@ -1,4 +1,4 @@
-"""Calls of builtins: operators of the registry, and functions that are themselves written in TorchScript."""
+"""Emit calls of builtins: operators of the registry, and functions that are themselves written in TorchScript."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import FunctionType
 
 find_builtin_functions: Callable[[str], Sequence[GraphFunction]] = lambda kind: ()  # noqa: E731
-"""A slot: the functions written in TorchScript that extend an operator.
-:mod:`rekindle.frontend.calls.torchscript_builtins` fills it.
+"""Hook: return the functions written in TorchScript that extend an operator. It is set by
+:mod:`rekindle.frontend.calls.torchscript_builtins`.
 
-It closes a recursion: a call of a builtin may be one of such a function, which is compiled then, and its body calls
-builtins.
+It breaks a cycle of imports: a call of a builtin may call such a function, whose body calls builtins.
 """
 
 
@@ -33,14 +32,15 @@ def insert_builtin_call(
     self_value: NamedValue | None = None,
     preferred: Sequence[Operator | GraphFunction] = (),
 ) -> Value:
-    """Insert a call of the builtin ``kind`` with the overload that fits the arguments; return its result, a tuple if
-    there are several.
+    """Insert a call of the builtin ``kind`` with the first overload that fits the arguments; return its result, a tuple
+    if there are several.
 
-    What is ``preferred`` is tried before the operators of the kind.
+    The overloads in ``preferred`` are tried before the operators of the kind, and functions written in TorchScript
+    last. A number argument whose type is known only at run time is dispatched on its type.
 
     Raises:
         SchemaError: no overload fits.
-        TypeMismatchError: numbers are joined.
+        TypeMismatchError: ``str.join`` is called with a number.
         UndefinedNameError: there is no such builtin.
     """
     if kind == "aten::join" and self_value is not None and len(args) == 1:

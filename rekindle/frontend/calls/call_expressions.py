@@ -34,8 +34,8 @@ def emit_call_expression(emitter: Emitter, expr: Expr, targets: int, hint: Type 
 
 
 def _comprehension_in_any_order(emitter: Emitter, call: Apply) -> Expr | None:
-    """Return the comprehension in the argument of a call that consumes all its elements in any order, such as ``set``;
-    None for other calls."""
+    """Return the comprehension that is the only argument of a call whose result does not depend on the order of the
+    elements, such as ``sorted`` or ``any``; None for other calls."""
     name = call.callee_name
     if name is None or name not in _TAKE_ALL or len(call.inputs) != 1 or has_key(call):
         return None

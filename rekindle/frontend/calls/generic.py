@@ -1,8 +1,9 @@
 """Generic functions, compiled for the arguments of each call: parameters without annotations, ``*args`` and
 ``**kwargs``, functions as arguments.
 
-Such a function is compiled once for each combination of what it is given. Values of the graph become parameters of the
-compiled function; what only the compiler knows, such as a function, is known within it, too.
+Such a function is compiled once for each combination of argument types and compile-time arguments. Values of the graph
+become parameters of the compiled function. An argument that only the compiler knows, such as a function, is a
+compile-time value within it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class GenericFunction:
     """Types of parameters from annotations that the source alone does not determine."""
     result: TypeOrError | None = None
     is_local: bool = False
-    """Whether it is defined within another function."""
+    """Whether the function is defined within another function."""
     library_name: str = ""
     """For a function of :mod:`rekindle.frontend.python.library`, its name there."""
     records: dict[Hashable, GraphFunction] = field(default_factory=dict)
@@ -53,7 +54,13 @@ class GenericFunction:
         kwargs: Keywords,
         defaults: Mapping[str, SugaredValue],
     ) -> dict[str, SugaredValue]:
-        """Return the sugared value of each parameter in a call, converted to its annotation."""
+        """Return the sugared value of each parameter in a call, by name, converted to its annotation; conversions are
+        emitted.
+
+        Raises:
+            TypeMismatchError: the arguments do not fit the parameters or their annotations.
+            CompileError: an annotation is not a type.
+        """
         params = self.definition.params
         bound = bind_arguments(self.name, params, range, args, kwargs, defaults)
         for param in params:
@@ -64,8 +71,12 @@ class GenericFunction:
         return bound
 
     def _annotated(self, param: Param, given: SugaredValue) -> Type | None:
-        """Return the declared type of the parameter. An annotation that is not a type is ignored if the argument is not
-        a value either: ``f: Callable[[int], int]``. None without an annotation."""
+        """Return the declared type of the parameter; None without an annotation. An annotation that is not a type, such
+        as ``f: Callable[[int], int]``, is ignored if the argument ``given`` is not a value of the graph, or is None.
+
+        Raises:
+            CompileError: the annotation is not a type, and the argument is a value.
+        """
         if param.annotation is None:
             return None
         declared = self.declared_types.get(param.name.name)
@@ -109,7 +120,12 @@ class GenericFunction:
         return SimpleValue(value)
 
     def declared_result(self) -> Type | None:
-        """Return the type that the function declares to return; None if it declares none."""
+        """Return the type that the function declares to return; None if it declares none, or is a wrapper that declares
+        Any.
+
+        Raises:
+            CompileError: the annotation is not a type.
+        """
         if isinstance(self.result, CompileError):
             raise self.result
         if self.result is not None or self.definition.return_type is None:
@@ -120,8 +136,13 @@ class GenericFunction:
         return None if found == ANY and is_wrapper else found
 
     def call_compiled(self, range: SourceRange, graph: Graph, names: Mapping[str, SugaredValue]) -> SugaredValue:
-        """Call the function compiled for ``names``: the sugared values of the names that the function does not assign
-        itself."""
+        """Emit a call of the function compiled for ``names``, and return its result. ``names`` has the sugared values
+        of the parameters and captured variables. The function is compiled if no earlier call had these types and
+        compile-time values.
+
+        Raises:
+            CompileError: the function cannot be compiled for them.
+        """
         given = [(name, value.flatten(range, graph)) for name, value in names.items()]
         key = tuple((name, parts.key) for name, parts in given)
         record = self.records.get(key)
@@ -140,7 +161,7 @@ class GenericFunction:
 
 
 def inherits(type: Type, base: Type) -> bool:
-    """Return whether the class ``type`` is ``base``, or derives from it."""
+    """Return whether the class ``type`` derives from the class ``base``, and is not ``base`` itself."""
     if not isinstance(type, ClassType) or not isinstance(base, ClassType) or type == base:
         return False
     own, wanted = type.python_class, base.python_class
@@ -148,10 +169,10 @@ def inherits(type: Type, base: Type) -> bool:
 
 
 instantiate_generic: Callable[[GenericFunction, FlattenedArguments], GraphFunction] | None = None
-"""A slot: a record, still to be compiled, of a function that is given such things.
-:mod:`rekindle.frontend.calls.monomorphization` fills it.
+"""Hook: return a record that compiles a function for flattened arguments when it is first used. It is set by
+:mod:`rekindle.frontend.calls.monomorphization`.
 
-It closes a recursion: to emit a call is to compile the callee, with the handlers of all expressions, calls among them.
+It breaks a cycle of imports: the callee is compiled with the handlers of all expressions, which include calls.
 """
 
 
@@ -163,11 +184,11 @@ def bind_arguments(
     kwargs: Keywords,
     defaults: Mapping[str, SugaredValue],
 ) -> dict[str, SugaredValue]:
-    """Return the sugared value of each parameter of the function ``name`` in a call; that in ``defaults``, if there is
-    no argument.
+    """Return the sugared value of each parameter of the function ``name`` in a call, by name; that in ``defaults`` if
+    there is no argument. ``*args`` is a tuple, ``**kwargs`` keyword arguments.
 
     Raises:
-        TypeMismatchError: Python would refuse the call.
+        TypeMismatchError: an argument is missing, superfluous, unknown or passed twice.
     """
     found: dict[str, SugaredValue] = {}
     positional = [param for param in params if not param.kwarg_only and not param.is_variadic]

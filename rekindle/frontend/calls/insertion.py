@@ -1,4 +1,4 @@
-"""Insertion of nodes by sugared values, and the queries of operators and values that this needs."""
+"""Insertion of nodes by sugared values, and the queries of operators and values that it needs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from rekindle.ir.types import (
 
 
 def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: str, type: Type) -> Value:
-    """Insert ``prim::GetAttr[name=…](%object)``."""
+    """Insert ``prim::GetAttr[name=…](%object)``, and return its output. In a program from Python, record that the
+    function being compiled depends on the type of the attribute."""
     if graph.follows_python:
         rely_on(object.type, name)
     node = graph.create("prim::GetAttr", [object], types=[type], attributes={"name": name}, range=range)
@@ -50,7 +51,7 @@ def insert_method_call(
 
 
 def is_method_operator(type: Type, name: str) -> bool:
-    """Return whether ``aten::name`` has an overload that takes a ``type`` as its self."""
+    """Return whether ``aten::name`` has an overload that can be called as a method of a value of ``type``."""
     for operator in REGISTRY.overloads(f"aten::{name}"):
         arguments = operator.schema.arguments
         if not arguments:
@@ -70,12 +71,13 @@ def is_method_operator(type: Type, name: str) -> bool:
 
 
 def is_prim_method(type: Type, name: str) -> bool:
-    """Return whether ``prim::name`` is a method of tensors (``tolist`` is handled by the emitter)."""
+    """Return whether ``prim::name`` is a method of values of ``type``: ``type`` of tensors is one. (The emitter handles
+    ``tolist``.)"""
     return isinstance(type, TensorType) and name == "type" and bool(REGISTRY.overloads(f"prim::{name}"))
 
 
 def constant_int(value: Value) -> int | None:
-    """Return the int that ``value`` is a constant of, or None."""
+    """Return the int that ``value`` is a constant of; None if it is not a constant int."""
     if value.node.kind == "prim::Constant" and value.type == INT:
         found = value.node.attributes.get("value")
         return found if isinstance(found, int) else None
@@ -94,7 +96,7 @@ def insert_empty(graph: Graph, type: Type, range: SourceRange) -> Value | None:
 
 
 def has_empty(type: Type) -> bool:
-    """Return whether :func:`insert_empty` makes something of the type."""
+    """Return whether :func:`insert_empty` can insert a value of the type."""
     return type.kind in _ZEROS or isinstance(type, (ListType, DictType))
 
 

@@ -1,6 +1,6 @@
-"""Arguments over which Python's builtins iterate: a text is its characters there, and a number is an error.
+"""Arguments over which Python's builtins iterate: a string is a list of its characters, and a number is an error.
 
-An operator would take one number, or one text, for the only item of the list that it declares.
+An operator would accept a single number or string as a list of one item.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _NUMBERS: Final = frozenset({INT, FLOAT, BOOL, COMPLEX, NUMBER})
 
 
 def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
-    """Return the positional arguments of a call of Python's builtin ``kind``. A string that it iterates over becomes a
-    list of characters.
+    """Return the positional arguments of a call of Python's builtin ``kind``. A string that it iterates over is
+    converted to a list of characters.
 
     Raises:
-        TypeMismatchError: it iterates over a number, or takes the length of one.
+        TypeMismatchError: the builtin iterates over a number, is ``len`` of a number, or has too many arguments.
     """
     if not graph.follows_python or not args:
         return args
@@ -38,11 +38,11 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Na
 
 
 def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
-    """Return the positional arguments of a call that iterates over the first one. A string becomes a list of
-    characters.
+    """Return the positional arguments of a call that iterates over the first one. If that is a string, its conversion
+    to a list of characters is emitted.
 
     Raises:
-        TypeMismatchError: the first is a number.
+        TypeMismatchError: the first argument is a number.
     """
     first = args[0]
     if graph.follows_python and first.type in _NUMBERS:
@@ -53,7 +53,7 @@ def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> 
 
 
 def items_of(graph: Graph, value: Value, range: SourceRange) -> Value:
-    """Return ``value``; instead of a string, the list of its characters."""
+    """Return ``value``; for a string in a program from Python, emit and return the list of its characters."""
     if value.type != STRING or not graph.follows_python:
         return value
     return graph.insert("aten::list", [value], range=range)

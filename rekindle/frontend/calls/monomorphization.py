@@ -23,10 +23,10 @@ from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import Type
 
 finish: Final = LayerHook[Callable[[Graph], None]]("rekindle.program.sources.definition", lambda graph: None)
-"""Brings a graph that was just emitted into the form in which programs keep it."""
+"""Hook: clean up a graph that was just emitted, in place."""
 
 free_name: Final = LayerHook[Callable[[str], str]]("rekindle.program.sources.definition", lambda name: name)
-"""Returns an unused qualified name for a function with the given name."""
+"""Hook: return an unused qualified name for a function with the given name."""
 
 
 @dataclass(slots=True)
@@ -83,10 +83,10 @@ def make_record(function: GenericFunction, given: FlattenedArguments) -> GraphFu
 
 
 def check_recursion(record: GraphFunction, result: Type) -> None:
-    """Check that the assumed result type of a recursive function is the actual one.
+    """Check that the result type that recursive calls have assumed is the actual one.
 
     Raises:
-        TypeMismatchError: it is not.
+        TypeMismatchError: the types differ.
     """
     if record.is_recursive and record.schema.returns[0].type != result:
         raise TypeMismatchError(

@@ -1,6 +1,6 @@
-"""Calls that Python's functions accept and the schemas of their operators do not: tried if no overload fits.
+"""Calls that Python's functions accept and the schemas of their operators do not. They are tried if no overload fits:
 
-- ``requires_grad=True`` of functions that make tensors;
+- ``requires_grad=True`` of functions that create tensors;
 - ints where floats are declared: ``x.uniform_(0, 1)``;
 - ``()`` for a list of ints, and a list of tensors where some may be None;
 - ``torch.nonzero(x, as_tuple=True)``;
@@ -40,7 +40,7 @@ from rekindle.ir.types import (
 )
 
 _OTHERWISE: Final = {"aten::nonzero": ("as_tuple", "aten::nonzero_numpy")}
-"""Operators of which a keyword, where it is true, makes another."""
+"""By operator: a keyword argument that selects another operator if it is True, and that operator."""
 
 _RENAMED: Final = {
     "aten::device": {"type": "a"},
@@ -49,7 +49,7 @@ _RENAMED: Final = {
     "aten::splitlines": {"keepends": "keepends"},
     "aten::expandtabs": {"tabsize": "tabsize"},
 }
-"""Python's names of arguments for operators that name them otherwise."""
+"""By operator: its parameter names for the names of Python's arguments, where they differ."""
 
 _FEATURES: Final = ListType(optional(TENSOR))
 
@@ -63,7 +63,7 @@ def call_as_python_does(
     self_value: NamedValue | None,
 ) -> Value | None:
     """Emit a call that fits no overload of ``kind``, with arguments converted as Python's functions accept them; return
-    the result. Return None if Python rejects the call too, as far as is known."""
+    the result. Return None if no conversion makes it fit."""
     is_python = graph.follows_python and not kwargs
     if kind in ("aten::get", "aten::pop") and is_python and self_value is not None and len(args) == 2:
         found = _or_default(range, graph, kind, self_value, *args)
@@ -126,8 +126,8 @@ def _or_default(
     key: NamedValue,
     default: NamedValue,
 ) -> Value | None:
-    """Emit a lookup in a dict that returns the default unchanged if the key is missing; return None if the key does not
-    have the dict's key type."""
+    """Emit a lookup in a dict that returns the default unchanged if the key is missing; return None if ``owner`` is not
+    a dict, or the key does not have its key type."""
     if not isinstance(owner.type, DictType) or owner.type.is_set or not key.type.is_subtype_of(owner.type.key):
         return None
     library = "python" if is_python_key(owner.type.key) else "aten"
@@ -175,7 +175,8 @@ def _fitted(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> Iterator[_Given]:
-    """Yield the arguments of a call: first unchanged, then converted for each overload."""
+    """Yield the ``self`` value, the positional and the keyword arguments of a call: first unchanged, then converted for
+    each overload that conversions may fit."""
     yield self_value, list(args), list(kwargs)
     for operator in REGISTRY.overloads(kind):
         declared = list(operator.schema.arguments)
@@ -189,7 +190,8 @@ def _fitted(
 def fitted_to(
     graph: Graph, declared: Sequence[Argument], args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> tuple[list[NamedValue], list[NamedValue]]:
-    """Return the arguments of a call, converted for ``declared`` where Python's functions accept more types."""
+    """Return the positional and the keyword arguments of a call, converted to the types of ``declared`` where Python's
+    functions accept more types. Conversions are emitted."""
     places = [item for item in declared if not item.kwarg_only]
     by_name = {item.name: item for item in declared}
     positional = [_fit(graph, item, place) for item, place in zip(args, places, strict=False)]
@@ -220,5 +222,5 @@ def _list(graph: Graph, items: Sequence[Value], type: Type, range: SourceRange) 
 
 
 def _constant(given: NamedValue) -> object:
-    """Return the value of an argument that is a constant; None for others."""
+    """Return the Python value of an argument that is a constant; None for other arguments."""
     return given.constant if given.value is None else given.value.to_python()

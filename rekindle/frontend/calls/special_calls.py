@@ -1,4 +1,4 @@
-"""Calls whose arguments are not simply evaluated: ``range``, ``enumerate``, ``getattr``, ``annotate`` …"""
+"""Emit calls whose arguments are not simply evaluated: ``range``, ``enumerate``, ``getattr``, ``annotate`` …"""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _TAKE_KEYWORDS: Final = frozenset(
     | {"combinations", "permutations", "combinations_with_replacement", "count", "repeat", "compress", "zip_longest"}
     | {"groupby", "tee", "methodcaller", "Counter", "prod"}
 )
-"""The forms that take arguments by name."""
+"""The special forms that take keyword arguments."""
 
 
 def emit_special_form(emitter: Emitter, form: SpecialForm, call: Apply, hint: Type | None) -> SugaredValue:
@@ -81,10 +81,10 @@ def emit_special_form(emitter: Emitter, form: SpecialForm, call: Apply, hint: Ty
 
 
 def expect_arguments(emitter: Emitter, call: Apply, low: int, high: int) -> list[Expr]:
-    """Return the arguments of ``call``, of which there must be ``low`` to ``high``.
+    """Return the positional arguments of ``call``.
 
     Raises:
-        TypeMismatchError: there are more or fewer.
+        TypeMismatchError: there are fewer than ``low`` or more than ``high``.
     """
     count = len(call.inputs)
     if not low <= count <= high:
@@ -114,7 +114,8 @@ def _range(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _check_step(emitter: Emitter, step: Value, range: SourceRange) -> None:
-    """Raise for a range with the step 0 at its construction, even if it is not iterated."""
+    """Insert the check of a range at its construction: it raises ValueError if the step is 0, even if the range is not
+    iterated. Insert nothing if the step is a constant other than 0."""
     known = constant_int(step)
     if known is not None and known != 0:
         return
@@ -255,8 +256,11 @@ def _awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue
 
 
 def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit ``torch.jit._awaitable(function, arguments…)``. Keyword arguments are an error, because in Python this
-    function drops them."""
+    """Emit ``torch.jit._awaitable(function, arguments…)``.
+
+    Raises:
+        UnsupportedError: there are keyword arguments, which this function drops in Python.
+    """
     if call.attributes:
         name = call.attributes[0].name.name
         raise UnsupportedError(
@@ -268,8 +272,8 @@ def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> Sugar
 
 
 def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
-    """Emit a call in a block of a node (``form`` is ``fork`` or ``awaitable``). The block later becomes a graph of its
-    own.
+    """Emit a call in the block of a node of kind ``prim::<form>`` (``fork`` or ``awaitable``), and return the future.
+    Arguments are evaluated before the node. The block later becomes a graph of its own.
 
     Raises:
         TypeMismatchError: the call has no function.
@@ -425,10 +429,10 @@ def emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) ->
 
 
 def _emit_tolist(emitter: Emitter, call: Apply, tensor: Value, hint: Type | None) -> Value:
-    """Emit ``x.tolist()``: the expected type specifies the nesting depth of the lists and their element type.
+    """Emit ``x.tolist()``; the expected type ``hint`` specifies the nesting depth of the lists and their element type.
 
     Raises:
-        UnsupportedError: no type is expected.
+        UnsupportedError: no type is expected, or not one of nested lists of numbers.
     """
     depth, element = 0, hint
     while isinstance(element, ListType):

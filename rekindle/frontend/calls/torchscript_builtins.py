@@ -1,6 +1,6 @@
 """Builtin functions that are written in TorchScript themselves: overloads that the dispatcher lacks.
 
-They are tried after the operators of the same name, in order, and are inlined into their callers.
+They are tried after the operators of the same name, in order. Calls of those without loops are inlined.
 """
 
 from __future__ import annotations
@@ -197,7 +197,8 @@ _DEFINITION = re.compile(r"^(?P<head>def (?P<name>\w+)(?:.*\n)+?(?<=:\n))(?:[ \t
 
 
 def _functions_in(text: str, namespace: str) -> Iterator[tuple[str, re.Match[str], int]]:
-    """Yield the functions in a text: the kind of the operator that each extends, its text, and its first line."""
+    """Yield the functions in a source text: the kind of the operator that each extends, its match of
+    :data:`_DEFINITION`, and the number of its first line, from 1."""
     for found in _DEFINITION.finditer(text):
         yield f"{namespace}::{found['name']}", found, text.count("\n", 0, found.start()) + 1
 
@@ -218,7 +219,8 @@ def _functions(kind: str) -> list[GraphFunction]:
 
 
 def _declared(kind: str, text: re.Match[str], first_line: int) -> GraphFunction:
-    """Return a function. Its signature decides which calls it fits; its body is parsed when it is compiled."""
+    """Return a function with its schema, which determines the calls that it fits. Its body is parsed when it is
+    compiled."""
     resolver = _BuiltinResolver()
 
     def define(record: GraphFunction) -> None:
@@ -231,17 +233,18 @@ def _declared(kind: str, text: re.Match[str], first_line: int) -> GraphFunction:
 
 
 def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, GraphFunction]]:
-    """Read functions in TorchScript; yield each with the kind of the operator that it extends, in order. ``torch.x``
-    refers to the operator ``x``.
+    """Yield the functions in a text of TorchScript, each with the kind of the operator that it extends, in order.
+    ``torch.x`` in their bodies refers to the operator ``x``.
 
-    They are compiled when they are first looked at.
+    Bodies are compiled when their graph is first read.
     """
     for kind, part, first_line in _functions_in(text, namespace):
         yield kind, _declared(kind, part, first_line)
 
 
 def find_builtin_functions(kind: str) -> Sequence[GraphFunction]:
-    """Return the builtin functions that extend the operator ``kind``. They are parsed when their kind is first used."""
+    """Return the builtin functions that extend the operator ``kind``, in the order in which they are tried. They are
+    parsed when their kind is first used."""
     return _functions(kind) if kind in _definitions() else ()
 
 

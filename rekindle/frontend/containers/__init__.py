@@ -1,3 +1,2 @@
-"""Containers of Python that the IR has no type of its own for: sets, ``Counter``, ``defaultdict``, tuples of any
-length, and lists and dicts of numbers whose type is known only at run time.
-"""
+"""Python containers for which the IR has no type: sets, ``Counter``, ``defaultdict``, tuples of variable length, and
+lists and dicts of numbers whose type is known only at run time."""

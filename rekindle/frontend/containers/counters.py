@@ -27,7 +27,7 @@ _OPERATORS: Final = {
     "|": "counters_joined",
     "&": "counters_shared",
 }
-"""Functions that make a counter of two, by the function that updates the first one likewise."""
+"""Prelude functions for binary operators on counters: each updates its first argument, a copy of the left operand."""
 
 
 def _element(type: Type) -> Type:
@@ -83,7 +83,7 @@ def _counter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _counted(emitter: Emitter, source: SugaredValue, range: SourceRange) -> SimpleValue:
-    """Return the argument of a Counter as a dict or a list."""
+    """Return the argument of a Counter as a dict or a list: an iterable of another class is copied to a list."""
     if isinstance(source, SimpleValue) and isinstance(source.value.type, (DictType, ListType)):
         return source
     return SimpleValue(list_of(emitter, range, source, None))
@@ -97,8 +97,9 @@ def count(
     down: bool = False,
     expr: Expr | None = None,
 ) -> SugaredValue:
-    """Emit the update of a Counter: count the elements of an iterable, or add the counts of a dict. With ``down``, they
-    are subtracted."""
+    """Emit the update of a Counter, and return None's value: count the elements of an iterable, or add the counts of a
+    dict. With ``down``, they are subtracted. The element type is recorded as evidence for the type of the variable
+    ``expr``."""
     found = _counted(emitter, source, range).value
     what = "pairs" if isinstance(found.type, DictType) else "all"
     origin = None if expr is None else emitter.environment.origin_of(expr)
@@ -109,7 +110,7 @@ def count(
 
 
 def forgets_missing(emitter: Emitter, type: Type) -> bool:
-    """Return whether ``del`` of a missing key has no effect."""
+    """Return whether ``del`` of a missing key has no effect in values of ``type``: it is a Counter."""
     return isinstance(type, DictType) and type.python == "Counter"
 
 

@@ -1,4 +1,4 @@
-"""Factories of the values of a ``defaultdict``: functions of the program, referred to by number in dict types."""
+"""Factories of a ``defaultdict``: functions of the program, to which dict types refer by number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _NUMBERS: Final[dict[object, int]] = {}
 
 
 def number_of_factory(factory: SugaredValue) -> int:
-    """Return the number that identifies a factory; equal for the same function."""
+    """Return the number that identifies a factory; equal for the same function. A new factory is registered for the
+    process."""
     identity = (type(factory), factory.identity) if isinstance(factory, StaticValue) else factory
     if identity not in _NUMBERS:
         _NUMBERS[identity] = len(_FACTORIES)
@@ -23,7 +24,8 @@ def number_of_factory(factory: SugaredValue) -> int:
 
 
 def insert_item_or_default(range: SourceRange, graph: Graph, table: Value, key: Value) -> Value:
-    """Insert ``table[key]`` of a ``defaultdict`` with a factory of the program, which runs for a missing key only."""
+    """Insert ``table[key]`` of a ``defaultdict`` whose factory is a function of the program; return the item. For a
+    missing key, the factory is called and its result stored."""
     type = table.type
     assert isinstance(type, DictType)
     factory = _FACTORIES[int(type.python.partition(":")[2])]

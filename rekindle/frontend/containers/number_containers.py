@@ -1,8 +1,8 @@
 """Lists and dicts of numbers whose types are known only at run time: ``xs.count(v.item())``, ``counts[v.item()]``.
 
-Operators of TorchScript take an int for a list of ints. Where the number, or an element, may be of another type, the
-container is taken for one of any numbers, and Python's own method runs (``python::count``): 1, 1.0 and True are one
-key, and a NaN is found where it is the same object.
+Operators of TorchScript take an int for a list of ints. If the number, or an element, may have another number type, the
+container is cast to one of any numbers, and Python's own method runs (``python::count``): 1, 1.0 and True are one key,
+and a NaN is found if it is the same object.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ _OF_LISTS: Final = frozenset({"count", "index", "remove", "__contains__", "eq", 
 _OF_DICTS: Final = frozenset({"__contains__", "__getitem__", "get", "pop", "Delete", "_set_item", "setdefault"})
 
 NUMBER_KINDS: Final = frozenset(f"aten::{name}" for name in (*_OF_LISTS, *_OF_DICTS, "extend"))
-"""The operators that numbers of several types change."""
+"""Operators of lists and dicts to which :func:`as_containers_of_numbers` applies."""
 
 
 def as_containers_of_numbers(
     kind: str, itself: NamedValue | None, args: Sequence[NamedValue], graph: Graph, range: SourceRange
 ) -> tuple[str, NamedValue | None, Sequence[NamedValue]]:
-    """Return the operator to call, its self and its arguments, with containers of numbers converted to one number type;
-    unchanged if no number of unknown type is involved."""
+    """Return the operator to call, its self and its arguments. If a number whose type is known only at run time is
+    involved, casts of the containers to containers of any numbers are emitted, and the operator is one of namespace
+    ``python``; else all are unchanged."""
     name = kind.partition("::")[2]
     given = [*(() if itself is None else (itself,)), *args]
     if not given or given[0].value is None:
@@ -67,14 +68,14 @@ def _element(type: Type) -> Type:
 
 
 def _may_differ(type: Type, others: Sequence[Type]) -> bool:
-    """Return whether all are numbers, and one is known only at run time."""
+    """Return whether all of the types are number types, and the type of one number is known only at run time."""
     found = (type, *others)
     return all(number_members(item) is not None for item in found) and any(map(is_open_number, found))
 
 
 def _as(item: NamedValue, number: Type, graph: Graph, range: SourceRange) -> NamedValue:
-    """Return a list, or a dict with such keys, reinterpreted as one of ``number``, for an operator that adds nothing to
-    it. A number is returned unchanged."""
+    """Emit a cast of a list, or of a dict with number keys, to one of ``number``, for an operator that adds no element;
+    return it. A number is returned unchanged."""
     if item.value is None or not isinstance(item.type, (ListType, DictType)):
         return item
     others = item.type.contained[1:]
@@ -87,14 +88,14 @@ def _as(item: NamedValue, number: Type, graph: Graph, range: SourceRange) -> Nam
 
 
 def made_as(value: Value, type: Type | None, graph: Graph, range: SourceRange) -> Value:
-    """Return a new or read-only list or dict as one of ``type``, if that type admits more kinds of numbers; otherwise
-    unchanged."""
+    """Emit a cast of a list or dict that is new or only read to ``type``, if that type admits more kinds of numbers;
+    otherwise return ``value`` unchanged."""
     if type is None or value.type == type or join_contents(value.type, type) != type:
         return value
     return graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output
 
 
 def join_known(known: Type | None, type: Type) -> Type | None:
-    """Return the type of a list with elements of both types; ``known``, if they have no common type. Either may be
-    None: it is not known then."""
+    """Return the type of a container with the contents of both types; ``known`` if they have no common type. A type
+    None is unknown: the other one is returned."""
     return type if known is None else join_contents(known, type) or known

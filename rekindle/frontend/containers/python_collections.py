@@ -41,11 +41,11 @@ _MADE: Final[dict[str, Type]] = {
     "dict": DictType(STRING, TENSOR),
     "set": DictType(INT, BOOL, "set"),
 }
-"""Types of the values that a ``defaultdict`` makes by these factories, if the element types are unknown."""
+"""Types of the values that these factories of a ``defaultdict`` create, if the element types are unknown."""
 
 
 def most_elements(type: Type) -> int | None:
-    """Return the maximal length of a deque type; None if there is no limit."""
+    """Return the ``maxlen`` of a deque type; None if it has none, and for other types."""
     most = type.python.partition(":")[2] if isinstance(type, ListType) else ""
     return int(most) if most else None
 
@@ -150,8 +150,8 @@ def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _made_by(emitter: Emitter, factory: SugaredValue) -> Type | None:
-    """Return the type of the values that the factory of a defaultdict creates, if they are zero of their type; None for
-    other factories."""
+    """Return the type of the values that the factory of a defaultdict creates, if it is a type whose call without
+    arguments gives an empty or zero value, such as ``int`` or ``list``; None for other factories."""
     if isinstance(factory, MagicMethod):
         factory = factory.base
     if isinstance(factory, Cast) and has_empty(factory.type):
@@ -160,10 +160,12 @@ def _made_by(emitter: Emitter, factory: SugaredValue) -> Type | None:
 
 
 def _factory(emitter: Emitter, factory: SugaredValue, expr: Expr) -> tuple[str, Type]:
-    """Return an identifier of the factory of a defaultdict, and the type of its values.
+    """Return the name of the dict type with this factory, ``defaultdict:3``, and the type of its values, found by
+    emitting a call that is then removed.
 
     Raises:
-        UnsupportedError: the factory captures variables, which are unknown where the dict is read.
+        UnsupportedError: the factory captures variables, which are unknown where the dict is read, or is not a
+            function.
     """
     if isinstance(factory, LocalFunction):
         captured = factory.captured(expr.range)
@@ -217,10 +219,11 @@ def _deque(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _limited(emitter: Emitter, expr: Expr | None) -> str:
-    """Return the name of the type of a deque with a maximal length: ``deque:3`` for ``maxlen=3``.
+    """Return the name of the type of a deque with the maximal length ``expr``: ``deque:3`` for ``maxlen=3``, ``deque``
+    for None.
 
     Raises:
-        UnsupportedError: the length is not a constant.
+        UnsupportedError: the length is not a constant, or negative.
     """
     if expr is None or expr.tree.kind == "none":
         return "deque"
@@ -252,10 +255,10 @@ def attribute_of_collection(emitter: Emitter, base: SugaredValue, expr: Select, 
 
 
 def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) -> SugaredValue | None:
-    """Return a method of a deque with ``maxlen``; None if the limit does not matter.
+    """Return the attribute ``name`` of a deque with ``maxlen``; None if the limit does not matter for it.
 
     Raises:
-        UnsupportedError: the method is ``insert``.
+        UnsupportedError: it is ``insert``, or the type of the elements is not known.
     """
     most = most_elements(deque.type)
     if name == "maxlen":
@@ -273,7 +276,12 @@ def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) 
 
 
 def _learn_from_left(emitter: Emitter, expr: Select) -> None:
-    """Raise for elements that are added at the left of an empty deque: they do not determine its type."""
+    """Check that the element type of the deque to which ``appendleft`` is applied is known: elements that are added at
+    the left of an empty deque do not determine it.
+
+    Raises:
+        UnsupportedError: the type is not known.
+    """
     origin = emitter.environment.origin_of(expr.value)
     if origin is not None and emitter.evidence.type_of(origin) is None:
         raise UnsupportedError(

@@ -37,7 +37,7 @@ SET_AWARE_KINDS: Final = ITERATES | _FORMATS | {"aten::len"}
 
 
 class UnboundSetMethod(SugaredValue):
-    """A method of a set, such as ``s.add``, that the emitter will bind when it is called."""
+    """A method of a set, such as ``s.add``, before the emitter replaces it by one that can be called."""
 
     def __init__(self, value: Value, name: str) -> None:
         self.value = value
@@ -49,11 +49,11 @@ class UnboundSetMethod(SugaredValue):
 
 
 def set_attribute(range: SourceRange, value: Value, type: DictType, name: str) -> SugaredValue:
-    """Return the method ``name`` of a set, bound to it.
+    """Return the method ``name`` of a set, with the set.
 
     Raises:
         UndefinedNameError: sets have no such method.
-        UnsupportedError: it is ``pop``, which only Python can answer.
+        UnsupportedError: it is ``pop``, whose result depends on Python's order of the elements.
     """
     if name in SET_METHODS:
         return UnboundSetMethod(value, name)
@@ -76,7 +76,11 @@ def refuse_order(range: SourceRange) -> UnsupportedError:
 
 
 def check_sum(element: Type, range: SourceRange) -> None:
-    """Reject a sum over a set if it depends on the order."""
+    """Reject a sum over a set if it depends on the order.
+
+    Raises:
+        UnsupportedError: the elements are floats.
+    """
     if element == FLOAT:
         raise UnsupportedError(
             "the sum of the floats in a set depends on their order, which is known only to Python",
@@ -89,7 +93,7 @@ def check_attribute(owner: str, name: str, type: Type, range: SourceRange) -> No
     """Reject an attribute of an object that is a set, or contains one.
 
     Raises:
-        UnsupportedError: it does.
+        UnsupportedError: ``type`` is or contains a set type.
     """
     if holds_set(type):
         raise UnsupportedError(
@@ -102,8 +106,8 @@ def check_attribute(owner: str, name: str, type: Type, range: SourceRange) -> No
 
 
 def _of_collections(type: Type) -> str | None:
-    """Return the name of the class of ``collections`` that values of the type have in Python, or contain; None if there
-    is none."""
+    """Return the name of the Python class that values of ``type`` have, or contain, if the IR represents them by
+    another type, such as a deque by a list; None if there is none. Sets are not included."""
     if isinstance(type, IntType) and type.python_name:
         return type.python_name
     if isinstance(type, ListType) and type.is_tuple:
@@ -114,10 +118,11 @@ def _of_collections(type: Type) -> str | None:
 
 
 def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
-    """Reject the conversion of sets to strings.
+    """Reject the conversion to strings of sets, and of values whose IR representation has another string than in
+    Python.
 
     Raises:
-        UnsupportedError: ``kind`` makes a text of what it is given, and a set is among it.
+        UnsupportedError: ``kind`` converts its arguments to strings, and one of ``types`` is or contains such a type.
     """
     if kind not in _FORMATS:
         return
@@ -155,18 +160,19 @@ def is_shown_otherwise(type: Type) -> bool:
 
 
 text_of: Callable[[Graph, Value, SourceRange], Value] | None = None
-"""A slot: the text of such a value. :mod:`rekindle.frontend.python.formatting` fills it.
+"""Hook: emit ``str`` of a value for which :func:`is_shown_otherwise` holds. It is set by
+:mod:`rekindle.frontend.python.formatting`.
 
-It closes a recursion: the text is that of a function of the prelude, which is compiled, with calls of operators in it.
+It breaks a cycle of imports: a function of the prelude, which is compiled and calls operators, computes the string.
 """
 
 
 def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange) -> Sequence[NamedValue]:
-    """Return the arguments of an operator that converts them to strings. Those whose ``str`` in Python is different are
-    converted before.
+    """Return the arguments of an operator that converts them to strings; unchanged for other operators. Those whose
+    ``str`` in Python is different are converted to strings before.
 
     Raises:
-        UnsupportedError: one has no text in a program.
+        UnsupportedError: an argument cannot be converted to the string that Python has for it.
     """
     if kind not in _FORMATS:
         return args
@@ -191,7 +197,8 @@ def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRang
 
 
 def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
-    """Remove ``!r`` for argument ``index`` from the template of ``format``: the argument is its ``repr`` already."""
+    """Replace the template of ``format``, ``args[0]``, by one without ``!r`` for argument ``index``, which is its
+    ``repr`` already."""
     template = args[0].materialize(graph)
     text = template.node.attributes.get("value") if template.node.kind == "prim::Constant" else None
     if not isinstance(text, str) or "!r" not in text:
@@ -210,10 +217,11 @@ def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
 def convert_set_arguments(
     kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange
 ) -> Sequence[NamedValue]:
-    """Return the arguments of an operator, with the elements of a set if the operator consumes them all.
+    """Return the arguments of an operator: a set over which it iterates is replaced by the list of its elements, and
+    arguments that it converts to strings as :func:`shown` does.
 
     Raises:
-        UnsupportedError: the result would depend on the order of a set.
+        UnsupportedError: the result would depend on the order of a set, or a string cannot be computed.
     """
     types = [item.type for item in args]
     if kind == "aten::len" and types and isinstance(types[0], DictType) and is_python_key(types[0].key):

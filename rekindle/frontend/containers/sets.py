@@ -1,8 +1,8 @@
-"""Sets: dicts of bools with the elements as keys, so that what is saved is ordinary TorchScript.
+"""Sets: dicts of bools with the elements as keys, so that saved programs are ordinary TorchScript.
 
-What a program may ask of a set is what does not depend on the order of its elements, which only Python knows: whether
-they are in it, how many they are, the operations of sets, and whatever eats all of them whole, such as ``sorted``,
-``min`` and ``any``. Loops over a set, ``pop`` and texts of sets are refused by name.
+Programs can use a set in ways that do not depend on the order of its elements, which only Python knows: membership,
+length, set operations, and functions that consume all elements, such as ``sorted``, ``min`` and ``any``. Other loops
+over a set, ``pop`` and the conversion of sets to strings are rejected.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ _COMPARED: Final = {
 
 
 def new_set(range: SourceRange, graph: Graph, element: Type, python: str = "set") -> Value:
-    """Return a set without elements.
+    """Insert a set without elements, and return it.
 
     Raises:
-        UnsupportedError: such a type cannot be the key of a dict.
+        UnsupportedError: ``element`` cannot be the key type of a dict.
     """
     if element not in _ELEMENTS:
         raise UnsupportedError(
@@ -147,7 +147,7 @@ def _set(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _set_of(emitter: Emitter, range: SourceRange, xs: Value, python: str = "set") -> Value:
-    """Return the set of the elements of a list."""
+    """Emit the set of the elements of a list, and return it."""
     assert isinstance(xs.type, ListType)
     made = new_set(range, emitter.graph, unshaped(xs.type.element), python)
     _change(emitter, range, "put_all", made, xs)
@@ -174,7 +174,12 @@ def attribute_of_set(emitter: Emitter, base: SugaredValue, expr: Select, name: s
 
 
 def change_by_one(emitter: Emitter, range: SourceRange, method: SetMethod, item: Value) -> SugaredValue:
-    """Emit ``s.add(x)``, ``s.discard(x)`` or ``s.remove(x)``."""
+    """Emit ``s.add(x)``, ``s.discard(x)`` or ``s.remove(x)``. Record the type of ``x`` as evidence for the element type
+    of the set.
+
+    Raises:
+        UndefinedNameError: the set is a frozenset.
+    """
     found = method.value
     if method.origin is not None and method.origin.kind == SET:
         emitter.evidence.record(method.origin, key=item.type)
@@ -231,7 +236,7 @@ def _copied(emitter: Emitter, range: SourceRange, found: Value) -> Value:
 
 
 def _combine(emitter: Emitter, range: SourceRange, operator: str, found: Value, xs: Value) -> None:
-    """Emit the in-place update of a set with the elements of a list, by the ``operator``."""
+    """Emit the in-place update of the set ``found`` with the elements of the list ``xs``, by the set ``operator``."""
     if operator == "^":
         xs = emitter.insert("aten::keys", range, _set_of(emitter, range, xs))  # each of them once
     _change(emitter, range, _OPERATORS[operator], found, xs)
@@ -255,10 +260,11 @@ def operator_of_sets(emitter: Emitter, operator: str, lhs: Value, rhs: Value, ex
 def augment_set(
     emitter: Emitter, range: SourceRange, operator: str, found: Value, other: Value, origin: FirstAssignment | None
 ) -> Value:
-    """Emit ``s |= t`` and the other augmented assignments of sets, which change a set in place; return the set.
+    """Emit ``s |= t`` and the other augmented assignments of sets, which change a set in place; return the set to
+    assign. For a frozenset, it is a changed copy.
 
     Raises:
-        TypeMismatchError: the operand is not a set.
+        TypeMismatchError: the operand is not a set, or sets have no such operator.
     """
     if operator not in _OPERATORS or not is_set(other):
         raise TypeMismatchError(f"'{operator}=' of a set takes a set, got {other.type.annotation}", range)

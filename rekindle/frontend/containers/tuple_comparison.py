@@ -1,4 +1,4 @@
-"""Comparison of tuples, element by element and no further than Python looks.
+"""Comparison of tuples, element by element, up to the first difference, as in Python.
 
 ``(a, b) < (c, d)`` becomes ``b < d if a == c else a < c``, and ``(a, b) == (c, d)`` becomes
 ``b == d if a == c else False``.
@@ -19,13 +19,14 @@ from rekindle.ir.types import BOOL, TupleType
 COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 _IN_LISTS: Final = frozenset({"IntType", "FloatType", "BoolType", "StringType", "TensorType"})
-"""Elements of lists that an operator compares; tuples of them are compared by it, as TorchScript does."""
+"""Kinds of element types of the lists that an operator compares. It compares tuples of these too, as in TorchScript."""
 
 Compare = Callable[[str, Value, Value], Value]
 
 
 def compares_tuples(operator: str, lhs: Value, rhs: Value) -> bool:
-    """Return whether ``lhs operator rhs`` compares two tuples that no operator compares as lists."""
+    """Return whether ``lhs operator rhs`` is a comparison of two tuples that has to be emitted element by element,
+    since no operator compares them as lists."""
     if operator not in COMPARISONS or not isinstance(lhs.type, TupleType) or not isinstance(rhs.type, TupleType):
         return False
     kinds = {element.kind for type in (lhs.type, rhs.type) for element in type.elements}
@@ -36,7 +37,8 @@ def compares_tuples(operator: str, lhs: Value, rhs: Value) -> bool:
 def compare_tuples(
     emitter: Emitter, compare: Compare, operator: str, lhs: Value, rhs: Value, range: SourceRange
 ) -> Value:
-    """Emit ``lhs operator rhs`` for two tuples; ``compare`` emits the comparison of two elements."""
+    """Emit ``lhs operator rhs`` for two tuples, and return its bool; ``compare`` emits the comparison of two
+    elements."""
     left, right = unpack_tuple(emitter.graph, lhs, range), unpack_tuple(emitter.graph, rhs, range)
     pairs = list(zip(left, right, strict=False))
     if operator in ("==", "!=") and len(left) != len(right):

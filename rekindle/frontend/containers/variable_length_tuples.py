@@ -106,8 +106,8 @@ def _of_tuples(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: Bi
 
 
 def _beside(emitter: Emitter, value: Value, other: ListType, range: SourceRange) -> Value | None:
-    """Return a tuple as a list of the type ``other``, for an operator on both; None if it is not a tuple whose elements
-    fit."""
+    """Return a tuple as a list of the type ``other``, for an operator on both; None if it is a NamedTuple, not a tuple,
+    or has elements of other types."""
     if is_open_tuple(value.type):
         return value
     if not isinstance(value.type, TupleType) or value.type.fields is not None:
@@ -122,7 +122,11 @@ def _beside(emitter: Emitter, value: Value, other: ListType, range: SourceRange)
 
 
 def text_of_value(emitter: Emitter, value: Value, range: SourceRange) -> Value:
-    """Emit ``str(value)``."""
+    """Emit ``str(value)``, and return it.
+
+    Raises:
+        UnsupportedError: the string that Python has for the value cannot be computed.
+    """
     if emitter.graph.follows_python and is_shown_otherwise(value.type):
         return text_of(emitter.graph, value, range)
     if emitter.graph.follows_python:
@@ -137,12 +141,12 @@ FORMS: Final[dict[str, FormHandler]] = {
 
 
 def is_open_tuple(type: Type) -> bool:
-    """Return whether values of the list type are tuples of variable length in Python."""
+    """Return whether ``type`` is a list type whose values are tuples of variable length in Python."""
     return isinstance(type, ListType) and type.is_tuple
 
 
 def as_tuple_type(made: Value, python: str = "tuple") -> Value:
-    """Mark the type of a new list as a tuple of variable length in Python; return the list."""
+    """Change the type of ``made``, a new list, to that of a Python tuple of variable length; return it."""
     assert isinstance(made.type, ListType)
     return made.set_type(ListType(made.type.element, python))
 

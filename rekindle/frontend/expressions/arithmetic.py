@@ -105,7 +105,7 @@ def _operated(emitter: Emitter, expr: UnaryOp, operand: Value) -> Value:
 
 
 _ASKED: Final = frozenset({"==", "!=", "in"})
-"""Comparisons that the compiler may evaluate."""
+"""Operators for which the handlers of :attr:`Language.questions` are tried."""
 
 _SIGNS: Final = {"unary_minus": "-", "unary_plus": "+", "~": "~"}
 
@@ -114,13 +114,14 @@ _SCALES: Final = ("+", "-", "*", "/")
 
 
 def is_scaled(operator: str, lhs: Value, rhs: Expr) -> bool:
-    """Return whether ``rhs`` is a power that the operator converts to a float at once: ``0.5 * 2 ** n``."""
+    """Return whether ``rhs`` is a power that ``lhs operator rhs`` converts to a float at once, as in ``0.5 * 2 **
+    n``."""
     return rhs.tree.kind == "**" and operator in _SCALES and lhs.type == FLOAT
 
 
 def float_beside(expr: BinOp) -> Type | None:
-    """Return ``FLOAT`` if the operator converts the left side of ``expr`` to a float at once: ``2 ** n * 0.5``; else
-    None."""
+    """Return ``FLOAT`` if the operator of ``expr`` converts its left operand to a float at once, as in ``2 ** n *
+    0.5``; else None."""
     rhs = expr.rhs.tree
     is_float = rhs.kind == Const.KIND and isinstance(Const(rhs).value, float)
     return FLOAT if is_float and expr.operator in _SCALES else None

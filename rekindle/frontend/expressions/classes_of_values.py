@@ -38,7 +38,7 @@ _CONTAINERS: Final[dict[str, type]] = {
     "defaultdict": collections.defaultdict,
     "Counter": collections.Counter,
 }
-"""Classes of lists and dicts that are another class to Python, by its name."""
+"""Python classes that list and dict types represent, by the name that such a type has for its class."""
 
 
 def python_class_of(type: Type) -> builtins.type | None:
@@ -50,7 +50,7 @@ def python_class_of(type: Type) -> builtins.type | None:
 
 
 def is_instance_of(part: Type, cls: builtins.type) -> bool | None:
-    """Return whether values of type ``part`` are instances of ``cls``; None where that is not known."""
+    """Return whether values of type ``part`` are instances of ``cls``; None if the type does not determine it."""
     later = LATER.get(cls.__name__)
     if later is not None:
         return None if part == ANY else isinstance(part, later)

@@ -1,4 +1,4 @@
-"""Conditions: short circuits, ``is None``, ``isinstance``, and the type refinements that they imply."""
+"""Emit conditions: short circuits, ``is None``, ``isinstance``, and the type refinements that they imply."""
 
 from __future__ import annotations
 
@@ -69,8 +69,12 @@ from rekindle.syntax.views import (
 
 
 def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
-    """Emit ``expr`` as a bool. Return its value with the type refinements that it implies, and its constant value if
-    known at compile time."""
+    """Emit ``expr`` as a bool. Return its value with the type refinements that it implies, and its constant value if it
+    is known at compile time.
+
+    Raises:
+        CompileError: the expression cannot be compiled, or has no truth value.
+    """
     kind = expr.tree.kind
     if kind in ("and", "or"):
         return _short_circuit(emitter, BinOp(expr.tree))
@@ -99,7 +103,11 @@ def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
 
 
 def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
-    """Return ``bool(value)`` as a condition; ``value`` is the value of ``expr``."""
+    """Emit ``bool(value)`` as a condition; ``value`` is the value of ``expr``.
+
+    Raises:
+        TypeMismatchError: the value has no truth value.
+    """
     decided = None if expr.tree.kind not in _COMPARISONS else _compared(emitter, BinOp(expr.tree), value)
     if decided is not None:
         return static_condition(emitter, expr.range, decided)
@@ -111,8 +119,8 @@ def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
 
 
 def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
-    """Return the result of a comparison if both sides are known at compile time, and one of them is not a literal; else
-    None."""
+    """Return the result of a comparison, whose value is ``found``, if both operands are known at compile time, and one
+    of them is not a literal; else None. The node of an evaluated comparison is destroyed if it has no uses."""
     compare = _DECIDED.get(found.node.kind)
     if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
         return None
@@ -140,7 +148,8 @@ def static_condition(
 
 
 def _among_keywords(emitter: Emitter, expr: BinOp) -> CondValue | None:
-    """Emit ``"name" in kwargs``, whose result is known at compile time; return None for other comparisons."""
+    """Emit ``item in table`` for a table that is not a variable of the graph: for ``"name" in kwargs`` the result is
+    known at compile time. Return None for other comparisons."""
     if expr.rhs.tree.kind not in (Var.KIND, Select.KIND):
         return None
     if expr.rhs.tree.kind == Var.KIND and _is_variable(emitter, Var(expr.rhs.tree).name.name):
@@ -188,8 +197,8 @@ def _comparison_chain(emitter: Emitter, expr: BinOp) -> CondValue:
 
 
 def of_chain(emitter: Emitter, expr: BinOp, compare: Callable[[list[BinOp]], Value]) -> Value:
-    """Emit ``a < b < c``. The parsers turn it into ``a < b and b < c`` with one tree for both b, which is evaluated
-    once."""
+    """Emit ``a < b < c``, and return the result of ``compare``, which emits the comparisons from left to right. The
+    parsers produce ``a < b and b < c`` with one tree for both ``b``, which is evaluated once."""
     comparisons = [BinOp(expr.rhs.tree)]
     before = expr.lhs.tree
     while before.kind == "and":
@@ -222,7 +231,8 @@ def _compare_all(emitter: Emitter, comparisons: list[BinOp]) -> Value:
 
 
 def _either_side(emitter: Emitter, expr: BinOp, lhs: CondValue) -> CondValue:
-    """Emit ``lhs and expr.rhs`` or ``lhs or expr.rhs``. The right side runs only if the left one does not decide."""
+    """Emit ``lhs and expr.rhs`` or ``lhs or expr.rhs``. The right side runs only if the left one does not decide. If
+    the left one decides at compile time, the right side is not emitted."""
     is_or = expr.operator == "or"
     if lhs.static is is_or:
         return lhs  # the right side is never asked, and need not even compile
@@ -378,10 +388,11 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
 
 def _types_tested(emitter: Emitter, tested: Type, classes: Expr) -> list[Type]:
     """Return the types in the second argument of isinstance, for a value of type ``tested``. A Python class that is not
-    a type stands for the types of the value that are instances of it.
+    a type of programs is replaced by the members of ``tested`` that are instances of it.
 
     Raises:
-        UnsupportedError: the value may be of any type, and no check at run time knows the class.
+        UnsupportedError: ``tested`` is Any, and the class cannot be tested at run time.
+        CompileError: the argument is not a class or a type.
     """
     if classes.tree.kind == TupleLiteral.KIND:
         items = TupleLiteral(classes.tree).items
@@ -452,7 +463,8 @@ def exception_classes(emitter: Emitter, named: SugaredValue, range: SourceRange)
 
 
 def _is_module_of(emitter: Emitter, module: SugaredValue, classes: Expr) -> bool:
-    """Return whether a module, whose class is known, is an instance of the given classes or interfaces."""
+    """Return whether ``module``, whose class is known at compile time, is an instance of the given classes or
+    interfaces."""
     if classes.tree.kind == TupleLiteral.KIND:
         return any(_is_module_of(emitter, module, item) for item in TupleLiteral(classes.tree).items)
     named = emitter.emit_sugared(classes)
@@ -470,7 +482,12 @@ def _is_module_of(emitter: Emitter, module: SugaredValue, classes: Expr) -> bool
 
 
 def class_info(emitter: Emitter, expr: Expr) -> list[Type]:
-    """Return the types that the second argument of isinstance names."""
+    """Return the types that the second argument of isinstance names; empty for a class of which no value of a program
+    is an instance.
+
+    Raises:
+        CompileError: the argument is not a class or a type.
+    """
     if expr.tree.kind == TupleLiteral.KIND:
         return [type for item in TupleLiteral(expr.tree).items for type in class_info(emitter, item)]
     try:
@@ -522,7 +539,7 @@ def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] 
 
 
 def asks(expr: Expr) -> bool:
-    """Return whether ``expr`` has the form of a condition: a comparison, ``not``, ``isinstance`` …"""
+    """Return whether ``expr`` has the form of a condition: a comparison, ``not``, ``True``, ``isinstance`` …"""
     if expr.tree.kind == Apply.KIND:
         name = dotted_name(Apply(expr.tree).callee)
         return name is not None and name.rpartition(".")[2] in ("isinstance", "hasattr")
@@ -530,7 +547,7 @@ def asks(expr: Expr) -> bool:
 
 
 def compares(expr: Expr) -> bool:
-    """Return whether ``expr`` is a comparison, of which operands may be Tensors."""
+    """Return whether ``expr`` is a comparison by ``==``, ``<`` and the like, whose result may be a Tensor."""
     return expr.tree.kind in _COMPARISONS and expr.tree.kind not in ("in", "not_in", "is", "is_not")
 
 
@@ -548,7 +565,7 @@ _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in
 
 
 def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
-    """Return the type refinements of ``lhs and rhs``, or ``lhs or rhs``. ``is_or`` selects the latter."""
+    """Return the type refinements of ``lhs or rhs`` if ``is_or`` is set, else of ``lhs and rhs``."""
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
 
 
@@ -582,8 +599,9 @@ def _is_open_tuple(type: Type) -> bool:
 
 
 def _is_tuple_of(part: Type, wanted: Type) -> bool:
-    """Return whether values of the list type ``part`` are instances of the Python class that ``wanted`` names. A list
-    type also represents tuples of unknown length and ``torch.Size``, which are instances of ``tuple``, not ``list``."""
+    """Return whether values of the type ``part`` are instances of the Python class that ``wanted`` names, where one of
+    the two is the list type of a tuple of variable length. Such tuples and ``torch.Size`` are instances of ``tuple``,
+    not ``list``."""
     if not isinstance(part, ListType):
         return False
     if isinstance(wanted, ListType):
@@ -616,8 +634,8 @@ _LITERALS: Final = ("prim::ListConstruct", "prim::TupleConstruct")
 
 
 def constant_of(value: Value) -> object:
-    """Return the compile-time Python object of ``value``: a constant, or a list or a tuple of constants; MISSING if it
-    is unknown."""
+    """Return the compile-time Python object of ``value``: a constant, or an unmodified list or tuple of constants;
+    MISSING if it is unknown. A constant Tensor counts as unknown."""
     if value.node.kind == "prim::Constant" and not isinstance(value.type, TensorType):
         return value.node.attributes.get("value")
     if value.node.kind in _LITERALS:
@@ -644,11 +662,11 @@ _DECIDED: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "aten::ge": operator.ge,
     "aten::__contains__": operator.contains,
 }
-"""Comparisons that the compiler can make itself."""
+"""Functions that evaluate comparisons at compile time, by operator."""
 
 
 def constant_bool(value: Value) -> bool | None:
-    """Return the bool that ``value`` is a constant of, or None."""
+    """Return the bool that ``value`` is a constant of; None if it is not a constant bool."""
     if value.node.kind == "prim::Constant" and value.type == BOOL:
         return bool(value.node.attributes["value"])
     return None

@@ -1,4 +1,4 @@
-"""Generator expressions as the loops that they are, so that what goes over one computes its elements one by one.
+"""Rewrite loops over generator expressions to nested loops, so that elements are computed one by one.
 
 .. code-block:: text
 
@@ -69,8 +69,8 @@ def _loops(range: SourceRange, generators: Sequence[Comprehension], body: list[S
 def flattened(
     generators: Sequence[Comprehension], generator_of: Callable[[Expr], GeneratorExpr | None]
 ) -> list[Comprehension]:
-    """Return the generators of a comprehension, with generator expressions that it iterates over replaced by their own
-    generators."""
+    """Return the generators of a comprehension. One that iterates over a generator expression, as ``generator_of``
+    returns it, is replaced by the generators of that expression."""
     found: list[Comprehension] = []
     for generator in generators:
         within = generator_of(generator.iterable)
@@ -124,17 +124,18 @@ def _renamed(tree: Tree, names: Mapping[str, str]) -> Tree:
 
 
 LAZY: Final = ("map", "filter")
-"""Functions whose calls are generators."""
+"""Builtins whose calls are equivalent to generator expressions."""
 
 _NAMED: Final = frozenset({Var.KIND, Select.KIND, Lambda.KIND})
-"""Functions that are the same each time they are evaluated."""
+"""Kinds of expressions for a function that can be evaluated once per element."""
 
 
 def as_generator(
     expr: Expr, functions: Collection[str], is_builtin: Callable[[str, SourceRange], bool]
 ) -> GeneratorExpr | None:
-    """Return a generator expression, or the one that is equivalent to a call of one of the ``functions`` (``map`` or
-    ``filter``) over one iterable; None for other expressions."""
+    """Return a generator expression as it is, or the one that is equivalent to a call of one of the ``functions``
+    (``map`` or ``filter``) over one iterable; None for other expressions. ``is_builtin`` returns whether a name refers
+    to Python's builtin."""
     if expr.tree.kind == GeneratorExpr.KIND:
         return GeneratorExpr(expr.tree)
     if expr.tree.kind != Apply.KIND:

@@ -1,4 +1,4 @@
-"""Emit literals: numbers, texts, lists, tuples and dicts."""
+"""Emit literals: numbers, strings, lists, tuples and dicts."""
 
 from __future__ import annotations
 
@@ -71,8 +71,9 @@ def emit_list(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> 
 
 
 def joined_list(emitter: Emitter, expr: Expr, items: Sequence[Expr], hint: Type | None) -> Value | None:
-    """Emit ``[*xs, 0, *ys]`` with lists whose lengths are known only at run time; return None if all lengths are
-    known."""
+    """Emit ``[*xs, 0, *ys]`` with lists whose lengths are known only at run time, and return the list; return None if
+    all lengths are known. In either case the items are emitted, and their sugared values stored in
+    ``emitter.starred``."""
     wanted = _member_of_kind(hint, ListType)
     for item in items:  # each in its turn, as Python evaluates them
         if id(item.tree) not in emitter.starred:
@@ -93,7 +94,8 @@ def joined_list(emitter: Emitter, expr: Expr, items: Sequence[Expr], hint: Type 
 
 
 def emit_item(emitter: Emitter, item: Expr, hint: Type | None) -> None:
-    """Emit an item of a literal with starred items, before the literal itself is emitted."""
+    """Emit an item of a literal with starred items before the literal itself, and store its sugared value in
+    ``emitter.starred``."""
     if item.tree.kind == Starred.KIND:
         emitter.starred[id(item.tree)] = emitter.emit_sugared(Starred(item.tree).value)
     else:
@@ -101,7 +103,8 @@ def emit_item(emitter: Emitter, item: Expr, hint: Type | None) -> None:
 
 
 def is_open_ended(emitter: Emitter, item: Expr) -> bool:
-    """Return whether an item of a literal, such as ``*xs``, stands for a data-dependent number of elements."""
+    """Return whether an item of a literal, such as ``*xs``, expands to a data-dependent number of elements. It must
+    have been emitted by :func:`emit_item`."""
     found = emitter.starred.get(id(item.tree))
     if found is None or item.tree.kind != Starred.KIND:
         return False
@@ -220,10 +223,10 @@ def _check_elements(values: Sequence[Value], items: Sequence[Expr], wanted: Type
 
 
 def _joined_elements(values: Sequence[Value], range: SourceRange) -> Type | None:
-    """Return the common type of ``values``, the elements of a list or dict; None if there are none.
+    """Return the common type of ``values``, the elements of a list or dict, a Union if need be; None if there are none.
 
     Raises:
-        UnsupportedError: some are dtypes, layouts or memory formats, and others are not.
+        UnsupportedError: some are dtypes, layouts or memory formats, and others have another of these types.
     """
     types = [unshaped(value.type) for value in values]
     kinds = sorted(

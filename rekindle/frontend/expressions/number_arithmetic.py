@@ -1,7 +1,7 @@
 """Arithmetic on numbers whose type is known only at run time.
 
-An operator with a float gives a float, ``/`` of reals gives one too, and other operators of reals give an int or a
-float. What is known of the operands so narrows the result::
+The type of the result follows from the operands: with a float it is a float, ``/`` of reals is a float too, and other
+operators of reals give an int or a float::
 
     total : Union[float, int]      total + 0.5 : float         aten::add(aten::Float(total), 0.5)
                                    total + 1 : Union[float, int]     aten::add(Scalar, Scalar)
@@ -44,14 +44,14 @@ _ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "//", "%"})
 
 
 def is_real(type: Type) -> bool:
-    """Return whether a value of ``type`` is a bool, an int or a float."""
+    """Return whether values of ``type`` are bools, ints or floats."""
     members = number_members(type)
     return members is not None and NUMBER not in members and COMPLEX not in members
 
 
 def emit_open_arithmetic(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
-    """Emit ``lhs operator rhs`` of two reals, one of which is an int or a float depending on the run; return None for
-    other operands."""
+    """Emit ``lhs operator rhs`` of two reals, the type of one of which is known only at run time; return None for other
+    operands and operators."""
     types = (lhs.type, rhs.type)
     if operator not in _ARITHMETIC or not any(map(is_open_number, types)) or not all(map(is_real, types)):
         return None
@@ -74,10 +74,8 @@ def as_float(emitter: Emitter, value: Value, range: SourceRange) -> Value:
 
 
 def emit_extreme(emitter: Emitter, name: str, values: Sequence[Value], expr: BinOp) -> Value:
-    """Emit ``max(a, b, …)`` or ``min`` of numbers of several types, of Tensors and numbers, of texts, lists or tuples.
-
-    The result is the operand itself.
-    """
+    """Emit ``max(a, b, …)`` or ``min`` of numbers of several types, of Tensors and numbers, or of strings, lists or
+    tuples. Return the result, which is one of the operands itself."""
     found, *others = values
     operator = ">" if name == "max" else "<"
     for value in others:

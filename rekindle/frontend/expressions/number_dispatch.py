@@ -1,6 +1,6 @@
 """Run-time dispatch of builtins on the type of a number: ``divmod(x.item(), 2)``.
 
-The type of such a number is known only at run time, and few operators take a Scalar. Where the overload depends on the
+The type of such a number is known only at run time, and few operators take a Scalar. If the overload depends on the
 type, the call is emitted once for each type that the number may have::
 
     divmod(n, 2)        %is_int : bool = prim::isinstance[types=[int]](%n)
@@ -110,10 +110,11 @@ def dispatch_on_number(
     schemas: Sequence[FunctionSchema], range: SourceRange, graph: Graph, arguments: Arguments, emit: Emit
 ) -> Value | None:
     """Emit a call with one branch for each type that a number among the arguments may have, and return its result.
-    ``emit`` emits the call in a branch, in which the number has one of these types.
+    ``emit`` emits the call in a branch, in which the number has one of these types. If all types lead to one overload,
+    there is no branch.
 
-    Return None, without emitting anything, if no argument is such a number, an overload takes a Scalar, or the program
-    is not one from Python.
+    Return None, without emitting anything, if no argument is such a number, an overload accepts it as it is or none
+    accepts it with any type, or the program is not one from Python.
     """
     if graph.none_checks is None:
         return None
@@ -170,7 +171,8 @@ def _dispatch_on_tensor(
     either: NamedValue,
     emit: Emit,
 ) -> Value | None:
-    """Emit the call for a Tensor and for a number, if both can be passed for ``either``; else return None."""
+    """Emit the call for a Tensor and for a number, if both can be passed for ``either``. If only one fits beside an
+    argument that is dispatched already, emit a check that it is that one. Else return None."""
     number = number_beside_tensor(either.type)
     assert number is not None
     if _resolve(schemas, arguments, (False,)) is not None:
@@ -202,15 +204,15 @@ def emit_for_tensor_and_number(
     either: NamedValue, range: SourceRange, graph: Graph, emit: Callable[[NamedValue], Value]
 ) -> Value:
     """Emit an operation on an argument that is a Tensor or a number: an ``if`` on its type, with ``emit`` called for
-    each."""
+    each. Return the result."""
     number = number_beside_tensor(either.type)
     assert number is not None
     return _emit_branches((TENSOR, number), either, True, range, graph, emit)
 
 
 def _checked(either: NamedValue, is_number_wanted: bool, range: SourceRange, graph: Graph) -> NamedValue:
-    """Emit a check that an argument, a Tensor or a number, is the one that fits the other arguments, and return it as
-    that."""
+    """Emit a check that an argument, a Tensor or a number, is the one that fits the other arguments, and return the
+    argument as that type. The program raises TypeError otherwise."""
     assert graph.none_checks is not None
     assert either.value is not None
     message = f"expected {'a number' if is_number_wanted else 'a Tensor'} beside the other arguments, got NoneType"
@@ -231,16 +233,16 @@ def _holds_open_numbers(item: NamedValue) -> bool:
 
 
 def _possible_types(type: Type) -> list[Type]:
-    """Return the types that a number may have, in the order in which they are tested. A bool is tested before int,
-    since True is an int too."""
+    """Return the types that a number of ``type`` may have, in the order in which they are tested. A bool is tested
+    before int, since True is an int too; for a Scalar, bool is left out."""
     members = number_members(type)
     assert members is not None
     return [INT, FLOAT, COMPLEX] if NUMBER in members else [part for part in (BOOL, INT, FLOAT) if part in members]
 
 
 def _resolve(schemas: Sequence[FunctionSchema], arguments: Arguments, rounds: Sequence[bool]) -> int | None:
-    """Return the index of the overload that accepts the arguments; None if there is none. ``rounds`` says whether
-    conversions are allowed in each attempt."""
+    """Return the index of the first overload that accepts the arguments; None if there is none. ``rounds`` has one
+    entry for each attempt: whether conversions are allowed in it."""
     for conversions in rounds:
         for index, schema in enumerate(schemas):
             with contextlib.suppress(SchemaMismatch):

@@ -1,4 +1,4 @@
-"""The operators of Python's expressions."""
+"""Tables of the operators in Python's expressions."""
 
 from __future__ import annotations
 

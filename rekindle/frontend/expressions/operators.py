@@ -33,7 +33,12 @@ from rekindle.syntax.views import BinOp
 
 
 def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
-    """Emit ``lhs operator rhs``; for ``x in y``, the method of y."""
+    """Emit ``lhs operator rhs``, and return its value; for ``x in y``, the method of y is called. ``expr`` has the
+    source locations.
+
+    Raises:
+        CompileError: no operator or method fits the operands.
+    """
     if operator in ("==", "!=") and rhs.type == NONE and number_beside_tensor(lhs.type) is not None:
         return emitter.graph.insert_constant(operator == "!=", range=expr.range)
     if number_beside_tensor(lhs.type) is not None:
@@ -73,7 +78,7 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
 
 
 def _among_members(emitter: Emitter, item: Value, container: Value, range: SourceRange) -> Value | None:
-    """Emit ``item in (Color.RED, Color.GREEN)`` as comparisons, since no operator looks for members of enums; return
+    """Emit ``item in (Color.RED, Color.GREEN)`` as comparisons, since no operator searches for members of enums; return
     None for other containers."""
     kinds = set(container.type.elements) if isinstance(container.type, TupleType) else set()
     if kinds != {item.type} or not isinstance(item.type, EnumType):
@@ -85,8 +90,8 @@ def _among_members(emitter: Emitter, item: Value, container: Value, range: Sourc
 
 
 def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:
-    """Convert both operands of a concatenation, which creates a new list, or of a comparison to lists of their common
-    element type."""
+    """Return both operands of a concatenation, which creates a new list, or of a comparison. If they are lists of
+    different number types, they are cast to lists of the common type."""
     if not isinstance(lhs.type, ListType) or not isinstance(rhs.type, ListType) or lhs.type == rhs.type:
         return lhs, rhs
     element = join_values(lhs.type.element, rhs.type.element)
@@ -99,8 +104,8 @@ def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) ->
 def present_operands(
     emitter: Emitter, operator: str, lhs: Value, rhs: Value, range: SourceRange
 ) -> tuple[Value, Value]:
-    """Unwrap Optional operands of an operator that does not accept None. Operators of script classes may accept
-    None."""
+    """Return the operands of an operator that does not accept None, with checks emitted that raise TypeError if an
+    Optional one is None. Operands of ``==``, ``!=`` and script classes are unchanged, since these may accept None."""
     if operator in ("==", "!=") or not emitter.graph.follows_python:
         return lhs, rhs
     types = without_none(lhs.type), without_none(rhs.type)
@@ -135,7 +140,7 @@ def are_never_equal(one: Value, other: Value) -> bool:
 
 
 def _kinds(value: Value) -> frozenset[str]:
-    """Return the kinds of object that Python may have for the value; empty if too little is known."""
+    """Return the names of the classes that the value may have in Python; empty if the type does not determine them."""
     type = value.type
     if number_members(type) is not None:
         return frozenset({"number"})
@@ -157,7 +162,8 @@ def _kinds(value: Value) -> frozenset[str]:
 
 
 def give_empty_literals_types(one: Value, other: Value) -> None:
-    """Give ``[]`` and ``{}`` the type of the list or dict with which they are compared."""
+    """Change the type of an operand that is an unused ``[]`` or ``{}`` to the type of the list or dict with which it is
+    compared."""
     for literal, beside in ((one, other), (other, one)):
         is_empty = literal.node.kind in _NEW and not literal.node.inputs and not literal.has_uses
         if is_empty and literal.type.kind == beside.type.kind:

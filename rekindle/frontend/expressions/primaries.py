@@ -1,4 +1,4 @@
-"""Emit names, attributes and lambdas, and what several kinds of expressions have in common."""
+"""Emit names, attributes and lambdas, and helpers that several kinds of expressions share."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def emit_walrus(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -
 
 
 def local_function(emitter: Emitter, definition: Def) -> LocalFunction:
-    """Return the sugared value of a nested function. Its defaults are evaluated now, captured variables when it is
-    called."""
+    """Return the sugared value of a nested function. Its defaults are emitted here, captured variables are read when it
+    is called."""
     defaults = {
         param.name.name: emitter.emit_sugared(param.default) for param in definition.params if param.default is not None
     }
@@ -70,8 +70,12 @@ def values_of(emitter: Emitter, found: Sequence[tuple[Expr, SugaredValue]]) -> l
 def emit_sugared_values_of(
     emitter: Emitter, items: Sequence[Expr], hints: Sequence[Type | None]
 ) -> list[tuple[Expr, SugaredValue]]:
-    """Emit the items; return their sugared values, each with its location. Items that must be values of the graph are
-    converted at once."""
+    """Emit the items; return their sugared values, each with its expression. Items that must be values of the graph are
+    converted at once. Starred items are expanded.
+
+    Raises:
+        CompileError: an item cannot be compiled. Errors in the items after it are recorded too.
+    """
     found: list[tuple[Expr, SugaredValue]] = []
     for index, (item, hint) in enumerate(zip(items, hints, strict=True)):
         try:
@@ -114,7 +118,7 @@ def emit_select(emitter: Emitter, select: Expr, targets: int, hint: Type | None)
 
 
 def attribute_of(emitter: Emitter, base: SugaredValue, expr: Select, name: str) -> SugaredValue:
-    """Emit ``base.name``, at the location of ``expr``."""
+    """Emit ``base.name``, at the location of ``expr``, and return its sugared value."""
     for find in emitter.language.attributes:
         found = find(emitter, base, expr, name)
         if found is not None:
@@ -123,15 +127,15 @@ def attribute_of(emitter: Emitter, base: SugaredValue, expr: Select, name: str) 
 
 
 def call_builtin(emitter: Emitter, kind: str, range: SourceRange, *values: Value) -> Value:
-    """Emit a call of the builtin ``kind``: an operator, or a function written in TorchScript."""
+    """Emit a call of the builtin ``kind``, an operator or a function written in TorchScript, and return its result."""
     return insert_builtin_call(range, emitter.graph, kind, [emitter.argument(value, range) for value in values], [])
 
 
 def join_types(emitter: Emitter, range: SourceRange, true: Value, false: Value, hint: Type | None = None) -> Type:
-    """Return the join of the types of two branches.
+    """Return the common supertype of the values of two branches, at most as wide as ``hint``.
 
     Raises:
-        TypeMismatchError: they have none.
+        TypeMismatchError: there is none.
     """
     found = unify(unshaped(true.type), unshaped(false.type), hint=hint)
     if found is None:

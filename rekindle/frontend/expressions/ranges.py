@@ -1,4 +1,4 @@
-"""``n in range(…)``: a comparison with the bounds."""
+"""Emit ``n in range(…)`` as a comparison with the bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rekindle.syntax.views import Apply, BinOp, Expr, Var
 
 
 def within_range(emitter: Emitter, expr: BinOp) -> CondValue | None:
-    """Emit ``n in range(…)`` of an int; return None for other comparisons.
+    """Emit ``n in range(…)``; return None for other comparisons, and in programs that do not follow Python.
 
     Raises:
         UnsupportedError: ``n`` is not an int.

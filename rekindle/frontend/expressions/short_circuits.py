@@ -1,4 +1,4 @@
-"""``a and b`` and ``a or b`` as values: one of the two, as in Python."""
+"""Emit ``a and b`` and ``a or b`` as values: one of the operands, as in Python."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from rekindle.syntax.views import BinOp, Expr
 @dataclass(slots=True)
 class _Operand:
     """An operand of ``and`` or ``or``: its value, the type refinements of its truth, and that truth if known at compile
-    time (``static``). ``truth`` is None until it is needed, which it never is for the last operand."""
+    time (``static``). ``truth`` is its bool in the graph; None if that has not been emitted."""
 
     value: Value
     truth: Value | None = None

@@ -1,4 +1,4 @@
-"""Subscripts, read and written: ``x[i]``, ``x[1:n, None, mask]``, ``xs[0] = y``."""
+"""Emit subscripts, read and written: ``x[i]``, ``x[1:n, None, mask]``, ``xs[0] = y``."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def emit_subscript(emitter: Emitter, expr: Expr, targets: int, hint: Type | None
 
 
 def _may_be_mixed(emitter: Emitter, indices: Sequence[Expr]) -> bool:
-    """Return whether the indices mention a variable that is a Tensor or a number."""
+    """Return whether the indices contain a variable that is a Tensor or a number, depending on the run."""
     frame = emitter.environment.frame
     if not emitter.graph.follows_python:
         return False
@@ -106,8 +106,8 @@ def for_each_index(emitter: Emitter, target: Subscript, emit: Callable[[], None]
 
 
 def _with_each_index(emitter: Emitter, trees: Sequence[Tree], range: SourceRange, emit: Callable[[], Value]) -> Value:
-    """Emit an operation on indices. For each index that is a Tensor or a number, there is an ``if`` with ``emit`` in
-    both branches."""
+    """Emit an operation on indices, and return its result. For each index in ``trees`` that is a Tensor or a number,
+    there is an ``if`` on its type, with ``emit`` called for each."""
     for tree in trees:
         value = emitter.shared[id(tree)]
         if value is not None and number_beside_tensor(value.type) is not None:
@@ -125,8 +125,8 @@ def _with_each_index(emitter: Emitter, trees: Sequence[Tree], range: SourceRange
 
 @contextmanager
 def _evaluated(emitter: Emitter, indices: Sequence[Expr], *, is_complete: bool = False) -> Iterator[list[Tree]]:
-    """Evaluate the indices before the indexed value is checked for None; within the ``with`` block they are read from
-    there."""
+    """Emit the indices before the ``with`` block, and yield their trees; emitting them within the block returns the
+    same values. Variables and literals are left out; variables are included if ``is_complete``."""
     parts: list[Expr | None] = []
     for index in indices:
         if index.tree.kind == SliceExpr.KIND:
@@ -187,7 +187,8 @@ def _item_of(
 
 
 def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
-    """Return the index of a container, or the key of a dict of ints, as an int: a bool is 0 or 1, as in Python."""
+    """Return the index of a container of type ``base``, with a bool converted to an int, as Python does. A bool stays
+    if it is the key of a dict whose keys are not ints, or the index of an object."""
     if index.type != BOOL or (isinstance(base, DictType) and base.key != INT) or isinstance(base, ClassType):
         return index
     known = constant_bool(index)
@@ -197,8 +198,12 @@ def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
 
 
 def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None) -> list[Expr]:
-    """Return the indices of a subscript, with ``slice(start, stop)``, which torch.fx generates, written as
-    ``start:stop``. For a dict they are one key, possibly a tuple."""
+    """Return the indices of a subscript, with ``slice(start, stop)``, which torch.fx generates, rewritten as
+    ``start:stop``. For ``base`` a dict they are one key, possibly a tuple.
+
+    Raises:
+        UnsupportedError: an index ``*t`` is not a name.
+    """
     indices = subscript.indices
     if base is not None and isinstance(without_none(base.type), DictType) and len(indices) > 1:
         return [TupleLiteral.create(subscript.range, indices)]
@@ -208,8 +213,12 @@ def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None
 
 
 def _unstarred(emitter: Emitter, index: Expr) -> list[Expr]:
-    """Return the indices that ``*t`` within a subscript stands for: the elements of the tuple. Another index is
-    returned as it is."""
+    """Return the indices to which ``*t`` within a subscript expands: the elements of the tuple. Return another index as
+    it is.
+
+    Raises:
+        UnsupportedError: the tuple is not a name.
+    """
     if index.tree.kind != Starred.KIND:
         return [index]
     elements = Starred(index.tree).value
@@ -237,7 +246,8 @@ def _plain_slice(emitter: Emitter, index: Expr) -> Expr:
 
 
 def _emit_index(emitter: Emitter, index: Expr) -> Value | SliceExpr:
-    """Emit an index. One that names a slice object ``s`` is ``s.start : s.stop : s.step``."""
+    """Emit an index, and return its value. For the name of a slice object ``s``, return ``s.start : s.stop :
+    s.step``."""
     if index.tree.kind not in (Var.KIND, Select.KIND) or id(index.tree) in emitter.shared:
         return emitter.emit_expression(index)
     found = emitter.emit_sugared(index)
@@ -300,7 +310,8 @@ def _slice(
 
 
 def _bounds(emitter: Emitter, slice: SliceExpr) -> list[object]:
-    """Emit start, stop and step of a slice, in the form for operators."""
+    """Emit start, stop and step of a slice, and return them as arguments for operators: None for a missing bound, 1 for
+    a missing step."""
     bounds: list[object] = [
         None if part is None else emitter.emit_expression(part) for part in (slice.start, slice.stop)
     ]
@@ -330,7 +341,12 @@ def _index_tensor(emitter: Emitter, range: SourceRange, value: Value, indices: S
 
 
 def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices: Sequence[Expr]) -> IndexedTensor:
-    """Emit the indices that create views: ints, slices and None. Return the view, and the Tensors that index it."""
+    """Emit the indices that create views: ints, slices and None. Return the view, and the Tensors that index it.
+
+    Raises:
+        UnsupportedError: there are several ``...``, or a bool after ``...``.
+        TypeMismatchError: an index has a type that cannot index a tensor.
+    """
     found = IndexedTensor(value, is_alone=len(indices) == 1)
     for index in _dimensions(emitter, indices):
         dim = emitter.graph.insert_constant(index.dim, range=range) if _needs_dim(index) else None
@@ -354,7 +370,8 @@ def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices
 
 
 def _chosen_row(emitter: Emitter, keep: Value, value: Value, range: SourceRange) -> Value:
-    """Emit the index for a bool ``keep`` in ``x[keep]``: it selects the row of a new dimension of size 1, or none."""
+    """Emit and return the index for a bool ``keep`` in ``x[keep]``: it selects all of a new dimension of size 1, or
+    nothing of it."""
     count = emitter.insert_node(
         "prim::ListConstruct", range, [as_position(emitter, keep, None)], [ListType(INT)]
     ).output
@@ -416,7 +433,12 @@ def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
 
 
 def assign_subscript(emitter: Emitter, range: SourceRange, target: Subscript, value: Value) -> None:
-    """Emit ``target.value[target.indices] = value``."""
+    """Emit ``target.value[target.indices] = value``.
+
+    Raises:
+        TypeMismatchError: the items of ``target.value`` cannot be assigned.
+        UnsupportedError: it is a slice of something other than a list or tensor.
+    """
     base = emitter.emit_expression(target.value)
     base = emitter.present(base, target.range, "'NoneType' object does not support item assignment")
     for_each_index(emitter, target, lambda: _assign_to(emitter, range, target, base, value))
@@ -491,7 +513,7 @@ def _scalar_like(emitter: Emitter, value: Value, tensor: Value, range: SourceRan
 
 
 _EFFECTLESS: Final = frozenset({Var.KIND, Const.KIND, "true", "false", "none", "string_literal", "dots", Starred.KIND})
-"""Indices that may as well be evaluated later."""
+"""Kinds of indices whose evaluation has no effect, so that they can be evaluated later."""
 
 _positions = range
 
@@ -499,8 +521,11 @@ _DOTS_HINT = "take the elements of one dimension with x.index_select(dim, index)
 
 
 def check_items_can_change(base: Value, range: SourceRange) -> None:
-    """Reject a write to an item of a tuple. In the IR a tuple of variable length is a list, but the write would be an
-    error in Python."""
+    """Reject a write to an item of a tuple.
+
+    Raises:
+        TypeMismatchError: ``base`` is a tuple.
+    """
     if isinstance(base.type, TupleType):
         raise TypeMismatchError(
             f"the items of a {base.type.annotation} cannot be assigned", range, hint="make a new tuple, or use a list"
@@ -515,7 +540,8 @@ def _needs_dim(index: _Index) -> bool:
 def assign_slice(
     emitter: Emitter, range: SourceRange, target: Subscript, base: Value, items: Value, deleted: bool = False
 ) -> None:
-    """Emit ``xs[a:b:c] = items`` of a list. With ``deleted``, ``items`` are empty, and it is ``del xs[a:b:c]``."""
+    """Emit ``xs[a:b:c] = items`` for the list ``base``; with ``deleted``, for which ``items`` must be empty, ``del
+    xs[a:b:c]``."""
     assert isinstance(base.type, ListType)
     slice = SliceExpr(target.indices[0].tree)
     bounds = [

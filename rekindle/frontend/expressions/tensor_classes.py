@@ -1,6 +1,6 @@
 """Tests for subclasses of Tensor: ``isinstance(x, nn.Parameter)``, ``type(x) is nn.Parameter``.
 
-To a program they are Tensors, so that the test is made when the program runs.
+Their objects have the type Tensor in programs, so that the test is made at run time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from rekindle.syntax.views import Expr, Select, TupleLiteral, Var
 
 
 def tensor_subclass(emitter: Emitter, classes: Expr) -> type | None:
-    """Return the subclass of Tensor that the second argument of isinstance names; None if it names no such class.
+    """Return the subclass of Tensor that the second argument of isinstance names; None if it names no such class, or a
+    tuple of classes.
 
     Raises:
-        UnsupportedError: it is one of several classes.
+        UnsupportedError: it names such a class in a tuple without Tensor itself.
     """
     if classes.tree.kind == TupleLiteral.KIND:
         named = [_class_of(emitter, item) for item in TupleLiteral(classes.tree).items]
@@ -37,7 +38,9 @@ def tensor_subclass(emitter: Emitter, classes: Expr) -> type | None:
 def emit_test(
     emitter: Emitter, value: Value, cls: type, name: str | None, range: SourceRange, exact: bool
 ) -> CondValue:
-    """Emit whether ``value``, the variable ``name`` if it is one, is an object of ``cls``, or of exactly that class."""
+    """Emit a test whether ``value`` is an instance of ``cls``, or with ``exact`` of exactly that class. The result is
+    known at compile time if ``value`` cannot be a Tensor, or is a parameter of a module. ``name`` is the variable that
+    it was read from, whose type the test refines; None if there is none."""
     if not any(isinstance(part, TensorType) or part == ANY for part in union_members(value.type)):
         return CondValue(emitter.graph.insert_constant(False, range=range), RefinementSet(), False)
     if cls is torch.nn.Parameter and isinstance(value.type, TensorType) and _kind_of_slot(value) == "parameter":

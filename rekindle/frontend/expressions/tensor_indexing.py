@@ -1,12 +1,12 @@
 """Subscripts of Tensors with Tensors: ``x[i]``, ``x[rows, :, columns]``, ``x[..., keep]``.
 
-``aten::index`` takes its indices as they are. Python takes a Tensor without dimensions for the number that it holds:
-``x[i]`` is then a view of a row, as ``x[2]`` is. Whether an index has dimensions is asked when the program runs::
+In ``aten::index`` every index is a Tensor. In Python a Tensor without dimensions is used as the number that it holds:
+``x[i]`` is then a view of a row, as ``x[2]`` is. The program tests at run time whether an index has dimensions::
 
     x[i]        %has_numbers : bool = aten::eq(aten::dim(%i), 0)
                 %item : Tensor = item_at(%x, %i, [%i], %has_numbers)
 
-Programs from archives index as TorchScript does, without the question.
+Programs from archives index as TorchScript does, without the test.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INDICES: Final = ListType(optional(TENSOR))
 
 @dataclass(slots=True)
 class IndexedTensor:
-    """A view of a Tensor, and the Tensors that index its dimensions; None stands for a whole dimension."""
+    """A view of a Tensor, and the Tensors that index its dimensions; None represents a whole dimension."""
 
     view: Value
     is_alone: bool
@@ -40,7 +40,7 @@ class IndexedTensor:
     """The indices of the last dimensions, after ``...``."""
 
     def add(self, dim: int, index: Value | None) -> None:
-        """Add the index of the dimension ``dim`` of the view, which is negative after ``...``."""
+        """Record the index of the dimension ``dim`` of the view; after ``...``, ``dim`` is negative and grows."""
         if dim < 0:
             self.back.append(index)
         elif index is not None:
@@ -57,10 +57,8 @@ class IndexedTensor:
 
 
 def read_indexed(emitter: Emitter, indexed: IndexedTensor, range: SourceRange, *, is_copied: bool = False) -> Value:
-    """Emit the value of the subscript: a view if no Tensor with dimensions indexes, else a copy.
-
-    ``is_copied``: a copy wherever a Tensor indexes, for ``x[i] += y``, which writes the item back.
-    """
+    """Emit the value of the subscript, and return it: a view if no Tensor with dimensions indexes, else a copy. With
+    ``is_copied`` it is a copy wherever a Tensor indexes, for ``x[i] += y``, which writes the item back."""
     if not indexed.has_tensors:
         return indexed.view
     indices = _indices(emitter, indexed, range)
@@ -89,7 +87,7 @@ def write_indexed(emitter: Emitter, indexed: IndexedTensor, value: Value, range:
 
 
 def _indices(emitter: Emitter, indexed: IndexedTensor, range: SourceRange) -> Value:
-    """Emit the list of index Tensors that ``aten::index`` takes."""
+    """Emit the list of index Tensors that ``aten::index`` takes, and return it."""
     front = _list_of(emitter, indexed.front, range)
     if not any(index is not None for index in indexed.back):
         return front

@@ -1,4 +1,4 @@
-"""Iteration whose order is unobservable: over a set, too."""
+"""Emit iterations whose order is unobservable, so that they may iterate over sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ COMPREHENSIONS: Final = {view.KIND: view for view in (GeneratorExpr, ListComp, S
 
 
 def elements_in_any_order(emitter: Emitter, expr: Expr) -> Value:
-    """Emit the elements of ``expr`` as a list. Their order is arbitrary, because the caller does not depend on it."""
+    """Emit the elements of ``expr`` as a list, in arbitrary order, and return it. The caller must not depend on the
+    order."""
     if expr.tree.kind in COMPREHENSIONS:
         emitter.order_free.update(iterables_of(expr))
     return elements_of_value(emitter, emitter.emit_sugared(expr), expr.range)
@@ -44,15 +45,15 @@ def has_key(call: Apply) -> bool:
 
 
 def list_from(emitter: Emitter, value: SugaredValue, range: SourceRange) -> Value:
-    """Emit the conversion of an iterable to a list."""
+    """Emit the conversion of an iterable to a list, and return it; a list is returned as it is."""
     if isinstance(value, SimpleValue) and isinstance(value.value.type, ListType):
         return value.value
     return list_of(emitter, range, value, None)
 
 
 def unordered_list(emitter: Emitter, call: Apply, source: Expr) -> Value:
-    """Return the elements of ``source``, as a list, for a call whose result depends on their order only through its
-    ``key``."""
+    """Emit the elements of ``source`` as a list, and return it: in any order, unless the call has a ``key``, since of
+    elements with equal keys the first counts."""
     if has_key(call):  # of elements with equal keys the first counts
         return list_from(emitter, emitter.emit_sugared(source), source.range)
     return elements_in_any_order(emitter, source)

@@ -1,7 +1,8 @@
 """Evaluation of conditions on the current attributes of the compiled module.
 
-A branch into which they do not lead need not compile: what is not understood of it raises where a later change of the
-attributes leads there after all (:func:`rekindle.frontend.statements.simple_statements.emit_unexpected`).
+A branch that the current attributes make unreachable need not compile. A part of it that cannot be compiled raises at
+run time, if a later change of the attributes makes it reachable
+(:func:`rekindle.frontend.statements.simple_statements.emit_unexpected`).
 """
 
 from __future__ import annotations
@@ -32,10 +33,8 @@ _COMPUTED: Final[dict[str, Callable[..., Any]]] = {
 
 
 def evaluate_on_current_attributes(value: Value) -> object:
-    """Evaluate ``value`` with the current values of module attributes; return MISSING if that is impossible.
-
-    ``self.kind == "a"`` is True if the attribute of the compiled module is "a".
-    """
+    """Return the Python value of ``value`` for the values that module attributes had when the module was compiled;
+    MISSING if it cannot be evaluated. ``self.kind == "a"`` is True if that attribute was "a"."""
     node = value.node
     if node.kind == "prim::Constant":
         return node.attributes.get("value")

@@ -37,7 +37,7 @@ _TRIED: Final[tuple[Type, ...]] = (
     *(ListType(INT), ListType(FLOAT), ListType(STRING), ListType(TENSOR)),
     *(DictType(STRING, TENSOR), DictType(STRING, INT)),
 )
-"""Types that a parameter without an annotation may be meant to have, the most common first."""
+"""Types to try for a parameter without an annotation, the most common first."""
 
 T = TypeVar("T")
 
@@ -51,8 +51,13 @@ def recover(
     tree: Tree | None = None,
     retry: Callable[[], object] | None = None,
 ) -> None:
-    """Record ``error`` and continue at ``place``. ``retry`` emits the failed ``tree`` again, to find the cause of the
-    error."""
+    """Record ``error`` and continue at ``place``: the state of the emitter is restored. ``retry`` emits the failed
+    ``tree`` again, to find the cause of the error. An exception other than a CompileError is suppressed if there was an
+    error before.
+
+    Raises:
+        Exception: ``error``, if it is a RecursionError, or neither a CompileError nor preceded by one.
+    """
     if isinstance(error, CompileError):
         emitter.restore(place)
         if tree is not None and retry is not None:
@@ -65,8 +70,8 @@ def recover(
 
 
 def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = None) -> T | None:
-    """Return the result of ``emit``; if it fails, record the error and return None. ``tree`` is what it emits, if
-    given."""
+    """Return the result of ``emit``; if it fails, record the error and return None. ``tree`` is the tree that it emits,
+    if it is known. Other exceptions than CompileError are raised unless an error was recorded before."""
     place = emitter.place
     try:
         return emit()
@@ -76,12 +81,11 @@ def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = Non
 
 
 def emit_for_errors(emitter: Emitter, rest: Sequence[Expr], error: CompileError, failed: Expr) -> NoReturn:
-    """Emit the ``rest`` of an expression to find further errors, and raise ``error``, with which the part ``failed``
-    did not compile.
+    """Emit the ``rest`` of an expression to find further errors, and raise. ``error`` is that of the part ``failed``.
 
     Raises:
-        CompileError: ``error`` itself, if there is no rest, or it is not reported.
-        CascadingError: otherwise.
+        CompileError: ``error`` itself, if there is no rest, or the branch is unreachable for the current attributes.
+        CascadingError: otherwise; ``error`` is recorded.
     """
     if not rest or emitter.is_unexpected:
         raise error
@@ -98,7 +102,8 @@ def _emit_part(emitter: Emitter, expr: Expr) -> object:
 
 
 def explain(emitter: Emitter, error: CompileError, tree: Tree, retry: Callable[[], object]) -> None:
-    """Find the cause of ``error``, and add it to the error. ``retry`` emits ``tree``, which failed, again."""
+    """Find the cause of ``error``, and set its cause, hint and edit accordingly: a variable that was assumed to be a
+    Tensor, or has several possible types. ``retry`` emits ``tree``, which failed, again."""
     if not _may_be_explained(error) or assigns_attribute(tree) or _asks_for_types(tree):
         return
     names = sorted(names_in(Expr(tree)))
@@ -123,7 +128,8 @@ def _is_assumed(emitter: Emitter, name: str) -> bool:
 
 
 def _works(emitter: Emitter, types: dict[str, Type], retry: Callable[[], object]) -> bool:
-    """Return whether the failed code compiles if the variables have these types."""
+    """Return whether ``retry`` compiles the failed code if the variables have these types. The emitter's state is
+    restored."""
     with _trying(emitter):
         for name, type in types.items():
             frame = emitter.environment.frame.find(name)
@@ -150,7 +156,8 @@ def _trying(emitter: Emitter) -> Iterator[None]:
 
 @contextmanager
 def keeping_if(emitter: Emitter, is_good: Callable[[], bool]) -> Iterator[None]:
-    """Keep the changes of the emitter's state in the ``with`` block if ``is_good()`` at its end; else undo them."""
+    """Keep the changes of the emitter's state in the ``with`` block if ``is_good()`` at its end; undo them if not, and
+    if the block raises."""
     place, returns = emitter.place, emitter.returns
     frames: list[EnvironmentFrame] = []
     frame: EnvironmentFrame | None = place.frame

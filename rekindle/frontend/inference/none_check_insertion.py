@@ -1,4 +1,4 @@
-"""Values that may be None, where Python would raise if they are: ``x.size()`` of an ``Optional[Tensor]``.
+"""Insert checks of values that may be None where Python would raise: ``x.size()`` of an ``Optional[Tensor]``.
 
 .. code-block:: text
 
@@ -13,8 +13,8 @@
                      %x.1 : int = prim::unchecked_cast(%x)
                      %y : int = aten::add(%x.1, %one)
 
-Where the value was read from a variable, the variable is known not to be None from there on. Values that are a Tensor
-or a number are checked in the same way where only a Tensor will do.
+If the value was read from a variable, the variable is known not to be None from there on. Values that are a Tensor or a
+number are checked in the same way where only one of the two is accepted.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ _CONTAINERS: Final = (ListType, TupleType, DictType, StringType)
 
 
 class NoneCheckInserter:
-    """Inserts the checks with which programs from Python unwrap Optionals."""
+    """Inserter of the checks with which programs from Python unwrap Optionals; it implements the hooks of
+    ``Graph.none_checks``."""
 
     def __init__(self, graph: Graph, environment: Environment) -> None:
         self.graph = graph
@@ -104,7 +105,8 @@ class NoneCheckInserter:
         return self._narrowed(value, others[0], range)
 
     def _narrowed(self, value: Value, type: Type, range: SourceRange) -> Value:
-        """Cast the value to ``type``. The variable that it was read from has this type from here on."""
+        """Emit a cast of the value to ``type``, and return it. The variable that it was read from has this type from
+        here on."""
         cast = self.graph.create("prim::unchecked_cast", [value], types=[type], range=range)
         found = self.graph.insert_node(cast).output
         variable = self._variable_that_holds(value)

@@ -37,14 +37,14 @@ _OF_BUILTINS: Final = {
     "aten::join": "can only join an iterable",
     **dict.fromkeys(("aten::hex", "aten::oct", "aten::bin", "aten::chr"), _NO_INT),
 }
-"""By the kinds that only Python's own functions have."""
+"""Messages of Python's own functions, by the kind of their operator."""
 
 _OF_NUMBERS: Final = {
     "aten::round": "type NoneType doesn't define __round__ method",
     "aten::neg": "bad operand type for unary -: 'NoneType'",
     "aten::bitwise_not": "bad operand type for unary ~: 'NoneType'",
 }
-"""Where no Tensor is wanted."""
+"""Messages for operators on numbers; for Tensors the message differs."""
 
 _OF_INTS: Final = frozenset({"factorial", "gcd"})
 """Functions of ``math`` that take ints alone."""
@@ -54,7 +54,7 @@ _REAL: Final = (FLOAT, INT, NUMBER)
 _ITERATED: Final = frozenset({"sum", "sorted", "any", "all", "list", "dict", "extend", "update", "min", "max", "add_"})
 
 _KEPT: Final = frozenset({"el", "item", "key", "default_value", "v"})
-"""Parameters of the methods of lists and dicts that take whatever it is, None too."""
+"""Parameters of methods of lists and dicts that accept any object, None included."""
 
 _TAKES_NONE: Final = frozenset(
     {"aten::eq", "aten::ne", "aten::Bool", "aten::strip", "aten::lstrip", "aten::rstrip", "aten::__contains__"}
@@ -76,8 +76,8 @@ def takes_none(schema: FunctionSchema, formal: Argument) -> bool:
 
 
 def none_argument(name: str, schema: FunctionSchema, formal: Argument, *, is_method: bool) -> str:
-    """Return the message of the TypeError of a call of ``name`` with None for the parameter ``formal``. ``is_method``
-    is whether ``name`` is a method, whose first argument is its object."""
+    """Return the message of Python's TypeError for a call of ``name`` with None for the parameter ``formal`` of
+    ``schema``. ``is_method`` states whether it is called as a method."""
     kind, basename = schema.name, name.rpartition("::")[2]
     wanted = without_none(formal.type)
     if kind in _OF_BUILTINS:
@@ -103,7 +103,8 @@ def none_argument(name: str, schema: FunctionSchema, formal: Argument, *, is_met
 
 
 def none_operand(operator: str, lhs: Type, rhs: Type, *, lhs_is_none: bool) -> str:
-    """Return the message of the TypeError of ``lhs operator rhs`` with None as one operand."""
+    """Return the message of Python's TypeError for ``lhs operator rhs`` with None as one operand: the left one if
+    ``lhs_is_none``."""
     left = "NoneType" if lhs_is_none else class_name(lhs)
     right = class_name(rhs) if lhs_is_none else "NoneType"
     if operator.rstrip("=") in ("<", ">"):
@@ -136,7 +137,7 @@ _CLASS_NAMES: Final = {
 
 
 def class_name(type: Type) -> str:
-    """Return the name of the Python class of values of ``type``, other than None."""
+    """Return the name of the Python class of values of ``type``; for an Optional, of those other than None."""
     type = without_none(type)
     if isinstance(type, ClassType):
         return type.basename
@@ -149,7 +150,7 @@ _PLURALS: Final[dict[Type, str]] = {INT: "ints", FLOAT: "floats", BOOL: "bools",
 
 
 def python_name(type: Type) -> str:
-    """Return a type as PyTorch's errors call it: ``tuple of ints``."""
+    """Return the name that PyTorch's errors have for a type: ``tuple of ints``."""
     if isinstance(type, ListType):
         many = "Tensors" if isinstance(type.element, TensorType) else _PLURALS.get(type.element)
         return f"tuple of {many}" if many else type.annotation

@@ -70,7 +70,8 @@ RESULT: Final = "result"  # the list or dict that a function returns, which does
 
 
 class RestartEmission(BaseException):
-    """The type of a variable is not the assumed one. This is not an error: only :func:`with_inference` catches it."""
+    """Raised if the type of a variable is not the assumed one. This is not an error: :func:`with_inference` restarts
+    the emission."""
 
 
 @dataclass(slots=True)
@@ -80,9 +81,9 @@ class FirstAssignment:
     statement: Tree
     kind: str
     is_optional: bool = False
-    """Whether it may assign None, too: ``xs = [] if wanted else None``."""
+    """Whether the statement may assign None instead: ``xs = [] if wanted else None``."""
     holds_empty: bool = False
-    """Whether it is a list or dict of empty lists: ``{"loss": []}``."""
+    """Whether the value is a list or dict of empty lists: ``{"loss": []}``."""
     attribute: Expr | None = None
     """The attribute of which the variable is an alias, ``self.history``."""
     function: GraphFunction | None = None
@@ -90,7 +91,7 @@ class FirstAssignment:
     maker: tuple[str, Type] | None = None
     """For a Counter or a defaultdict of numbers, its name in Python, and the type of its default values."""
     others: tuple[FirstAssignment, ...] = ()
-    """How other branches begin the same variable: what its uses show holds of those, too."""
+    """First assignments of the same variable in other branches, for which evidence from its uses is recorded, too."""
 
     def joined(self, other: FirstAssignment) -> FirstAssignment:
         """Return the first assignment of a variable that begins with this one in one branch, and with ``other`` in
@@ -112,19 +113,19 @@ class TypeEvidence:
     result: Type | None = None
     """Result type of the function, if its returns have no smaller type in common."""
     widened: dict[tuple[int, int], dict[str, Type]] = field(default_factory=dict)
-    """The types of variables that loops carry, where the body assigns a wider one than there was before the loop; by
-    the place of the loop in its source, and by variable."""
+    """The types of loop-carried variables to which the body assigns a wider type than they have before the loop, by the
+    source location of the loop and by variable."""
 
     observed: set[tuple[int, str]] = field(default_factory=set)
-    """Variables of which it matters whether the body of a ``try`` has assigned them before it raised, by the
-    statement."""
+    """Pairs of a ``try`` statement, by id, and a variable that is read after it, and that its body may have left
+    unassigned when it raised."""
     carried: dict[tuple[int, str], Type] = field(default_factory=dict)
     """For loops, the variables that an iteration reads before it assigns them: the types assigned by earlier
     iterations."""
 
     rewritten: dict[int, tuple[Tree, Stmt]] = field(default_factory=dict)
-    """Statements that are emitted as others, by the identity of their trees, with these: what is learned of the others
-    is to count when emission begins again."""
+    """Statements that are rewritten before they are emitted, by the id of their trees, each with the result. A
+    restarted emission uses the same result, for which evidence was recorded by id."""
 
     def rewrite(self, statement: Stmt, rewrite: Callable[[], Stmt]) -> Stmt:
         """Return the result of ``rewrite`` on the statement, cached."""
@@ -134,11 +135,11 @@ class TypeEvidence:
         return self.rewritten[key][1]
 
     def watch(self, name: str, tries: Iterable[int]) -> None:
-        """Record the read of a variable that the bodies of the ``try`` statements ``tries`` may have assigned; restart
-        the emission if that is new.
+        """Record that a variable is read that the bodies of the ``try`` statements ``tries``, given by id, may have
+        left unassigned.
 
         Raises:
-            RestartEmission: it is.
+            RestartEmission: this was not recorded before.
         """
         wanted = {(statement, name) for statement in tries}
         if not wanted <= self.observed:
@@ -146,21 +147,28 @@ class TypeEvidence:
             raise RestartEmission
 
     def learn_carried(self, loop: Tree, name: str, type: Type) -> NoReturn:
-        """Record that an iteration reads a value of ``type``, which an earlier one may have assigned to a variable, and
-        restart the emission."""
+        """Record that an iteration reads a value of ``type``, which an earlier one may have assigned to a variable.
+
+        Raises:
+            RestartEmission: always.
+        """
         self.carried[id(loop), name] = type
         raise RestartEmission
 
     def learn_result(self, type: Type) -> NoReturn:
-        """Record that the function returns values of ``type``, and restart the emission."""
+        """Record that the function returns values of ``type``.
+
+        Raises:
+            RestartEmission: always.
+        """
         self.result = unshaped(type)
         raise RestartEmission
 
     def learn_widened(self, loop: tuple[int, int], variable: str, type: Type) -> None:
-        """Record that a variable has ``type`` at the entry of a loop body.
+        """Record that a variable has ``type`` at the entry of a loop body. ``loop`` is the source location of the loop.
 
         Raises:
-            RestartEmission: this was not known.
+            RestartEmission: another type, or none, was recorded before.
         """
         known = self.widened.setdefault(loop, {})
         if known.get(variable) != type:
@@ -168,7 +176,8 @@ class TypeEvidence:
             raise RestartEmission
 
     def type_of(self, origin: FirstAssignment) -> Type | None:
-        """Return the type inferred for the variable with the first assignment ``origin``; None if no use shows it."""
+        """Return the type inferred for the variable with the first assignment ``origin``; None if no use determines
+        it."""
         type = self._type_of(origin)
         return optional(type) if type is not None and origin.is_optional else type
 
@@ -194,8 +203,8 @@ class TypeEvidence:
         """Record that a list or dict of the type ``container`` must hold the elements of ``wanted``.
 
         Raises:
-            RestartEmission: its elements are to have a wider type.
-            Redefinition: a function has made it, which is to be compiled again.
+            RestartEmission: its elements need a wider type.
+            Redefinition: a function returned the container, and has to be compiled again with a wider result type.
         """
         for each in origin.all:
             if each.function is not None:
@@ -205,7 +214,7 @@ class TypeEvidence:
             raise RestartEmission
 
     def _shows_contents(self, origin: FirstAssignment, container: Type, wanted: Type) -> bool:
-        """Return whether the elements of the container need a wider type than they have."""
+        """Record the wider type of the elements of the container, if they need one; return whether they do."""
         if origin.holds_empty and (id(origin.statement), "value") not in self.shown:
             joined: Type | None = wanted  # the lists were taken for lists of Tensors
         else:
@@ -226,17 +235,17 @@ class TypeEvidence:
         return True
 
     def record(self, origin: FirstAssignment, **parts: Type) -> None:
-        """Record the types that a use of a variable shows.
+        """Record the types that a use of a variable implies, as ``element=``, ``key=`` or ``value=``.
 
         Raises:
-            RestartEmission: the variable is to have another type than it has.
+            RestartEmission: the variable needs another type than the one assumed so far.
         """
         other = [self._shows(each, parts) for each in origin.all]
         if any(other):
             raise RestartEmission
 
     def _shows(self, origin: FirstAssignment, parts: Mapping[str, Type]) -> bool:
-        """Record the types ``parts`` that a use shows for the variable; return whether its type differs from the one
+        """Record the types ``parts`` that a use of the variable implies; return whether its type differs from the one
         assumed so far."""
         before = self.type_of(origin)
         for part, type in parts.items():
@@ -405,7 +414,8 @@ def _maker_of(value: Expr) -> tuple[str, Type] | None:
 
 
 def origin_of_value(statement: Tree, value: Expr) -> FirstAssignment | None:
-    """Return the first assignment of a variable by this statement, if it does not determine the type; else None."""
+    """Return the first assignment of a variable by ``statement``, if its ``value`` does not determine the type; else
+    None."""
     kind = kind_of_origin(value)
     if value.tree.kind != TernaryIf.KIND or kind is not None:
         return (
@@ -421,8 +431,12 @@ def origin_of_value(statement: Tree, value: Expr) -> FirstAssignment | None:
 
 
 def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expected: Type, actual: Type) -> None:
-    """Infer a type from the assignment of an ``actual`` type, in a branch or a loop, to a variable of the ``expected``
-    type with the first assignment ``origin``."""
+    """Record the type that the assignment of an ``actual`` type, in a branch or a loop, to a variable of the
+    ``expected`` type implies. ``origin`` is the first assignment of the variable.
+
+    Raises:
+        RestartEmission: the variable needs another type than the one assumed so far.
+    """
     if origin.kind == TUPLE:
         elements = actual.elements if isinstance(actual, TupleType) else actual.contained
         common = unify_all(map(unshaped, elements))
@@ -451,10 +465,13 @@ def _merged(known: Type, shown: Type) -> Type | None:
 def learn_from_branches(
     evidence: TypeEvidence, origins: Sequence[FirstAssignment | None], types: Sequence[Type]
 ) -> None:
-    """Infer the type of a variable whose first assignments are in both branches of an ``if``, with different types.
+    """Record the type of a variable whose first assignments are in both branches of an ``if``, with different types.
 
     ``origins`` are these assignments, and ``types`` the types, first of the true branch. An origin is None if its
     assignment determines the type. Another, such as ``x = []``, gets its element type from the other branch.
+
+    Raises:
+        RestartEmission: the variable needs another type than the one assumed so far.
     """
     for side, origin in enumerate(origins):
         other = origins[1 - side]
@@ -464,8 +481,8 @@ def learn_from_branches(
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[TypeEvidence], T]) -> T:
-    """Return the result of ``emit``, which is restarted each time a use of a variable shows that its assumed type is
-    wrong."""
+    """Return the result of ``emit``, which is called again each time a use of a variable implies that its assumed type
+    is wrong. Errors that a discarded emission recorded in ``diagnostics`` are removed."""
     evidence = TypeEvidence()
     reported = list(diagnostics.problems)
     while True:

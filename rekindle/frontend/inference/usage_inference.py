@@ -16,7 +16,11 @@ from rekindle.syntax.views import Apply, Expr, Select, Subscript, Var
 
 
 def infer_element(emitter: Emitter, expr: Expr, added: Value) -> None:
-    """Infer the element type of the list ``expr`` from the list ``added``."""
+    """Record the element type of the list ``expr``, a variable or an attribute, from the list ``added`` to it.
+
+    Raises:
+        RestartEmission: the variable needs another type than the one assumed so far.
+    """
     origin = emitter.environment.origin_of(expr)
     if origin is None and expr.tree.kind == Select.KIND and added.node.kind != "prim::EmptyListLiteral":
         _learn_assumed(emitter, Select(expr.tree), added.type)
@@ -26,8 +30,12 @@ def infer_element(emitter: Emitter, expr: Expr, added: Value) -> None:
 
 
 def learn_numbers(emitter: Emitter, expr: Expr, given: Type) -> None:
-    """Infer a number type from an element of the type ``given`` that is added to the list or dict ``expr``: a variable,
-    an attribute, or an item of one, such as ``m[i]``."""
+    """Record a number type from an element of the type ``given`` that is added to the list or dict ``expr``: a
+    variable, an attribute, or an item of one, such as ``m[i]``.
+
+    Raises:
+        RestartEmission: the variable needs another type than the one assumed so far.
+    """
     if not emitter.graph.follows_python:
         return
     depth, base = 1, expr
@@ -47,7 +55,7 @@ def learn_numbers(emitter: Emitter, expr: Expr, given: Type) -> None:
 
 
 def _learn_attribute(emitter: Emitter, select: Select, depth: int, given: Type) -> None:
-    """Infer the element type of an attribute from an element that is added to it, ``depth`` lists or dicts deep."""
+    """Widen the element type of an attribute to hold an element that is added to it, ``depth`` lists or dicts deep."""
     value, name = getattr(emitter.emit_sugared(select.value), "value", None), select.selector.name
     if not isinstance(value, Value) or not isinstance(value.type, ClassType):
         return
@@ -61,7 +69,8 @@ def _learn_attribute(emitter: Emitter, select: Select, depth: int, given: Type) 
 
 
 def _learn_assumed(emitter: Emitter, select: Select, given: Type) -> None:
-    """Infer the type of an attribute that was initialized as an empty list or dict."""
+    """Set the type of an attribute that was initialized as an empty list or dict, from that of a container ``given`` to
+    it."""
     owner = _owner_of_assumed(emitter, select)
     if owner is not None and owner.attributes[select.selector.name].type.kind == given.kind:
         rely_on(owner, select.selector.name)
@@ -69,7 +78,8 @@ def _learn_assumed(emitter: Emitter, select: Select, given: Type) -> None:
 
 
 def is_assumed(emitter: Emitter, select: Select) -> bool:
-    """Return whether an attribute was initialized as an empty container, and its element type is not known yet."""
+    """Return whether ``select`` is an attribute that was initialized as an empty container, and has no inferred element
+    type."""
     return _owner_of_assumed(emitter, select) is not None
 
 
@@ -84,7 +94,11 @@ def _owner_of_assumed(emitter: Emitter, select: Select) -> ClassType | None:
 
 
 def infer_item(emitter: Emitter, expr: Expr, key: Value, item: Value | None = None) -> None:
-    """Infer the types of the dict ``expr`` from a key and its value."""
+    """Record the key and value types of the dict ``expr`` from a key and its value.
+
+    Raises:
+        RestartEmission: the variable needs another type than the one assumed so far.
+    """
     origin = emitter.environment.origin_of(expr)
     if origin is None and expr.tree.kind == Select.KIND and item is not None:
         if item.node.kind != "prim::EmptyListLiteral":
@@ -132,7 +146,7 @@ def _learn_from_numbers(emitter: Emitter, owner: Expr, method: str, args: Sequen
 
 
 def _learn_from_item(emitter: Emitter, owner: Expr, kind: str, args: Sequence[NamedValue]) -> None:
-    """Learn the element type of the lists in ``d`` from ``d[k].append(x)``."""
+    """Record the element type of the lists in ``d`` from a call ``d[k].append(x)``, of which ``owner`` is ``d[k]``."""
     origin = emitter.environment.origin_of(Subscript(owner.tree).value)
     if origin is not None and origin.kind == DICT and kind == "aten::append":
         added = args[0].materialize(emitter.graph)
@@ -141,8 +155,12 @@ def _learn_from_item(emitter: Emitter, owner: Expr, kind: str, args: Sequence[Na
 
 
 def learn_from_parameters(emitter: Emitter, call: Apply, callee: SugaredValue, args: Sequence[NamedValue]) -> None:
-    """Learn from a call that fits no signature: an empty list or dict among the arguments may have the type of a
-    parameter."""
+    """Record types from a call that fits no signature: an empty list or dict among the arguments may have the type of a
+    parameter.
+
+    Raises:
+        RestartEmission: an argument needs another type than the one assumed so far.
+    """
     if not isinstance(callee, FunctionValue) or len(callee.functions) != 1:
         return
     formals = callee.functions[0].schema.arguments
@@ -151,7 +169,11 @@ def learn_from_parameters(emitter: Emitter, call: Apply, callee: SugaredValue, a
 
 
 def learn_type(emitter: Emitter, expr: Expr, type: Type) -> None:
-    """Infer that the list or dict ``expr`` has this type."""
+    """Record that the list or dict ``expr`` has this type.
+
+    Raises:
+        RestartEmission: it needs another type than the one assumed so far.
+    """
     origin = emitter.environment.origin_of(expr)
     if origin is None:
         return

@@ -1,4 +1,4 @@
-"""Builtins of Python for which TorchScript has no operator: they are composed of others."""
+"""Emit calls of Python builtins for which there is no operator: they are composed of other operators."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, ListComp, S
 
 
 def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit a call of one of Python's builtins; return None for other calls."""
+    """Emit a call of one of Python's builtins, and return its result; return None for other calls, which are emitted as
+    usual."""
     name = call.callee_name
     if name is not None:
         emit = _BUILTINS.get(name)
@@ -126,7 +127,7 @@ def _round(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _rounded(emitter: Emitter, call: Apply, written: Expr, number: Value, hint: Type | None) -> Value:
-    """Emit ``round(number)`` of an argument that was evaluated before."""
+    """Emit ``round(number)`` for the value of the argument ``written``, which has been emitted; return the result."""
     emitter.shared[id(written.tree)] = number
     try:
         found = _round(emitter, call, hint)
@@ -137,7 +138,8 @@ def _rounded(emitter: Emitter, call: Apply, written: Expr, number: Value, hint: 
 
 
 def _of_emitted(emitter: Emitter, call: Apply, first: Value) -> SugaredValue:
-    """Emit a call of the builtin whose first argument, ``first``, has been emitted."""
+    """Emit a call of the builtin as an operator, with ``first`` as the value of the first argument, which has been
+    emitted."""
     callee = emitter.emit_sugared(call.callee)
     written, *others = call.inputs
     arguments = [NamedValue(first, range=written.range), *emit_arguments(emitter, others)]
@@ -153,8 +155,8 @@ def _greatest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue 
 
 
 def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
-    """Emit ``min`` or ``max`` (the ``name``) of strings, tuples and lists, for which there is no operator; return None
-    for other calls."""
+    """Emit ``min`` or ``max`` (the ``name``); return None, without emitting anything, for calls with keyword arguments,
+    literals or starred arguments."""
     kinds = [item.tree.kind for item in call.inputs]
     is_made = kinds in ([ListComp.KIND], [GeneratorExpr.KIND])
     if call.attributes or not kinds or (not is_made and not _NO_VALUES.isdisjoint(kinds)):
@@ -196,7 +198,11 @@ def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -
 
 
 def _sorted_rows(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Reject ``sorted(x)`` of a Tensor, with a hint; return None for other calls."""
+    """Emit ``sorted(x)``; return None, without emitting anything, for other calls.
+
+    Raises:
+        UnsupportedError: the argument is a Tensor.
+    """
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -219,7 +225,8 @@ def _all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 
 
 def _of_rows(emitter: Emitter, call: Apply, function: str) -> SugaredValue | None:
-    """Emit ``any(x)`` or ``all(x)`` of a Tensor, as Python does by its rows; return None for other values."""
+    """Emit ``any(x)`` or ``all(x)``: of a Tensor by its rows, as Python does, and of a generator as a loop. Return
+    None, without emitting anything, for other calls."""
     item = call.only_argument
     if item is None:
         return None
@@ -290,7 +297,8 @@ def _sum_if_any(
 
 
 def _sum_of_all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``sum(xs)`` of Tensors, or over the rows of one; return None if there is an operator for it."""
+    """Emit ``sum(xs)``, also of Tensors and over the rows of one; return None, without emitting anything, for other
+    calls."""
     (item,) = call.inputs
     if item.tree.kind in ("starred", "set_comp"):
         return None
@@ -351,7 +359,7 @@ def _divmod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | 
     """Emit ``divmod(a, b)`` of numbers that may be None; return None for other calls.
 
     Raises:
-        TypeMismatchError: an operand is not a number.
+        TypeMismatchError: an operand is a Tensor.
     """
     if call.attributes or len(call.inputs) != 2:
         return None
@@ -386,7 +394,8 @@ def _formatted(emitter: Emitter, range: SourceRange, *given: Value) -> Value:
 
 
 def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``bool(x)`` of a value that may be None, or have one of several types; return None for other calls."""
+    """Emit ``bool(x)``, also of a value that may be None, or have one of several types; return None, without emitting
+    anything, for other calls."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -397,7 +406,8 @@ def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 
 def _length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
-    """Emit ``len(x)`` of a value that may be None, or have one of several types; return None for other calls."""
+    """Emit ``len(x)``, also of a value that may be None, or is not a value of the graph; return None, without emitting
+    anything, for other calls."""
     item = call.only_argument
     if item is None or item.tree.kind in _NO_VALUES:
         return None
@@ -523,4 +533,4 @@ _BUILTINS: Final[dict[str, Callable[[Emitter, Apply, Type | None], SugaredValue 
     "all": _all,
     "sorted": _sorted_rows,
 }
-"""Builtins of which some calls are composed of operators."""
+"""Emitters of builtins, by name. Each returns None for calls that it does not handle."""

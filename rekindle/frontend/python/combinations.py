@@ -1,4 +1,4 @@
-"""Functions of ``itertools`` that return tuples: one source text for each tuple length."""
+"""Functions of ``itertools`` that return tuples: the source of one function for each tuple length."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""Text of values whose class in Python differs from their type in the IR: tuples of any length, ``torch.Size``, dtypes,
-layouts."""
+"""Emit ``str`` of values whose Python class differs from their type in the IR: tuples of variable length,
+``torch.Size``, dtypes, layouts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rekindle.ir.types import IntType, ListType, OptionalType, Type
 
 
 def text_of(graph: Graph, value: Value, range: SourceRange) -> Value:
-    """Emit ``str`` of a value that is shown otherwise in Python than in the IR. The compiler formats its parts if it
-    knows them."""
+    """Emit ``str`` of a value whose string in Python differs from that in the IR, and return it. The elements of a
+    tuple are formatted one by one."""
     function = _function_of(value.type)
     if function is not None:
         given = graph.insert("aten::list", [value], range=range) if isinstance(value.type, ListType) else value

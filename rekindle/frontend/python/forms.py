@@ -1,4 +1,4 @@
-"""``type(x)`` and ``next(…)``, as far as they are evaluated at compile time."""
+"""Emit ``type(x)``, which is evaluated at compile time, and ``next(…)``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ from rekindle.syntax.views import Apply, BinOp, Expr, Var
 
 
 class TypeOf(StaticValue):
-    """``type(x)``: its name is known, and comparisons with classes are evaluated; as a value it is rejected."""
+    """``type(x)``: a compile-time value. Its name can be read and it can be compared with classes; it cannot be used as
+    a value."""
 
     description = "the class of a value"
 
@@ -91,7 +92,12 @@ def _name_of(emitter: Emitter, value: Value, members: list[Type], range: SourceR
 
 
 def type_question(emitter: Emitter, expr: BinOp) -> CondValue | None:
-    """Emit ``type(x) is int``, ``type(x) != type(y)`` or ``x in (y for …)``; return None for other comparisons."""
+    """Emit ``type(x) is int``, ``type(x) != type(y)`` or ``x in (y for …)`` as a condition; return None for other
+    comparisons.
+
+    Raises:
+        UnsupportedError: the class of a value is data-dependent, and is compared with that of another value.
+    """
     if expr.operator == "in":
         generator = generator_of(emitter, expr.rhs, LAZY)
         if generator is not None:
@@ -171,7 +177,11 @@ def _is_exactly(emitter: Emitter, operand: Expr, classes: Expr, range: SourceRan
 
 def _next(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     """Emit the first element of an iterable: ``next(iter(xs))``, ``next(self.parameters())`` or ``next((x for x in xs
-    if …), None)``."""
+    if …), None)``. Return it.
+
+    Raises:
+        UnsupportedError: the argument is a variable, from which elements may have been taken before.
+    """
     items = expect_arguments(emitter, call, 1, 2)
     taken = _iterated(emitter, items[0])
     if len(items) == 2:
@@ -206,7 +216,11 @@ def _next(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _iterated(emitter: Emitter, expr: Expr) -> Expr:
-    """Return the argument of ``iter(xs)``; other expressions unchanged."""
+    """Return the argument of ``iter(xs)``; other expressions unchanged.
+
+    Raises:
+        UnsupportedError: ``expr`` is a variable, which may hold an iterator.
+    """
     if expr.tree.kind == Apply.KIND:
         call = Apply(expr.tree)
         is_iter = call.callee_name == "iter" and emitter.environment.is_builtin("iter", expr.range)
@@ -239,18 +253,19 @@ def _named(type: Type) -> str:
 
 
 def _plain(type: Type) -> Type:
-    """Return the type that represents a type at run time."""
+    """Return the type by which ``prim::isinstance`` tests for ``type``: a list for a tuple of variable length, a deque
+    and the like."""
     return ListType(type.element) if isinstance(type, ListType) else type
 
 
 def _may_be(part: Type, wanted: Type) -> bool:
-    """Return whether a value of type ``part`` may or may not be a ``wanted``, depending on the run. A Scalar may hold a
-    bool, too."""
+    """Return whether a value of type ``part``, Any or a Scalar, may be of the class ``wanted``, depending on the
+    run."""
     return part in (ANY, NUMBER) and (part.accepts(wanted) or wanted == BOOL)
 
 
 def _is_of(part: Type, wanted: Type) -> bool:
-    """Return whether values of ``part`` are of the class ``wanted`` exactly, not of a derived class."""
+    """Return whether values of type ``part`` have exactly the class ``wanted``, not a derived class."""
     if wanted == ANY_LIST:
         return isinstance(part, ListType) and not part.python
     if wanted == ANY_TUPLE:

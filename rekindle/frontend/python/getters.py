@@ -55,7 +55,7 @@ def _attribute(value: SugaredValue, name: object, range: SourceRange, graph: Gra
 
 
 class MethodCaller(Getter):
-    """``operator.methodcaller(name, *args)``"""
+    """``operator.methodcaller(name, *args)``: a function that calls a method of its argument."""
 
     def __init__(self, method: str, args: Sequence[SugaredValue], kwargs: Keywords) -> None:
         super().__init__("methodcaller", (method,))

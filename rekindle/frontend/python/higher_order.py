@@ -1,4 +1,4 @@
-"""Calls of higher-order functions: ``map``, ``filter``, ``sorted(key=…)``, ``functools.partial`` and ``reduce`` …"""
+"""Emit calls of higher-order functions: ``map``, ``filter``, ``sorted(key=…)``, ``functools.partial``, ``reduce`` …"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MappedValue(DerivedIterable):
         self.function = function
         self.source = source
         self.spread = spread
-        """Whether the elements of the source are several arguments each."""
+        """Whether each element of the source is a tuple of arguments."""
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return list_of(self.emitter, range, self, None)
@@ -56,7 +56,7 @@ class MappedValue(DerivedIterable):
 
 
 class PartialValue(SugaredFunction):
-    """``functools.partial(function, …)``: a function with some of its arguments."""
+    """``functools.partial(function, …)``: a function with some of its arguments fixed."""
 
     def __init__(self, function: SugaredValue, args: Sequence[SugaredValue], kwargs: Keywords) -> None:
         self.function = function
@@ -84,8 +84,8 @@ class PartialValue(SugaredFunction):
 
 
 def emit_with_functions(emitter: Emitter, call: Apply) -> SugaredValue | None:
-    """Emit a call with functions as arguments, such as ``map`` or ``sorted(key=…)``, or a call of ``len``; return None
-    for other calls."""
+    """Emit a call with functions as arguments, such as ``sorted(key=…)``, or a call of ``len`` of a compile-time value;
+    return its result. Return None for other calls."""
     name = call.callee_name
     if name == "len":
         counted = length_known(emitter, call)
@@ -167,7 +167,8 @@ def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 def keys_and_options(
     emitter: Emitter, call: Apply, options: Sequence[str]
 ) -> tuple[SugaredValue | None, dict[str, Value]]:
-    """Return the function given as ``key``, if any, and the values of the other keyword arguments ``options``.
+    """Emit the keyword arguments of a call. Return the function given as ``key``, or None, and the values of the other
+    keyword arguments, which are among ``options``.
 
     Raises:
         UnsupportedError: there is another keyword argument.
@@ -186,7 +187,8 @@ def keys_and_options(
 
 
 def keys_of(emitter: Emitter, xs: Value, key: SugaredValue | None, range: SourceRange) -> Value:
-    """Emit the list of the results of ``key`` for the elements of a list."""
+    """Emit the list of the results of ``key`` for the elements of the list ``xs``, and return it; ``xs`` itself if
+    ``key`` is None."""
     if key is None:
         return xs
     return MappedValue(emitter, key, SimpleValue(xs), spread=False).as_value(range, emitter.graph)
@@ -263,7 +265,8 @@ def _first_by(emitter: Emitter, call: Apply, name: str) -> SugaredValue:
 
 
 def first_by(emitter: Emitter, range: SourceRange, xs: Value, keys: Value, name: str) -> Value:
-    """Emit a search for the first element of a list with the smallest or largest key, depending on ``name``."""
+    """Emit a search for the first element of the list ``xs`` with the smallest (``name`` is ``min``) or largest
+    (``max``) of ``keys``, and return it. The program raises ValueError if ``xs`` is empty."""
     what = emitter.graph.insert_constant(_said_of_nothing(name), range=range)
     largest = emitter.graph.insert_constant(name == "max", range=range)
     arguments = [SimpleValue(item) for item in (xs, keys, largest, what)]
@@ -291,8 +294,8 @@ def _reduce(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit the length test of a sequence pattern: whether a value is a sequence of the given length, or at least that
-    long."""
+    """Emit the length test of a sequence pattern: whether a value is a list or tuple of the given length, or at least
+    that long."""
     subject, count, exact = call.inputs
     value = emitter.emit_expression(subject)
     wanted, is_exact = int(count.tree.string(0)), exact.tree.kind == "true"
@@ -305,7 +308,7 @@ def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit the attributes that a positional pattern reads from an object.
+    """Emit the read of the attribute to which a position in a class pattern refers.
 
     Raises:
         TypeMismatchError: the pattern has more parts than ``__match_args__``.
@@ -323,7 +326,7 @@ def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 
 
 def _without(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit the items of a dict without those of some keys: ``**rest`` of a mapping pattern."""
+    """Emit a copy of a dict without some keys: ``**rest`` of a mapping pattern."""
     subject, *keys = [emitter.emit_expression(item) for item in call.inputs]
     copied = call_builtin(emitter, "aten::copy", call.range, subject)
     for key in keys:
@@ -356,4 +359,4 @@ _KEYED: Final[dict[str, Callable[[Emitter, Apply], SugaredValue]]] = {
     "min": _smallest,
     "max": _largest,
 }
-"""Builtins that take a key."""
+"""Emitters of builtins with a ``key``, by name."""

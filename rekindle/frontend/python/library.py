@@ -1,6 +1,6 @@
 """The prelude of Python's library, written as programs: each function is compiled for the arguments of its calls.
 
-They are what Python's are but for the classes of their errors where the operators that they use raise others.
+They behave as Python's functions do, except that the operators they use may raise errors of other classes.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _OPERATORS: Final = {
     "indexed": "aten::index",
     "put_indexed": "aten::index_put_",
 }
-"""Names of operators in the prelude: those of dicts that sets lack, of Python's library, and of subscripts."""
+"""Operators by their names in the prelude."""
 
 _TEXTS: Final = {"MIN_OF_NOTHING": EXTREMUM_OF_NOTHING["min"], "MAX_OF_NOTHING": EXTREMUM_OF_NOTHING["max"]}
-"""Names of constants in the prelude."""
+"""Constant strings by their names in the prelude."""
 
 
 @lru_cache(maxsize=1)

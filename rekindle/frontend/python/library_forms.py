@@ -1,6 +1,8 @@
-"""Calls of ``itertools``, ``heapq``, ``bisect``, ``functools`` and ``operator`` whose arguments the compiler inspects.
+"""Emit calls of ``itertools``, ``heapq``, ``bisect``, ``functools`` and ``operator`` whose arguments the compiler
+inspects.
 
-What they make lists of is a list here at once; what has no end is gone over where a loop stops it.
+Finite iterators are lists here, which are computed at the call. Infinite ones are computed by the loop that iterates
+over them.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _WITH_A_KEY: Final = {
     **{name: f"{name}_by" for name in ("nlargest", "nsmallest")},
     **{name: f"{name}_by" for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")},
 }
-"""Functions that take a key, and their implementations with one."""
+"""Prelude functions that implement calls with a ``key``, by the name of the function."""
 
 _LAZY: Final = (MappedValue, IterableTree, RangeValue, InfiniteIterator, IsliceValue)
 
@@ -59,11 +61,11 @@ def _as_list(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Simple
 
 
 def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue]:
-    """Return the arguments of a call, by name, for a Python function with the parameters ``names``.
+    """Emit the arguments of a call, and return them by name, for a Python function with the parameters ``names``.
 
     Raises:
-        TypeMismatchError: there are more arguments.
-        UnsupportedError: a keyword argument has another name.
+        TypeMismatchError: there are more positional arguments than parameters.
+        UnsupportedError: a keyword argument has another name, or that of a positional one.
     """
     args, kwargs = emit_sugared_args(emitter, call)
     if len(args) > len(names):
@@ -79,7 +81,11 @@ def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue
 
 
 def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str) -> int:
-    """Return the constant int in an argument; ``what`` names it in the error for other arguments."""
+    """Return the constant int in an argument; ``what`` names the argument in errors.
+
+    Raises:
+        UnsupportedError: the argument is missing or not a constant int.
+    """
     number = None if value is None else constant_int(value.as_value(call.range, emitter.graph))
     if number is None:
         raise UnsupportedError(
@@ -89,7 +95,8 @@ def _number(emitter: Emitter, call: Apply, value: SugaredValue | None, what: str
 
 
 def _if_iterable(emitter: Emitter, item: SugaredValue, range: SourceRange) -> SugaredValue:
-    """Convert an iterable that is known at compile time to a list; return other values unchanged."""
+    """Emit the conversion of a lazy iterable, such as a range or ``map``, to a list, and return it; return other values
+    unchanged."""
     return SimpleValue(list_of(emitter, range, item, None)) if isinstance(item, _LAZY) else item
 
 
@@ -148,8 +155,8 @@ def _combinations(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVa
     """Emit ``combinations(xs, 2)``, ``permutations(xs, 3)`` and similar functions of itertools.
 
     Raises:
-        TypeMismatchError: the argument is not an iterable.
-        UnsupportedError: the length is less than 1.
+        TypeMismatchError: the iterable is missing.
+        UnsupportedError: the length is less than 1, or not a constant.
     """
     given = _bound(emitter, call, "iterable", "r")
     if "iterable" not in given:
@@ -232,7 +239,7 @@ def _zip_longest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _groupby(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Emit ``itertools.groupby`` as a list of keys, each with the list of its elements."""
+    """Emit ``itertools.groupby`` as a list of pairs of a key and the list of its elements."""
     given = _bound(emitter, call, "iterable", "key")
     xs = list_from(emitter, given["iterable"], call.range)
     key = given.get("key")
@@ -291,6 +298,7 @@ def _getter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
     Raises:
         TypeMismatchError: the call has no argument.
+        UnsupportedError: an argument is not a constant.
     """
     name = _form_of(emitter, call)
     keys = [

@@ -1,6 +1,6 @@
 """Methods and attributes of numbers, strings and tensors that are not operators: functions of the prelude.
 
-They are looked up if a value has no such attribute otherwise.
+They are looked up last, if a value has no other attribute of that name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _METHODS: Final[dict[str, dict[str, str]]] = {
         "__rrshift__": "tensor_rshift_of",
     },
 }
-"""The function of each method, which is given the value first, by the kind of the value's type."""
+"""Prelude functions of methods, by the kind of the value's type and the method's name. The value is their first
+argument."""
 
 _OPERATORS: Final[dict[str, dict[str, str]]] = {
     "StringType": {"casefold": "python::casefold"},
@@ -54,7 +55,7 @@ _OPERATORS: Final[dict[str, dict[str, str]]] = {
         "__complex__": "aten::Complex",
     },
 }
-"""Methods that are operators."""
+"""Operators of methods, by the kind of the value's type and the method's name."""
 
 _ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
     "IntType": {"real": "itself", "imag": "zero", "numerator": "itself", "denominator": "one"},

@@ -1,1 +1,1 @@
-"""Readers of torch.fx graphs: operators, control flow, symbolic scalars, the hierarchy of modules."""
+"""Importers of torch.fx graphs: operators, control flow, symbolic scalars, and the hierarchy of modules."""

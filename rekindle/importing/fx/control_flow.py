@@ -1,4 +1,4 @@
-"""Higher-order operators: branches, loops, and graphs called like functions."""
+"""Importers of higher-order operators: branches, loops, and calls of subgraphs."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ def _cond(
 
 
 def _joined(reader: FxImporter, branch: Node, blocks: Sequence[Block], pair: Sequence[ImportedValue]) -> ImportedValue:
-    """Add an output to ``branch``, a ``prim::If``, for a pair of results of its blocks; return it.
+    """Add an output to ``branch``, a ``prim::If``, for a pair of results of its ``blocks``; return the output. Return
+    None if both results are None.
 
     Raises:
-        CaptureError: the results are of types that cannot be joined.
+        CaptureError: the results have types without a common supertype.
     """
     if all(not isinstance(item, Value) for item in pair) and pair[0] is None and pair[1] is None:
         return None
@@ -68,7 +69,7 @@ def _joined(reader: FxImporter, branch: Node, blocks: Sequence[Block], pair: Seq
 def _while_loop(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Import ``while_loop`` as ``prim::Loop``, which its condition ends."""
+    """Import ``while_loop`` as a ``prim::Loop`` without a limit of the trip count, which its condition ends."""
     condition, body, carried, additional = args
     start = as_list(reader.read(condition, [*carried, *additional]))[0]
     values = [reader.value(item) for item in carried]
@@ -114,8 +115,8 @@ def _of_type(reader: FxImporter, item: ImportedValue, type: Type) -> Value:
 def _scan(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Import ``scan`` as a loop over the rows of ``xs``: return the carried values, and the rows that it computes,
-    stacked."""
+    """Import ``scan`` as a loop over the first dimension of ``xs``: return the carried values, and the results of the
+    iterations stacked."""
     combine, init, xs, additional = args
     return _over_rows(reader, combine, list(init), xs, additional)
 
@@ -191,8 +192,8 @@ def _grad_mode(
 def _set_grad_enabled(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Import a switch of the gradient mode: end the region at the insertion point, or begin another. The first one
-    begins in the mode of the capture, which Dynamo guards."""
+    """Import a switch of the gradient mode: end the region that the last switch began, if this one restores its outer
+    mode, or begin another. The first region begins in the mode of the capture, which Dynamo guards."""
     enabled = bool(args[0])
     now = reader.modes[-1][1] if reader.modes else torch.is_grad_enabled()
     if enabled == now:
@@ -205,7 +206,7 @@ def _set_grad_enabled(
 
 
 def leave_modes(reader: FxImporter) -> None:
-    """Leave the regions that are still open at the end of a graph."""
+    """Insert the exits of the gradient-mode regions that are still open at the end of a graph."""
     while reader.modes:
         exit_mode(reader.graph, reader.modes.pop()[2], reader.range)
 
@@ -214,7 +215,8 @@ def leave_modes(reader: FxImporter) -> None:
 def _with_effects(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Import a call that AOTAutograd orders by a token. Calls in programs are in order, so the token is None."""
+    """Import a call that AOTAutograd orders by a token. Nodes of the IR with effects are ordered, so the token is
+    None."""
     _, target, *operands = args
     call = fx.Graph().create_node("call_function", target)
     known = node.meta.get("val") or (None, None)

@@ -1,4 +1,4 @@
-"""Expressions of sizes: those of SymPy, and those in the texts of guards."""
+"""Import expressions of sizes: SymPy expressions, and Python expressions in guards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rekindle.ir.graph import Value
 
 
 class Unreadable(Exception):
-    """An expression is unsupported; the message is the reason."""
+    """Raised for an unsupported expression; the message is the reason."""
 
 
 _OF_TWO: Final = {
@@ -27,7 +27,7 @@ _OF_TWO: Final = {
     "Max": "prim::max",
     "Min": "prim::min",
 }
-"""Functions of SymPy, and of PyTorch's additions to it, of two numbers."""
+"""Operators for functions of two numbers in SymPy, and in PyTorch's additions to it."""
 
 _OF_ONE: Final = {"CeilToInt": "aten::ceil", "FloorToInt": "aten::floor", "ToFloat": "aten::Float", "Abs": "prim::abs"}
 
@@ -42,10 +42,11 @@ _RELATIONS: Final = {
 
 
 def value_of_expression(reader: FxImporter, expression: Any, symbols: Mapping[sympy.Symbol, Value]) -> ImportedValue:
-    """Insert nodes that compute a SymPy expression over ``symbols``; return the value, or a constant number.
+    """Insert nodes that compute a SymPy expression over ``symbols``; return the value, or a Python number for a
+    constant.
 
     Raises:
-        Unreadable: it holds another symbol, or a function that is not known.
+        Unreadable: the expression has a symbol that is not in ``symbols``, or a function that is not supported.
     """
     if isinstance(expression, sympy.Symbol):
         if expression not in symbols:
@@ -97,10 +98,11 @@ _COMPARISONS: Final[dict[type, str]] = {
 
 def guard_value(reader: FxImporter, tree: ast.expr, names: Mapping[str, Value]) -> ImportedValue:
     """Import a guard, such as ``L['x'].size()[0] % 2 == 0``, or a subexpression of one: insert nodes that compute it,
-    and return their result; a constant stays a Python value. ``names`` maps the names of arguments in guards to values.
+    and return their result; a constant stays a Python value. ``names`` maps the spellings of arguments in guards,
+    ``L['x']``, to values.
 
     Raises:
-        Unreadable: the guard contains an expression that cannot be imported.
+        Unreadable: the guard contains an expression that is not supported.
     """
     found = names.get(ast.unparse(tree))
     if found is not None:
@@ -159,10 +161,10 @@ def _applied(
 def _comparison(
     reader: FxImporter, parts: list[ast.expr], operators: list[type], names: Mapping[str, Value]
 ) -> ImportedValue:
-    """Import ``a <= b < c``: every comparison holds.
+    """Import ``a <= b < c`` as the conjunction of its comparisons; return the result.
 
     Raises:
-        Unreadable: an operator is unknown.
+        Unreadable: an operator or an operand is not supported.
     """
     values = [guard_value(reader, part, names) for part in parts]
     held = []

@@ -13,9 +13,9 @@
     %6 : int[] = prim::ListConstruct(%sym_size, %minus_1)
     %view : Tensor = aten::view(%linear, %6)
 
-``torch.export``, AOTAutograd and ``make_fx`` write such graphs; Dynamo's own graphs, which call functions and methods
-of ``torch``, are not read here. A node of ``torch.fx`` may stand for several values, or for something known at import
-time: its *imported value* is a value, a Python constant, a graph, or a list or tuple of imported values.
+``torch.export``, AOTAutograd and ``make_fx`` write such graphs. Dynamo's own graphs, which call functions and methods
+of ``torch``, are not supported. A node of ``torch.fx`` may compute several values, or an object known at import time:
+its *imported value* is an IR value, a Python constant, a graph, or a list or tuple of imported values.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ of libraries, are imported by their schemas."""
 
 
 def reads(*functions: object) -> Callable[[Handler], Handler]:
-    """Register the decorated function as the importer of calls of ``functions``."""
+    """Register the decorated function in :data:`CALLS` as the importer of calls of ``functions``."""
 
     def register(handler: Handler) -> Handler:
         CALLS.update(dict.fromkeys(functions, handler))
@@ -59,9 +59,12 @@ def reads(*functions: object) -> Callable[[Handler], Handler]:
 
 @dataclass(slots=True)
 class FxImporter:
-    """Imports graphs of ``torch.fx`` into ``graph``, at its insertion point. ``attribute`` returns the imported value
-    of an attribute of a graph's module. ``operators`` imports calls of operators without another handler. ``fallback``
-    imports all other calls; without it they are collected in ``problems``."""
+    """Importer of ``torch.fx`` graphs into ``graph``, at its insertion point.
+
+    ``attribute`` returns the imported value of an attribute of a graph's module. ``operators`` imports calls of
+    operators without another handler. ``fallback`` imports calls for which a handler raises; without it their errors
+    are added to ``problems``, and the imported value is :data:`LOST`.
+    """
 
     graph: Graph
     attribute: Callable[[FxImporter, fx.GraphModule, str], ImportedValue]
@@ -74,10 +77,15 @@ class FxImporter:
     """The regions that the insertion point is in by calls of ``torch._C._set_grad_enabled``: whether gradients were
     recorded around it, whether they are within, and the object that is entered."""
     range: SourceRange = UNKNOWN_RANGE
-    """The place of the node that is read."""
+    """The source location of the node that is being imported."""
 
     def read(self, module: fx.GraphModule, inputs: Sequence[ImportedValue]) -> ImportedValue:
-        """Import the graph of ``module``, with ``inputs`` for its placeholders; return its results."""
+        """Import the graph of ``module``, with ``inputs`` for its placeholders; return the imported value of its
+        output.
+
+        Raises:
+            CaptureError: a node is not the call of a function, or there is a ``fallback``, which raised it.
+        """
         env: dict[fx.Node, ImportedValue] = {}
         given = iter(inputs)
         result: ImportedValue = None
@@ -91,10 +99,11 @@ class FxImporter:
         return result
 
     def read_node(self, module: fx.GraphModule, node: fx.Node, env: Mapping[fx.Node, ImportedValue]) -> ImportedValue:
-        """Import a node other than a placeholder or the output; return its value.
+        """Import a node other than a placeholder or the output; return its imported value. ``env`` has those of the
+        nodes before it. An error of a call is handled by ``fallback``, or added to ``problems``.
 
         Raises:
-            CaptureError: the node is not the call of an operator.
+            CaptureError: the node is a call of a method or a module.
         """
         self.range = place_of(node)
         if node.op == "get_attr":
@@ -121,11 +130,11 @@ class FxImporter:
         return imported
 
     def call(self, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]) -> ImportedValue:
-        """Import a call of the function of ``node``; return its result.
+        """Import a call of the function of ``node``; return its imported value.
 
         Raises:
-            CaptureError: it has no form in a program.
-            SchemaError: it is an operator that does not take such arguments.
+            CaptureError: programs cannot express the call.
+            SchemaError: an operator does not take such arguments.
         """
         target = node.target
         handler = self.overrides.get(target) or CALLS.get(target)
@@ -151,7 +160,7 @@ class FxImporter:
     # ------------------------------------------------------------------------------------------------- making nodes
 
     def value(self, imported: ImportedValue, type: Any = None) -> Value:
-        """Return the IR value of ``imported``; constants are inserted, lists and tuples constructed.
+        """Return the IR value of ``imported``; a constant, or a list or tuple, is inserted.
 
         Raises:
             CaptureError: it is a symbol that no node computes.
@@ -163,7 +172,7 @@ class FxImporter:
         return self.graph.insert_constant(imported, type, self.range)
 
     def insert(self, kind: str, *args: ImportedValue, **kwargs: ImportedValue) -> Value:
-        """Insert a call of a registered operator."""
+        """Insert a call of the operator ``kind``, and return its result."""
         return self.graph.insert(kind, args, kwargs, self.range)
 
     def within(self, block: Block, module: fx.GraphModule, inputs: Sequence[ImportedValue]) -> list[ImportedValue]:
@@ -173,7 +182,7 @@ class FxImporter:
 
 
 def as_list(result: ImportedValue) -> list[ImportedValue]:
-    """Return the results of a graph as a list; a single result may be returned without one."""
+    """Return the results of a graph as a list. ``result`` is a list or tuple of them, or a single result."""
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 

@@ -17,10 +17,10 @@ _NO_IDENTIFIER: Final = re.compile(r"\W")
 
 
 def skeleton_of(program: ExportedProgram) -> nn.Module:
-    """Return a module with the submodules, parameters and buffers of ``program``, without code.
+    """Return a module in evaluation mode with the submodules, parameters and buffers of ``program``, without code.
 
     Raises:
-        CaptureError: it holds objects that compiled modules cannot hold.
+        CaptureError: the program takes an object of a C++ class, or a token.
     """
     classes = _classes(program.graph_module)
     root = _made(classes.get((), "ExportedProgram"))
@@ -81,7 +81,8 @@ def _classes(module: fx.GraphModule) -> dict[Path, str]:
 
 
 def add_modules(root: nn.Module, module: fx.GraphModule) -> None:
-    """Add the submodules that are called and have no parameters or buffers."""
+    """Add the submodules that the graph of ``module`` calls to ``root``, unless it has them: those without parameters
+    and buffers."""
     classes = _classes(module)
     for path in classes:
         _module_at(root, path, classes)

@@ -1,4 +1,4 @@
-"""Calls of the dispatcher's operators, by their schemas."""
+"""Import calls of the dispatcher's operators by their schemas."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ aten: Final = torch.ops.aten
 def read_operator(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Import a call of an operator of the dispatcher.
+    """Import a call of an operator of the dispatcher; return its imported value: None, a value, or a tuple of results.
 
     Raises:
-        CaptureError: programs have no such operator, or cannot hold its arguments.
+        CaptureError: programs have no such operator, or no overload takes the arguments.
     """
     target = node.target
     assert isinstance(target, OpOverload)
@@ -66,8 +66,8 @@ def _planned(
     kwargs: Mapping[str, ImportedValue],
     node: fx.Node,
 ) -> tuple[Operator, MatchedSchema]:
-    """Match a call with the overload that it names; with another overload, if that does not fit, such as for a number
-    instead of a tensor.
+    """Return the overload that a call names, and the matched arguments. If these do not fit, try another overload, such
+    as for a number instead of a tensor, and then number arguments converted to tensors.
 
     Raises:
         CaptureError: no overload takes the arguments.
@@ -109,8 +109,8 @@ def _is_number(given: NamedValue) -> bool:
 
 
 def _as_tensor(reader: FxImporter, given: NamedValue, formal: Argument, node: fx.Node) -> NamedValue:
-    """Convert a number to a tensor without dimensions, for a parameter that accepts only tensors. Its dtype is that of
-    the result."""
+    """Insert the conversion of a number to a tensor without dimensions, for a parameter ``formal`` that accepts only
+    tensors. Its dtype is that of the result of ``node``. Return other arguments unchanged."""
     if not _is_number(given) or without_none(formal.type) != TENSOR:
         return given
     known = node.meta.get("val")
@@ -139,10 +139,11 @@ def _arguments(
 
 
 def _argument(reader: FxImporter, item: ImportedValue, formal: Type) -> NamedValue:
-    """Return ``item`` as an argument of type ``formal``; lists of values are constructed in the graph.
+    """Return ``item`` as an argument of type ``formal``; a list of values is constructed in the graph.
 
     Raises:
-        CaptureError: it is not a value of a program, such as a symbol or a graph.
+        CaptureError: ``item`` is not a value of programs, such as a symbol, a graph or a function, or an item of a list
+            has another type.
     """
     wanted = without_none(formal)
     if isinstance(item, Value):
@@ -257,7 +258,8 @@ def _constrain(
 
 
 def check(reader: FxImporter, condition: ImportedValue, message: str, error: str = "RuntimeError") -> None:
-    """Insert a check: the program raises ``error`` if ``condition`` does not hold."""
+    """Insert a check: the program raises ``error`` with ``message`` if ``condition`` is false. A constant true
+    condition inserts nothing."""
     graph = reader.graph
     if condition is True or (condition == 1 and not isinstance(condition, Value)):
         return

@@ -1,4 +1,4 @@
-"""Arguments and results: the trees of ``torch.utils._pytree`` as types and nodes of programs."""
+"""Flatten arguments and unflatten results: the pytrees of ``torch.utils._pytree`` as types and nodes of programs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ _OF_CONSTANTS: Final[tuple[tuple[type, Type], ...]] = ((bool, BOOL), (int, INT),
 
 @dataclass(slots=True, frozen=True)
 class PytreeLeaf:
-    """A leaf of the arguments: its access path (``x['a'][0]``), and what the graph records about it."""
+    """A leaf of the arguments: its access path (``x['a'][0]``), and its argument in the signature of the exported
+    graph."""
 
     path: str
     argument: Any
@@ -61,20 +62,22 @@ class PytreeLeaf:
 
 @dataclass(slots=True, frozen=True)
 class PytreeNode:
-    """A container of arguments: its children, and how it is flattened."""
+    """A container of arguments: its access path, its type, and its children in the order in which they are
+    flattened."""
 
     path: str
     type: Type
     keys: tuple[Any, ...]
-    """The keys of a dict, the numbers of the items of others."""
+    """The keys of a dict; for other containers, the indices of the items."""
     parts: tuple[PytreeLeaf | PytreeNode, ...]
 
 
 def tree_of(spec: pytree.TreeSpec, path: str, arguments: Iterator[Any]) -> PytreeLeaf | PytreeNode:
-    """Return the tree for ``spec``; ``arguments`` are those of its leaves, in order.
+    """Return the tree of arguments that ``spec`` describes, at the access path ``path``. ``arguments`` yields those of
+    its leaves in order, and is advanced.
 
     Raises:
-        CaptureError: it holds a container that no type describes.
+        CaptureError: ``spec`` has a list or dict whose items have no common type.
     """
     if spec.is_leaf():
         return PytreeLeaf(path, next(arguments))
@@ -93,8 +96,8 @@ def _keys_of(spec: pytree.TreeSpec) -> tuple[tuple[Any, ...], list[str]]:
 
 
 def _fields_of(spec: pytree.TreeSpec) -> tuple[str, ...]:
-    """Return the field names of a NamedTuple, or of a class that is registered with PyTorch's pytrees with field
-    names."""
+    """Return the field names of a NamedTuple, or of a class that is registered with PyTorch's pytrees with field names;
+    empty for other containers."""
     found = getattr(spec.type, "_fields", None)
     if found is not None:
         return tuple(found)
@@ -138,8 +141,8 @@ def _dict_type(path: str, keys: Sequence[Any], types: Sequence[Type]) -> Type:
 
 
 def flatten(reader: FxImporter, value: Value, tree: PytreeLeaf | PytreeNode) -> list[Value]:
-    """Emit code that flattens an argument to its leaves, and checks the sizes of lists and the keys of dicts; return
-    the leaves."""
+    """Emit code that flattens an argument to its leaves; return the leaves. The program raises RuntimeError if a list
+    has another length, or a dict other keys, than when it was exported."""
     if isinstance(tree, PytreeLeaf):
         return [value]
     graph = reader.graph
@@ -182,10 +185,11 @@ def leaves_of(tree: PytreeLeaf | PytreeNode) -> list[PytreeLeaf]:
 def unflatten(
     reader: FxImporter, spec: pytree.TreeSpec, results: Iterator[ImportedValue], path: str = "the result"
 ) -> Value:
-    """Emit code that builds the value that ``spec`` describes from its leaves ``results``.
+    """Emit code that builds the value that ``spec`` describes from its leaves; return the value. ``results`` is
+    advanced.
 
     Raises:
-        CaptureError: it holds a container that no type describes.
+        CaptureError: ``spec`` has a list or dict whose items have no common type.
     """
     if spec.is_leaf():
         return reader.value(next(results))

@@ -1,4 +1,4 @@
-"""Python's own functions in a graph of ``torch.fx``: computations with sizes and other symbols."""
+"""Importers of Python's own functions in ``torch.fx`` graphs: computations with sizes and other symbols."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _KINDS: Final[dict[object, str]] = {
     int: "aten::Int",
     float: "aten::Float",
 }
-"""Functions of numbers, and the operators that compute them."""
+"""Operators for functions of numbers."""
 
 
 def _scalar(

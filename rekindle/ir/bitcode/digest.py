@@ -1,6 +1,6 @@
 """Describe a function with all that it calls: equal digests mean equal programs.
 
-The description holds whatever passes may read: graphs with their places in the source, what is known of functions,
+The description holds whatever passes may read: graphs with their source ranges, the schemas and flags of functions,
 the slots of classes, the texts of sources, the elements of tensors.
 """
 
@@ -43,7 +43,8 @@ def describe(graph: Graph) -> ProgramDescription:
     """Describe a graph, and all functions that it calls.
 
     Raises:
-        NotEncodable: the program depends on something that only this process has, such as a function of Python.
+        NotEncodable: the program depends on an object that has no encoding, such as a Python function, a class written
+            in C++, or a tensor of more than ``MAX_CONSTANT_BYTES``.
     """
     description = _Description()
     description.add_callees(graph)
@@ -66,10 +67,11 @@ class _Description:
         self.size = 0
 
     def add_callees(self, graph: Graph) -> None:
-        """Add the methods that ``graph`` calls, which its types alone do not name.
+        """Add the functions and methods that ``graph`` calls to the references, and the number of its nodes to
+        ``size``. Subgraphs in attributes are included.
 
         Raises:
-            NotEncodable: the graph calls code other than methods of the program.
+            NotEncodable: the graph calls a Python function, or an operator of a library other than PyTorch.
         """
         for node in graph.all_nodes():
             self.size += 1
@@ -86,7 +88,7 @@ class _Description:
         """Encode an object to which a graph refers.
 
         Raises:
-            NotEncodable: it depends on something that only this process has.
+            NotEncodable: the object, or something that it refers to, has no encoding.
         """
         match item:
             case GraphFunction():
@@ -135,7 +137,7 @@ def _tensor(tensor: torch.Tensor) -> Encoded:
     """Encode a constant tensor of a graph.
 
     Raises:
-        NotEncodable: there is more to it than its elements, or there are too many.
+        NotEncodable: the tensor is not a plain CPU tensor, or is larger than ``MAX_CONSTANT_BYTES``.
     """
     digest = hashlib.sha256(content_of(tensor, MAX_CONSTANT_BYTES)).digest()
     return str(tensor.dtype), tuple(tensor.shape), tensor.stride(), tensor.requires_grad, _name(type(tensor)), digest

@@ -41,7 +41,7 @@ class GraphReader:
         they are read.
 
         Raises:
-            NotEncodable: it calls an operator that is not known.
+            NotEncodable: the bundle refers to an unknown type, or to an operator that is not registered.
         """
         strings, types, sources, ranges, callstacks, operators, tensors, self._encoded = bundle
         self._objects = references.objects
@@ -208,7 +208,8 @@ def _tensor_type(dtype: str | None, device: str | None, *rest: Any) -> TensorTyp
 
 
 def decode_tensor(dtype: str, shape: tuple[int, ...], content: bytes) -> torch.Tensor:
-    """Return a tensor with these elements."""
+    """Return a CPU tensor of the dtype with this name; ``content`` holds the bytes of its elements in row-major
+    order."""
     made = torch.empty(shape, dtype=getattr(torch, dtype), device="cpu")
     if content:
         made.view(-1).view(torch.uint8).copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))

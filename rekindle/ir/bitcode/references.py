@@ -60,7 +60,7 @@ def marshalled(encoded: Encoded) -> bytes:
     """Serialize an encoded value. Equal values have equal bytes, in every process.
 
     Raises:
-        NotEncodable: it nests too deep.
+        NotEncodable: the value nests too deeply for ``marshal``.
     """
     try:
         return marshal.dumps(encoded, MARSHAL_VERSION)

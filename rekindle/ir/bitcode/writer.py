@@ -84,10 +84,10 @@ class GraphWriter:
         """Objects known by ``id``, kept alive so that no other object gets their ids."""
 
     def add(self, graph: Graph) -> int:
-        """Encode ``graph``; returns its number in the bundle.
+        """Encode ``graph`` unless it has been added before. Return its number in the bundle.
 
         Raises:
-            NotEncodable: it holds something that can be neither written nor referred to.
+            NotEncodable: the graph holds an object that has no encoding and is not among the references.
         """
         number = self._graph_numbers.get(id(graph))
         if number is None:
@@ -100,7 +100,7 @@ class GraphWriter:
         return number
 
     def bundle(self) -> Encoded:
-        """Return the graphs with their tables."""
+        """Return the bundle: the tables, and all graphs that have been added."""
         tables = (self._strings, self._types, self._sources, self._ranges, self._callstacks, self._operators)
         return (*map(tuple, tables), tuple(self._tensors), tuple(self._graphs))
 
@@ -157,7 +157,11 @@ class GraphWriter:
         return number
 
     def range(self, place: SourceRange) -> int:
-        """Return the number of a source range in the bundle."""
+        """Return the number of a source range in the bundle, adding the range if it is new; 0 for an unknown range.
+
+        Raises:
+            NotEncodable: the source was derived from another one.
+        """
         if place.source is UNKNOWN_RANGE.source:
             return 0
         source = self._source_numbers.get(id(place.source))
@@ -197,7 +201,11 @@ class GraphWriter:
     # ----------------------------------------------------------------------------------------------------------- types
 
     def type(self, type: Type) -> int:
-        """Return the number of a type in the bundle."""
+        """Return the number of a type in the bundle, adding the type if it is new.
+
+        Raises:
+            NotEncodable: the type, or a part of it, has no encoding and is not among the references.
+        """
         number = self._type_numbers.get(id(type))
         if number is None:
             encoded = self._type(type)
@@ -234,10 +242,10 @@ class GraphWriter:
 
     def constant(self, value: object) -> Encoded:
         """Encode the value of an attribute. A tuple begins with the kind of the value; other values are encoded
-        directly.
+        directly. Types, tensors and subgraphs in the value are added to the bundle.
 
         Raises:
-            NotEncodable: the value is of a class that the encoding lacks.
+            NotEncodable: the class of the value has no encoding, or an object is not among the references.
         """
         if type(value) in PLAIN:
             return value
@@ -281,10 +289,10 @@ def _encode_tensor(tensor: torch.Tensor) -> Encoded:
 
 
 def content_of(tensor: torch.Tensor, most_bytes: int) -> bytes:
-    """Return the elements of a tensor or a parameter, as they follow each other in memory.
+    """Return the bytes of the elements of a tensor or a parameter, in row-major order.
 
     Raises:
-        NotEncodable: it is not a plain tensor of the CPU, or has more than ``most_bytes`` bytes.
+        NotEncodable: ``tensor`` is not a plain strided CPU tensor, or has more than ``most_bytes`` bytes.
     """
     is_dense = type(tensor) in _TENSORS and tensor.layout is torch.strided and tensor.device.type == "cpu"
     if not is_dense or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():

@@ -1,9 +1,9 @@
-"""List and dict literals that are made as the expected type.
+"""Construct list and dict literals as the expected type.
 
-``f([1])`` of a parameter ``List[Optional[int]]``: a ``List[int]`` that exists is none, since the function could write
-None to it. A literal is referred to by nothing else, so it is made as what the parameter says. Its elements stay what
-they are: an int in a ``List[float]`` would have to become a float, and is refused. The list of a Tensor's numbers
-is made on the spot, too: ``x.split(lengths.tolist())`` makes a ``List[int]``.
+``f([1])`` of a parameter ``List[Optional[int]]``: an existing ``List[int]`` is not accepted, since the function could
+write None to it. A literal has no other reference, so it is constructed with the parameter's type. Its elements are not
+converted: an int in a ``List[float]`` would have to become a float, and is an error. The result of ``tolist()`` has no
+other reference either: ``x.split(lengths.tolist())`` makes a ``List[int]``.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ TOLIST_OF_ROW: Final = "tolist_of_row"
 
 
 def can_be_made_as(value: Value, type: Type, *, uses: int = 0, conversions: bool = True) -> bool:
-    """Return whether ``value`` is a non-empty literal in a program from Python, without other uses, that can be
-    constructed as ``type`` instead. With ``conversions``, this includes the list of a Tensor's numbers, which raises if
-    they have another type."""
+    """Return whether ``value`` is a non-empty literal in a program from Python, with exactly ``uses`` uses, that can be
+    constructed as ``type`` instead of its own type. With ``conversions``, this includes a call of ``tolist()``, which
+    will raise if the Tensor's elements have another type."""
     wanted = without_none(type)
     if _is_tolist(value.node):
         is_list = isinstance(wanted, ListType) and wanted.element in TOLIST_ELEMENTS
@@ -67,7 +67,8 @@ def _fits(value: Value, type: Type, uses: int) -> bool:
 
 
 def make_as(value: Value, type: Type) -> Value:
-    """Change the literal, and the literals within it, to ``type``."""
+    """Change the type of the literal ``value``, and of the literals within it, to ``type``, in place; return it. A call
+    of ``tolist()`` is replaced by one that declares ``type``, whose result is returned."""
     wanted = without_none(type)
     if _is_tolist(value.node) and isinstance(wanted, ListType):
         return _declared_tolist(value.node, wanted)

@@ -12,7 +12,8 @@ from rekindle.ir.types import BOOL, TENSOR, Type, UnionType
 
 
 def as_declared_bool(graph: Graph, value: Value, declared: Type, range: SourceRange) -> Value:
-    """Return the truth of a value that is a bool or a Tensor, if a bool is declared; other values unchanged."""
+    """Insert the conversion of a ``Union[bool, Tensor]`` to a bool, if ``declared`` is bool, and return the result.
+    Return other values unchanged."""
     if declared != BOOL or not isinstance(value.type, UnionType) or set(value.type.members) != {BOOL, TENSOR}:
         return value
 

@@ -16,7 +16,11 @@ from rekindle.ir.types import TupleType, Type
 
 
 def insert_operator_node(graph: Graph, operator: Operator, plan: MatchedSchema, range: SourceRange) -> Node:
-    """Insert the call of ``operator`` that ``plan`` describes."""
+    """Insert the call of ``operator`` that ``plan`` describes, and return its node.
+
+    Raises:
+        SchemaError: an ``out=`` overload cannot be distinguished from another one by the types of its inputs.
+    """
     inputs = plan.inputs(graph, range)
     node = graph.create(operator.name, inputs, types=plan.return_types, range=range)
     if any(formal.is_out for formal in operator.schema.arguments):
@@ -29,7 +33,7 @@ def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> N
     """Check that the kind determines the overload. ``aten::max(%x, %out)`` would be read as the larger of the two.
 
     Raises:
-        SchemaError: it does not.
+        SchemaError: the kind and the inputs determine another overload.
     """
     found = REGISTRY.resolve(node)
     if found is not None and found is not operator:
@@ -43,7 +47,8 @@ def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> N
 
 
 def pack_outputs(graph: Graph, node: Node, schema: FunctionSchema | None = None) -> Value:
-    """Return the one output of ``node``, or a tuple of all (a NamedTuple where the schema names its results)."""
+    """Return the only output of ``node``; if it has several or none, insert and return a tuple of them (a NamedTuple
+    where the schema names its results)."""
     if len(node.outputs) == 1:
         return node.outputs[0]
     types = tuple(output.type for output in node.outputs)

@@ -203,7 +203,7 @@ class OperatorRegistry:
         return operator
 
     def forget(self, kind: str) -> None:
-        """Look up the operators of a kind again: a provider has others."""
+        """Discard the cached operators of a kind, so that the next lookup queries the providers again."""
         self._resolved.pop(kind, None)
 
     def add_provider(self, provider: Provider) -> None:

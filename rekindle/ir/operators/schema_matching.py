@@ -88,8 +88,8 @@ class MatchedSchema:
 
 
 class SchemaMismatch(Exception):
-    """Why a call does not fit a schema. A message that is expensive to build is a function: most overloads that do
-    not fit precede one that does, and their messages are never shown."""
+    """Raised if a call does not match a schema. A message that is expensive to build is a function: most overloads that
+    do not match precede one that does, and their messages are never shown."""
 
     def __init__(self, message: str | Callable[[], str], cause: Cause = Cause.TYPE_MISMATCH) -> None:
         super().__init__()
@@ -295,7 +295,8 @@ def _all_fit(actual: TupleType, element: Type, conversions: bool) -> bool:
 
 
 def unpack_tuple(graph: Graph, value: Value, range: SourceRange = UNKNOWN_RANGE) -> list[Value]:
-    """Return the elements of a tuple: those that it was just built from, or the outputs of a ``prim::TupleUnpack``."""
+    """Return the elements of a tuple: the inputs of its ``prim::TupleConstruct``, or, if another node makes it, the
+    outputs of a ``prim::TupleUnpack``, which is inserted."""
     if value.node.kind == "prim::TupleConstruct":
         return list(value.node.inputs)
     type = value.type
@@ -389,7 +390,7 @@ def try_match_schema(
     call, Optional arguments are unwrapped by checks.
 
     Raises:
-        Mismatch: it does not.
+        SchemaMismatch: the call does not match the schema; the message says why.
     """
     bindings: Bindings = {}
     builders: list[InputBuilder] = []
@@ -611,7 +612,7 @@ def match_schemas(
     """Return the index of the first of ``schemas`` that matches the call, with the match.
 
     Raises:
-        SchemaError: none does; the message says of each why.
+        SchemaError: no schema matches; the message gives the reason for each.
     """
     failures: list[tuple[FunctionSchema, str | Callable[[], str]]] = []
     cause = Cause.TYPE_MISMATCH
@@ -673,7 +674,8 @@ def _takes_int_for_float(
 
 
 def _may_check(given: Sequence[NamedValue]) -> bool:
-    """Return whether an argument may be None, and the program has None checks."""
+    """Return whether an argument, or an item of a list or tuple literal, may be None and the program has None
+    checks."""
     return any(item.value is not None and (can_check(item.value) or has_lacking_items(item.value)) for item in given)
 
 
@@ -684,7 +686,7 @@ def _would_fit_checked(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> bool:
-    """Return whether the call fits an overload only after a check that an argument is not None."""
+    """Return whether the call fits an overload if every Optional argument is unwrapped by a check."""
     for schema in schemas:
         lenient = NoneCheckingCall(name, schema, self_value is not None, everywhere=True)
         with contextlib.suppress(SchemaMismatch):
@@ -716,7 +718,8 @@ def _describe_failure(
 
 
 def _hint(given: Sequence[NamedValue]) -> tuple[str | None, Cause | None]:
-    """Return the most likely mistake in a call that fits no overload, and a hint."""
+    """Return a hint at the most likely mistake in a call that fits no overload, and the cause of the error; a pair of
+    None if no likely mistake is known."""
     for item in given:
         if item.type.is_optional and item.type not in (NONE, ANY):
             text = item.range.text if item.range.is_known else ""

@@ -23,7 +23,7 @@ class Trait(Enum):
     FRESH = "fresh"
     """A composite of other operators whose results never share memory with its operands."""
     ALIASES_OPERANDS = "aliases_operands"
-    """No composite, and yet its results share memory with its operands without an annotation."""
+    """An operator other than a composite whose results share memory with its operands without an annotation."""
     RESHAPES = "reshapes"
     """The operator changes the sizes of the tensor that it writes to."""
 

@@ -62,7 +62,11 @@ class ConstantReader:
         self._depth = 0
 
     def constant(self, name: str, type: Type) -> AttributeValue:
-        """Return the attribute ``value`` of the ``prim::Constant`` that defines ``%name : type``."""
+        """Parse the attribute ``value`` of the ``prim::Constant`` that defines ``%name : type``.
+
+        Raises:
+            ParseError: the text is not a constant of this type, or differs from the text of the tensor passed for it.
+        """
         lexer = self.lexer
         if name in self._by_name:
             token = lexer.cur
@@ -84,7 +88,11 @@ class ConstantReader:
         return ConstantObject(value)
 
     def attribute(self) -> AttributeValue:
-        """Return an attribute of any other node: numbers, strings, types, tensors, and lists of them."""
+        """Parse an attribute of any other node: a number, string, type or tensor, or a list of these.
+
+        Raises:
+            ParseError: the text is not an attribute.
+        """
         lexer = self.lexer
         token = lexer.cur
         if token.kind == "[" and not self._is_tensor_text():
@@ -109,7 +117,7 @@ class ConstantReader:
         return first.kind == ")" or (first.kind == IDENT and first.text not in (*_WORDS, *_CALLS))
 
     def arguments(self) -> str:
-        """Return the text of constant arguments in parentheses."""
+        """Skip constant arguments in parentheses, and return the text between the parentheses."""
         lexer = self.lexer
         start = lexer.expect("(").end
         depth = 0
@@ -122,7 +130,7 @@ class ConstantReader:
         """Check that all given tensors were used.
 
         Raises:
-            ParseError: there were too many.
+            ParseError: more tensors were passed than the text has.
         """
         if self._in_order is not None and self._taken < len(self._in_order):
             given = len(self._in_order)
@@ -311,7 +319,12 @@ class ConstantReader:
         return OpaqueConstant(text) if given is None else given
 
     def _take(self, text: str, token: Token) -> object:
-        """Return the next of the given tensors, for the tensor at ``token``."""
+        """Return the next of the tensors that the caller passed in order, for the tensor at ``token``; None if they
+        were not passed in order.
+
+        Raises:
+            ParseError: no tensor is left, or its text is not ``text``.
+        """
         if self._in_order is None:
             return None
         if self._taken == len(self._in_order):

@@ -226,7 +226,7 @@ class _GraphReader:
         """Check that the last node of ``frame``, which ends here, has all its blocks.
 
         Raises:
-            ParseError: it has not, or a block has another number of inputs.
+            ParseError: the number of blocks, or of the inputs of a loop's block, is wrong.
         """
         node = frame.node
         if node is None or not self._structured or node.kind not in _BLOCKS:
@@ -369,7 +369,8 @@ class _GraphReader:
         return text[start : lexer.end].strip()
 
     def _output_types(self, node: Node, declared: list[tuple[Token, Type | None]]) -> list[Type]:
-        """Return the output types of the operator's schema, where the text omits a type."""
+        """Return a type for each output, which is used if the text omits one: that of the operator's schema, or Tensor
+        if there is no schema or a type variable is unbound."""
         unknown: list[Type] = [TENSOR] * len(declared)
         if all(type is not None for _, type in declared):
             return unknown
@@ -382,7 +383,7 @@ class _GraphReader:
         return [substitute(result.type, bindings) or TENSOR for result in schema.returns]
 
     def _note_function(self, node: Node) -> None:
-        """Set the type of a constant that is a function."""
+        """Set the type of a constant that is a function to a function of that name without a graph."""
         if node.kind == "prim::Constant" and len(node.outputs) == 1 and isinstance(node.output.type, FunctionType):
             name = node.attributes.get("name")
             if isinstance(name, str):

@@ -45,7 +45,7 @@ def parse_schema(text: str, resolver: Resolver | None = None) -> FunctionSchema:
     ``resolver`` returns the classes of qualified names.
 
     Raises:
-        ParseError: it spells none.
+        ParseError: ``text`` is not a schema.
     """
     known = _from_known_parts(text) if resolver is None else None
     return _reader(text, resolver).read() if known is None else known

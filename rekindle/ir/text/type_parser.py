@@ -72,7 +72,7 @@ from rekindle.ir.types import (
 from rekindle.syntax.lexer import EOF, IDENT, NUMBER as NUMBER_TOKEN, SCHEMA, Lexer, Token
 
 Resolver = Callable[[str], Type | None]
-"""Gives the class, interface, enum or NamedTuple of a qualified name; None where it knows none."""
+"""Returns the class, interface, enum or NamedTuple of a qualified name; None if there is none."""
 
 _PLAIN: Final[Mapping[str, Type]] = {
     type.text: type
@@ -142,12 +142,16 @@ class TypeReader:
         """Parse a type without annotations.
 
         Raises:
-            ParseError: there is none at the current token.
+            ParseError: there is no type at the current token.
         """
         return self.read_annotated().type
 
     def read_annotated(self) -> Annotated:
-        """Parse a type with its annotations."""
+        """Parse a type with its annotations.
+
+        Raises:
+            ParseError: there is no type at the current token, or it nests more than ``MAX_DEPTH`` deep.
+        """
         lexer = self.lexer
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -181,8 +185,11 @@ class TypeReader:
         return Annotated(type, alias, size, spelling)
 
     def read_facts(self, dtype: torch.dtype | None, ranked: bool) -> TensorType:
-        """Return the type in parentheses after the name of a tensor type. Without ``ranked``, a missing list of
-        sizes means that the rank is unknown.
+        """Parse the properties in parentheses after the name of a tensor type. Return the type of this dtype. Without
+        ``ranked``, a missing list of sizes means that the rank is unknown.
+
+        Raises:
+            ParseError: the text is not a list of sizes and properties.
         """
         lexer = self.lexer
         lexer.expect("(")
@@ -476,7 +483,7 @@ def parse_type(text: str, resolver: Resolver | None = None) -> Type:
     ``resolver`` returns the classes, enums and NamedTuples of qualified names.
 
     Raises:
-        ParseError: it spells none.
+        ParseError: ``text`` is not a type.
     """
     lexer = Lexer(Source(text), SCHEMA)
     type = TypeReader(lexer, resolver).read()

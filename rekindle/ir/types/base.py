@@ -27,7 +27,7 @@ class Type:
         return ()
 
     def with_contained(self, contained: Sequence[Type]) -> Type:
-        """Return this type with other contained types."""
+        """Return a type like this one with other contained types, one for each of :attr:`contained`."""
         assert not contained
         return self
 

@@ -58,9 +58,9 @@ class ListType(Type):
 class DictType(Type):
     """A mutable dict that keeps the order of insertion.
 
-    ``python`` names what Python has in its place, where that is another class: the elements of a ``set`` or a
-    ``frozenset`` are the keys of a dict of bools; a ``defaultdict`` makes the zero of its values' type. Wherever a dict
-    is asked for, such a value does: to the IR, and in archives, it is a dict.
+    ``python`` names the Python class if that is not a dict: the elements of a ``set`` or a ``frozenset`` are the keys
+    of a dict of bools; a ``defaultdict`` makes the zero of its values' type. Such a value is accepted wherever a dict
+    is expected: in the IR, and in archives, it is a dict.
     """
 
     kind: ClassVar[str] = "DictType"
@@ -102,8 +102,8 @@ _DICTS: Final = {"": "Dict", "defaultdict": "DefaultDict", "OrderedDict": "Order
 
 
 def _same_but_refinement(wide: Type, narrow: Type) -> bool:
-    """Return whether both are the same once refinements of tensors are forgotten and ``wide`` says no more than
-    ``narrow``."""
+    """Return whether the types are equal, except that a Tensor type in ``narrow`` may be more refined than the one at
+    its position in ``wide``. Python classes of lists, dicts and ints are not compared."""
     if wide.kind == "TensorType":
         return narrow.is_subtype_of(wide)
     if wide.kind == "IntType":
@@ -314,7 +314,8 @@ class RRefType(Type):
 
 
 def optional(element: Type) -> Type:
-    """Return the Optional of ``element``; ``element`` itself if it already admits None."""
+    """Return the Optional of ``element``; ``element`` itself if it is an Optional or another type that admits None. For
+    NoneType, an Optional of it is returned."""
     if element.is_optional and not isinstance(element, NoneType):
         return element
     if isinstance(element, UnionType):

@@ -36,7 +36,8 @@ def unshaped(type: Type) -> Type:
 def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None = None) -> Type | None:
     """Return the smallest type that both are subtypes of, or None where there is none that a user would expect.
 
-    ``default_to_union`` makes a Union where nothing smaller is found. ``hint`` is the type that was asked for.
+    ``default_to_union`` makes a Union where nothing smaller is found. ``hint`` is the type that the program declares:
+    it is returned if both are subtypes of it.
     An int and a float have no common type: an operator could not be chosen.
     """
     if hint is not None and a.is_subtype_of(hint) and b.is_subtype_of(hint):
@@ -64,8 +65,8 @@ def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None
 
 
 def _as_either_is(type: Type, other: Type) -> Type:
-    """Return ``type``. If it and ``other`` are lists of which one is a tuple in Python, return the list type that fits
-    both."""
+    """Return ``type``, of which ``other`` is a subtype, as it fits the Python classes of both: int for numbers of
+    different classes, such as a dtype and an int, and a list for a list and a tuple."""
     if isinstance(type, IntType):
         return INT if isinstance(other, IntType) and type != other else type
     if not isinstance(type, ListType) or not isinstance(other, ListType) or type.python == other.python:
@@ -277,8 +278,8 @@ def substitute(type: Type, bindings: Bindings) -> Type | None:
 
 
 def match_variables(formal: Type, actual: Type, bindings: Bindings) -> str | None:
-    """Bind the type variables in ``formal`` so that ``actual`` fits it. Return the reason if that is impossible, else
-    None."""
+    """Bind the type variables in ``formal`` so that ``actual`` fits it, and add them to ``bindings``. Return the reason
+    if that is impossible, else None. After a failure, ``bindings`` may have some of the variables."""
     if isinstance(formal, VarType):
         bound = bindings.get(formal.name)
         if bound is None:

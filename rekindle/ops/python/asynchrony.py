@@ -102,11 +102,11 @@ class Await(Generic[T]):
             callback(self)
 
     def done(self) -> bool:
-        """Return whether no thread is computing it, so that waiting needs no other thread."""
+        """Return whether no thread is computing the result, so that waiting needs no other thread."""
         return not self._is_running
 
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
-        """Call ``callback`` once no thread is computing it; immediately if none is."""
+        """Call ``callback(self)`` once no thread is computing the result; immediately if none is."""
         with self._lock:
             if self._is_running:
                 self._callbacks.append(callback)

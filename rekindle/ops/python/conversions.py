@@ -79,7 +79,7 @@ def _check_implicit(a: Tensor) -> None:
     """Check that a tensor may be converted to a number implicitly.
 
     Raises:
-        RuntimeError: it requires a gradient, which the number would lose, or it is not 0-dimensional.
+        RuntimeError: the tensor requires a gradient, which the number would lose, or it is not 0-dimensional.
     """
     if a.requires_grad:
         raise RuntimeError("a tensor that requires grad cannot stand for a number; call .item() or detach it")
@@ -92,7 +92,8 @@ def int_implicit(a: Tensor) -> int:
     """Return the number in a 0-dimensional tensor of ints.
 
     Raises:
-        RuntimeError: the tensor holds a float, a complex number or a bool.
+        RuntimeError: the tensor holds a float, a complex number or a bool, requires a gradient, or is not
+            0-dimensional.
     """
     _check_implicit(a)
     if a.dtype.is_floating_point or a.dtype.is_complex or a.dtype == torch.bool:
@@ -105,7 +106,7 @@ def float_implicit(a: Tensor) -> float:
     """Return the number in a 0-dimensional tensor of real numbers, as a float.
 
     Raises:
-        RuntimeError: the tensor holds a complex number.
+        RuntimeError: the tensor holds a complex number, requires a gradient, or is not 0-dimensional.
     """
     _check_implicit(a)
     if a.dtype.is_complex:
@@ -115,14 +116,22 @@ def float_implicit(a: Tensor) -> float:
 
 @implements("aten::ComplexImplicit(Tensor a) -> complex")
 def complex_implicit(a: Tensor) -> complex:
-    """Return the number in a 0-dimensional tensor, as a complex."""
+    """Return the number in a 0-dimensional tensor, as a complex.
+
+    Raises:
+        RuntimeError: the tensor requires a gradient, or is not 0-dimensional.
+    """
     _check_implicit(a)
     return complex(a.item())
 
 
 @implements("aten::ScalarImplicit(Tensor a) -> Scalar")
 def scalar_implicit(a: Tensor) -> int | float | complex:
-    """Return the number in a 0-dimensional tensor."""
+    """Return the number in a 0-dimensional tensor.
+
+    Raises:
+        RuntimeError: the tensor requires a gradient, or is not 0-dimensional.
+    """
     _check_implicit(a)
     return a.item()
 

@@ -16,7 +16,7 @@ TRIED: Final = "<tried>"
 """The name of the body of a ``try`` in tracebacks."""
 
 word_error: Final = LayerHook[Callable[[BaseException], None]]("rekindle.runtime.executor")
-"""Replaces the text of an IndexError that was caught by Python's."""
+"""Replaces the message of a caught IndexError by the one that Python gives."""
 
 EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
 """Classes of exceptions by qualified name (``package.module.Class``). Python's own are not listed; the compiler adds

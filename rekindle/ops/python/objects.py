@@ -134,7 +134,7 @@ def module_at(self: Any, ind: int) -> Any:
     """Return the sub-module at index ``ind`` of a ``ModuleList`` or ``Sequential``.
 
     Raises:
-        IndexError: there are not so many.
+        IndexError: ``ind`` is out of range.
     """
     modules = list(self._modules.values())
     if not -len(modules) <= ind < len(modules):
@@ -147,7 +147,7 @@ def module_called(self: Any, ind: str) -> Any:
     """Return the submodule ``ind`` of a ``ModuleDict``.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such submodule.
     """
     return self._modules[ind]
 
@@ -183,7 +183,7 @@ def unwrap_optional(optional: Any) -> Any:
     """Return ``optional``, which must not be None.
 
     Raises:
-        AssertionError: it is.
+        AssertionError: ``optional`` is None.
     """
     if optional is None:
         raise AssertionError("Unwrapping null optional")

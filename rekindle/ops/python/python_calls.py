@@ -17,10 +17,10 @@ from rekindle.ops.registration.declare import implements, implements_for_node
 @implements_for_node("prim::PythonOp(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def call_python(node: Node) -> Operation:
     """Return the operation that calls the Python function in attribute ``function``. Its result must have the type of
-    the output.
+    the output: the operation raises a TypeError that names the function otherwise.
 
     Raises:
-        TypeError: it is not; the message names the function.
+        GraphError: the attribute is not a callable.
     """
     holder = node["function"]
     if not isinstance(holder, ConstantObject) or not callable(holder.value):
@@ -67,5 +67,9 @@ def as_result(value: Any, type: Type) -> Any:
 
 @implements("prim::IgnoredPythonOp(...) -> NoneType", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def refuse_ignored(*args: object) -> None:
-    """Raise for a call of a Python function that was not saved with its program."""
+    """Raise the error for a call of a Python function that was not saved with its program.
+
+    Raises:
+        RuntimeError: always.
+    """
     raise RuntimeError("the program calls a Python function that was marked to be ignored and is not part of it")

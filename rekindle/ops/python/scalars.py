@@ -87,8 +87,8 @@ def power_of_floats(a: float, b: float) -> float:
     """Return ``a ** b`` where the result is real.
 
     Raises:
-        ValueError: it is not (a negative number to a broken power): Python would answer with a complex, which is no
-        float.
+        ValueError: the result is complex, that of a negative number to a fractional power: Python would return it, but
+            the operator declares a float.
     """
     result: float | complex = a**b
     if isinstance(result, complex):

@@ -62,11 +62,8 @@ def unpack_tuple(node: Node) -> Operation:
 
 @implements_for_node("prim::ListUnpack(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def unpack_list(node: Node) -> Operation:
-    """Return the operation that unpacks a list to one output for each element.
-
-    Raises:
-        ValueError: the list has more elements or fewer; the text is Python's.
-    """
+    """Return the operation that unpacks a list to one output for each element. It raises Python's ValueError for a list
+    of more or fewer elements than the node has outputs."""
     expected = len(node.outputs)
 
     def unpack(items: list[Any]) -> Any:

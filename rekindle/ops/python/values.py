@@ -247,7 +247,7 @@ def is_instance(value: object, type: Type) -> bool:
     True, which is an int too.
 
     Raises:
-        TypeError: it asks what a future holds that is not done.
+        TypeError: ``type`` declares what a future returns, and ``value`` is a future that is not done.
     """
     if isinstance(type, (FutureType, AwaitType)) and type.element != ANY and _is_later(value, type):
         if not _is_there(value):

@@ -155,8 +155,8 @@ def implements_for_node(
     may_alias_inputs: bool = False,
     invocation_for_node: Callable[[Node], Invocation] | None = None,
 ) -> Callable[[_M], _M]:
-    """Declare operators whose implementation depends on the node: the decorated function makes it, once for each
-    node. ``invocation_for_node`` returns a shorter call for code that is generated for the node."""
+    """Return a decorator that declares operators whose implementation depends on the node: the decorated function makes
+    it, once for each node. ``invocation_for_node`` returns a shorter call for code that is generated for the node."""
 
     def decorate(make: _M) -> _M:
         for text in texts:
@@ -171,7 +171,7 @@ def int_attribute(node: Node, name: str, default: int | None = None) -> int:
     """Return the attribute ``name`` of a node, an int.
 
     Raises:
-        GraphError: it is something else, or missing without a default.
+        GraphError: the attribute is something else, or it is missing and there is no default.
     """
     value = node.attributes.get(name, default)
     if not isinstance(value, int):

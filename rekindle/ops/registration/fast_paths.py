@@ -155,5 +155,5 @@ CHECKED_BY_PYTHON: Final = frozenset({"aten::bitwise_not"})
 IN_PIECES: Final = _functions(
     "broadcast_tensors chunk split.Tensor split_with_sizes split.sizes tensor_split.indices unbind.int unsafe_chunk"
 )
-"""The same for operators that return a list where the function returns a tuple: for results that are unpacked at
-once."""
+"""The functions for operators that return a list where the function returns a tuple. They serve where the result is
+unpacked at once."""

@@ -58,11 +58,7 @@ def missing_library(what: str, namespace: str) -> MissingLibraryError:
 
 def missing_operation(node: Node) -> Callable[..., Any]:
     """Return an operation for ``node``, whose operator is unknown: each call looks it up again, and if it is still
-    unknown raises an error that names the library which defines it.
-
-    Raises:
-        MissingLibraryError: no library has brought it.
-    """
+    unknown raises a :class:`MissingLibraryError` that names the library which defines it."""
     namespace, _, name = node.kind.partition("::")
     names = node.attributes.get(KEYWORDS, [])
     assert isinstance(names, list)
@@ -94,10 +90,7 @@ def object_method(owner: str, name: str) -> Callable[..., Any]:
 
 def library_constructor(name: str) -> Callable[..., Any]:
     """Return a function that constructs an object of the C++ class ``name`` (``__torch__.torch.classes.space.Name``).
-
-    Raises:
-        MissingLibraryError: no library has brought the class by the time of the call.
-    """
+    It raises :class:`MissingLibraryError` if no library has registered the class by the time of the call."""
     namespace, _, basename = name.removeprefix(LIBRARY_CLASSES).partition(".")
     python = python_class_of(name)
     if python is not None and python.make is not None:

@@ -23,7 +23,7 @@ def check_assigned_number(number: complex, dtype: torch.dtype) -> None:
     Where ``x[i]`` has one element, eager assigns infinity still. That is not known here, so this raises then too.
 
     Raises:
-        RuntimeError: the number does not fit.
+        RuntimeError: the number exceeds the range of ``dtype``, and PyTorch is 2.15 or later.
     """
     if RELEASE >= (2, 15) and dtype in _SHORT:
         torch.empty(0, dtype=dtype).fill_(number)

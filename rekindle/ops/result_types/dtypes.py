@@ -27,12 +27,13 @@ REAL_OF: Final = {complex_: real for real, complex_ in _COMPLEX_OF.items()}
 
 
 def complex_of(dtype: torch.dtype | None) -> torch.dtype | None:
-    """Return the complex dtype whose parts are of ``dtype``."""
+    """Return the complex dtype whose parts are of ``dtype``; a complex dtype is returned itself. None if there is no
+    such dtype, or ``dtype`` is None."""
     return None if dtype is None else _COMPLEX_OF.get(dtype, dtype if dtype.is_complex else None)
 
 
 def real_of(dtype: torch.dtype | None) -> torch.dtype | None:
-    """Return the dtype of the absolute value of numbers of ``dtype``."""
+    """Return the dtype of the absolute value of numbers of ``dtype``; None if ``dtype`` is None."""
     return None if dtype is None else REAL_OF.get(dtype, dtype)
 
 
@@ -107,7 +108,8 @@ def promoted(operands: Iterable[Fact], default_dtype: torch.dtype | None) -> tor
 
 
 def _operand_choices(operand: Fact, default: torch.dtype | None) -> Sequence[tuple[int, torch.dtype]]:
-    """Return the possible categories and dtypes of the operand; none if they are unknown."""
+    """Return the possible pairs of category (an index in ``_CATEGORIES``) and dtype of the operand; none if they are
+    unknown."""
     if isinstance(operand, TensorType):
         if operand.dtype is None:
             return ()

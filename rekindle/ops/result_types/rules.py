@@ -75,7 +75,7 @@ def default_device(call: Call) -> torch.device | None:
 # ----------------------------------------------------------------------------------------------------------- gradients
 
 ALL: Final = "all"
-"""A gradient flows from each tensor among the arguments that is of a floating dtype."""
+"""A gradient flows from each tensor among the arguments that is of a floating or complex dtype."""
 
 FIRST: Final = "first"
 """A gradient flows from the first argument. It may flow from others."""
@@ -88,7 +88,7 @@ NEVER: Final = "never"
 
 
 def _requires_grad(call: Call, dtype: torch.dtype | None, flow: str) -> bool | None:
-    """Return whether the result requires a gradient, in a run that records them."""
+    """Return whether the result requires a gradient, in a run that records gradients; None if that is unknown."""
     if flow == NEVER or not dtypes.may_require_grad(dtype):
         return False
     if all(tensor.requires_grad is False for tensor in call.tensors):
@@ -131,8 +131,8 @@ def tensor(
     device: DeviceRule = shared_device,
     flow: str = FIRST,
 ) -> Result:
-    """Return a rule of one tensor with this dtype, these sizes and this device. ``flow`` says which arguments make it
-    require a gradient."""
+    """Return the rule of an operator that returns one tensor, from rules for its dtype, sizes and device. ``flow``
+    (ALL, FIRST, SOME or NEVER) says which arguments make it require a gradient."""
     return Result(dtype, sizes, device, flow)
 
 
@@ -142,7 +142,8 @@ def several(*results: Result) -> Rule:
 
 
 def list_of(result: Result) -> Rule:
-    """Return a rule for a list of unknown length, each item by the same rule."""
+    """Return the rule of an operator that returns a list of unknown length, whose items all have the type of
+    ``result``."""
 
     def rule(call: Call) -> Sequence[Fact]:
         found = result.type(call)
@@ -152,5 +153,5 @@ def list_of(result: Result) -> Rule:
 
 
 def each(result: Rule, *names: str) -> Rules:
-    """Return a table with the same rule for several operators."""
+    """Return a table with the same rule for several operators, whose names are separated by spaces."""
     return {name: result for text in names for name in text.split()}

@@ -57,14 +57,14 @@ def listed(name: str) -> SizesRule:
 
 
 def axis(dim: int | None, rank: int | None) -> int | None:
-    """Return ``dim`` as a non-negative dimension; None if it is unknown or out of range."""
+    """Return ``dim`` as a non-negative dimension; None if it is unknown or out of range. Rank 0 counts as 1."""
     if dim is None or rank is None or not -max(rank, 1) <= dim < max(rank, 1):
         return None
     return dim % max(rank, 1)
 
 
 def axes(dims: Sequence[int | None] | None, rank: int | None) -> set[int] | None:
-    """Return several dimensions as non-negative ones; None if one is unknown."""
+    """Return several dimensions as non-negative ones; None if one is unknown or out of range."""
     if dims is None or rank is None:
         return None
     found = [axis(dim, rank) for dim in dims]
@@ -120,9 +120,10 @@ def _is_number(call: Call, name: str) -> bool:
 
 
 def reduced(dims: str = "dim", keepdim: str | None = "keepdim", *, empty: str = "all") -> SizesRule:
-    """Return a rule for the sizes of the first argument without the dimensions ``dims``, or with 1 in place of them.
-    All are reduced where ``dims`` is None or not an argument. ``empty`` specifies which dimensions an empty list
-    reduces: "all", "none", or "unknown"."""
+    """Return a rule for the sizes of the first argument after a reduction. ``dims`` and ``keepdim`` are names of
+    arguments: the reduced dimensions, and the flag whether each stays with size 1 (None: they are removed). All
+    dimensions are reduced where the argument ``dims`` is None or missing. ``empty`` specifies which dimensions an empty
+    list reduces: "all", "none", or "unknown"."""
 
     def rule(call: Call) -> Sizes | None:
         sizes = call.first.sizes
@@ -166,7 +167,8 @@ def _reduce(sizes: Sizes | None, dims: Sizes, keep: bool | None) -> Sizes | None
 def replaced(
     sizes: Sizes | None, index: int | None, size: int | None, *, scalar_becomes_vector: bool = False
 ) -> Sizes | None:
-    """Return ``sizes`` with another one at ``index``; all are unknown if that is not known."""
+    """Return ``sizes`` with ``size`` at ``index``; all are unknown if the index is. A tensor without dimensions keeps
+    its sizes, or gets the single size ``size`` if ``scalar_becomes_vector``."""
     if sizes is None:
         return None
     if not sizes:
@@ -199,7 +201,7 @@ def product(sizes: Sequence[int | None]) -> int | None:
 
 
 def last(sizes: Sizes | None, count: int) -> Sizes:
-    """Return the last ``count`` sizes, unknown where the rank is."""
+    """Return the last ``count`` sizes; all unknown if the rank is unknown or less than ``count``."""
     return (None,) * count if sizes is None or len(sizes) < count else sizes[-count:] if count else ()
 
 
@@ -216,7 +218,7 @@ def keep_leading(count: int, *trailing: SizesRule) -> SizesRule:
 
 
 def common(tensors: Sequence[TensorType]) -> Sizes | None:
-    """Return the sizes of tensors that all have the same sizes."""
+    """Return the sizes of tensors that all have the same sizes; None if no rank is known, or known ranks differ."""
     found: Sizes | None = None
     for each in tensors:
         if each.sizes is None:

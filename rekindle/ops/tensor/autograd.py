@@ -58,7 +58,7 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> list[Tensor | None]:
-    """Return the gradients of ``outputs`` by ``inputs``."""
+    """Return the gradients of ``outputs`` by ``inputs``: None for an input that is not used, if ``allow_unused``."""
     return list(
         torch.autograd.grad(
             outputs,

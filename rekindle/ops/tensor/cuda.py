@@ -2,8 +2,8 @@
 
 Those of namespace ``cuda`` are TorchScript's, which archives contain. Those of namespace ``python`` are functions of
 ``torch.cuda`` that TorchScript lacks: programs with them run, but cannot be saved. All of them call PyTorch's functions
-in Python, so that a build of PyTorch without CUDA raises what these raise. None is constant: an archive does not depend
-on the machine where it was saved.
+in Python, so that a build of PyTorch without CUDA raises what these raise. No result of theirs is stored as a constant:
+an archive does not depend on the machine where it was saved.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: torch.Ge
 )
 def no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows of ``weight`` at the indices ``input`` down to the norm ``max_norm``, in place and without
-    gradients."""
+    gradients; return the weight."""
     with torch.no_grad():
         return torch.embedding_renorm_(weight, input, max_norm, norm_type)
 

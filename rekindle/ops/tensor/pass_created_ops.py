@@ -29,11 +29,7 @@ def _plain_chunk(node: Node) -> Invocation:
 )
 def constant_chunk(node: Node) -> Operation:
     """Return the operation ``torch.chunk`` with ``chunks`` and ``dim`` as attributes. The node has one output for each
-    chunk.
-
-    Raises:
-        ValueError: the tensor is too short for so many chunks; the text is Python's.
-    """
+    chunk, and the operation raises Python's ValueError for a tensor that is too short for so many."""
     chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
 
     def chunk(self: Tensor) -> Any:
@@ -128,7 +124,7 @@ def _are_alike(matrices: Sequence[Tensor]) -> bool:
 
 _MAX_ROWS: Final = 32
 _MAX_COLUMNS: Final = 16
-"""Larger products share a factor well enough by themselves."""
+"""Products with more rows or columns are computed one by one: each is large enough to be fast by itself."""
 
 
 @implements_for_node("prim::MMBatchSide(...) -> ...")

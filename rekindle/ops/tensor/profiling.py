@@ -47,11 +47,8 @@ def _itself(value: Any) -> Any:
 
 
 def guard(node: Node) -> Operation:
-    """Return the operation that returns its input, after a check that it has the type of the output.
-
-    Raises:
-        RuntimeError: it is not. A program that continues nevertheless has a ``prim::BailOut`` in its place.
-    """
+    """Return the operation that returns its input, after a check that it has the type of the output. It raises a
+    RuntimeError for another value; a program that shall continue in that case has a ``prim::BailOut`` instead."""
     assumed = node.output.type
     test = guard_test(assumed)
 
@@ -68,12 +65,12 @@ def _describe(value: object) -> str:
 
 
 Condition = tuple[str, object]
-"""Python that tests ``{x}``, which may name the constant beside it ``{c}``."""
+"""A Python expression as a format string, in which ``{x}`` is the tested value and ``{c}`` the constant beside it."""
 
 
 def conditions(type: Type) -> list[Condition]:
-    """Return the conditions for a value to be of ``type``: Python expressions that all have to be true, in the order
-    in which to test them. Unknown properties of the type are not tested."""
+    """Return the conditions for a value to be of ``type``, a tensor type or ``NoneType``: Python expressions that all
+    have to be true, in the order in which to test them. Unknown properties of the type are not tested."""
     if isinstance(type, NoneType):
         return [("{x} is None", None)]
     assert isinstance(type, TensorType), f"cannot be guarded {type}"

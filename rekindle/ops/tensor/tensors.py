@@ -37,11 +37,11 @@ def tensor(
 
 
 def assigned_number(data: complex, dtype: int, device: torch.device, requires_grad: bool = False) -> Tensor:
-    """Convert the number of ``x[i] = data`` to a Tensor.
+    """Convert the number of ``x[i] = data`` to a Tensor, which never requires a gradient.
 
     Raises:
-        RuntimeError: a number of the dtype cannot be as large.
-        ValueError: it is an int of more than 64 bits.
+        RuntimeError: ``data`` exceeds the range of ``dtype``; since PyTorch 2.15, also of a half-precision dtype.
+        ValueError: ``data`` is an int of more than 64 bits, or no dtype has the number ``dtype``.
     """
     if isinstance(data, int) and not -(2**63) <= data < 2**63:
         raise ValueError("Overflow when unpacking long long")
@@ -110,7 +110,8 @@ def to_list(self: Tensor, dimensions: int, element: int) -> Any:
     3 complex).
 
     Raises:
-        RuntimeError: the tensor has another number of dimensions, or elements of another type: an empty one has none.
+        RuntimeError: the tensor has another number of dimensions, or elements of another type. The dtype of a tensor
+            without elements does not matter.
     """
     name, fits = _TOLIST_DTYPES[element]
     if self.dim() != dimensions:
@@ -188,7 +189,8 @@ def is_non_overlapping_and_dense(self: Tensor) -> bool:
 
 @implements("aten::is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool")
 def is_strides_like_format(self: Tensor, memory_format: int) -> bool:
-    """Return whether the strides are in the order of a memory format: channels last, in two or three dimensions."""
+    """Return whether the strides are in the order of a memory format, channels last in two or three dimensions; False
+    for other formats."""
     form = MEMORY_FORMATS[memory_format]
     rank = {torch.channels_last: 4, torch.channels_last_3d: 5}.get(form)
     if rank is None or self.dim() != rank:
@@ -366,7 +368,7 @@ def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> list[int]:
     """Return the shape to which both shapes broadcast.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: the shapes do not broadcast.
     """
     return list(torch.broadcast_shapes(a, b))
 

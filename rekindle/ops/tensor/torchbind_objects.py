@@ -51,10 +51,6 @@ class PythonClass:
     """A C++ class of TorchScript that Python has under another name: ``torch.cuda.Stream`` is ``cuda.Stream``. Programs
     use the Python objects, which eager code shares.
 
-    ``classes`` are the Python classes, ``make`` is the constructor, None if only operators create objects. ``methods``
-    has for each method the types of its arguments and results, and the implementation, which takes the object first;
-    ``older`` has the types in earlier releases.
-
     ``classes`` are the Python classes, ``make`` is the constructor, None if only operators make objects. ``methods``
     has for each method the types of its arguments and results, and the implementation, which takes the object first;
     ``older`` has the types in earlier releases. Archives cannot hold calls of the methods ``only_in_python``.

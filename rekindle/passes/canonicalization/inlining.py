@@ -84,8 +84,8 @@ def _inline_block(block: Block, kept: frozenset[str] = frozenset()) -> bool:
 
 
 def inline_between(before: Node, end: Node, result: Value) -> Value:
-    """Inline every call between two nodes of a block, and the calls in the inlined code; returns the replacement of
-    ``result`` if it is defined there."""
+    """Inline every call between two nodes of a block, and the calls in the inlined code. Return the value that replaces
+    ``result``, if an inlined call computed it; else ``result``."""
     keep = end.graph.create("prim::Return", [result])  # a use, which is carried along
     node = before.next
     while node is not end:
@@ -102,8 +102,9 @@ def inline_between(before: Node, end: Node, result: Value) -> Value:
 
 
 def replace_call(call: Node, record: GraphFunction, body: Graph) -> Node:
-    """Replace ``call``, which calls ``record``, by a copy of the nodes of ``body``, an equivalent graph. Return the
-    first of them; the node after the call, if there are none."""
+    """Replace ``call``, which calls ``record``, by a copy of the nodes of ``body``, an equivalent graph. Destroy the
+    constant of the called function if it is unused then. Return the first copied node; the node after the call, if
+    ``body`` has no nodes."""
     graph = call.graph
     callee, *_ = call.inputs
     before = call.prev

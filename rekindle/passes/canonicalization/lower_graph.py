@@ -73,7 +73,8 @@ class LowerGraph:
 
 
 def lower_graph(graph: Graph) -> list[str] | None:
-    """Replace the attributes that ``graph`` reads by new inputs. Return their paths; None if a module is still used."""
+    """Replace the module attributes that ``graph`` reads by new inputs, in place. Return their paths, such as
+    ``fc.weight``, in the order of the inputs; None if an input is still a module."""
     lowering = LowerGraph()
     lowering.run(graph)
     return None if any(map(_is_module, graph.inputs)) else lowering.paths

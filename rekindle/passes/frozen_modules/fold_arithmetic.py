@@ -32,7 +32,8 @@ _Weights = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(slots=True)
 class FoldArithmetic:
-    """Fold arithmetic into adjacent maps. The docstring of the module shows the IR before and after.
+    """Fold additions and multiplications of constants into the preceding convolution or linear map. The docstring of
+    the module shows the IR before and after.
     :class:`DeadCodeElimination` removes the old constants.
 
     Example:
@@ -82,8 +83,9 @@ def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
 
 
 def _channels(value: Value, map: Foldable, aliases: AliasDb, ranks: Ranks | None) -> torch.Tensor | None:
-    """Return the constant ``value`` in float64: one number for each channel of the map's result, or one for all; None
-    if it has another form."""
+    """Return the constant ``value`` as a 1-D float64 tensor: one number for each channel of the map's result, or one
+    for all. None if it is not a constant, does not broadcast along the channels, or would change the dtype or the rank
+    of the result."""
     if not is_constant(value):
         return None
     found = value_of(value.node)

@@ -53,7 +53,8 @@ _NOTE = "fused_bn"
 
 @dataclass(slots=True)
 class FoldBatchNorm:
-    """Fold batch normalization into the preceding map. The docstring of the module shows the IR before and after.
+    """Fold batch normalization into the preceding convolution or linear map. The docstring of the module shows the IR
+    before and after.
 
     :class:`DeadCodeElimination` removes the old constants.
 

@@ -54,7 +54,7 @@ class Foldable:
         return self.bias.to(torch.float64)
 
     def fits(self, weight: torch.Tensor, bias: torch.Tensor) -> bool:
-        """Return whether these equivalent weights are representable in the weight's own dtype."""
+        """Return whether ``weight`` and ``bias`` are finite after conversion to the dtype of the map's own weight."""
         found = [tensor.to(self.weight.dtype) for tensor in (weight, bias)]
         return all(bool(torch.isfinite(tensor).all()) for tensor in found)
 
@@ -85,10 +85,8 @@ MAPS: Final = frozenset({*_PLAIN, "aten::convolution", "aten::_convolution", "at
 
 
 def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
-    """Return the map that computes ``value``: a convolution or a linear map with constant weights and a single use;
-    None for other values.
-
-    Where nothing else uses it, it does not matter that it is another tensor than before.
+    """Return the convolution or linear map that computes ``value``, if its weights are constants and ``value`` has a
+    single use and is not written to; else None. Without other users, no program observes that ``value`` changes.
     """
     node = value.node
     if node.kind not in MAPS or len(value.uses) != 1 or aliases.has_writers(value):

@@ -11,7 +11,7 @@
                                                                      %n : Tensor = prim::AutogradZero()
                                                                      -> (%n)
 
-Nothing runs a ``prim::GradOf``, so that this pass, or the one that specializes what is zero, has to.
+No operator runs a ``prim::GradOf``: this pass, or :class:`SpecializeAutogradZero`, has to replace it.
 """
 
 from __future__ import annotations

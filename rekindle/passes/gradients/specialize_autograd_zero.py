@@ -10,8 +10,9 @@
           …                                                     return (%b, %p, %e)
       return (%c, %p, %d)
 
-What is known: inputs whose types say so, ``prim::AutogradZero``, and the results of operators, which are there. Sums
-of two gradients that are there become ``aten::add``; constants that choose a branch are for constant propagation.
+The types of inputs may state whether they are defined. ``prim::AutogradZero`` is undefined, and the results of
+operators are defined. Sums of two defined gradients become ``aten::add``. Constant propagation removes the branches
+whose condition is constant then.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
                                                                     block1():
                                                                       -> (%zero)
 
-What is left of the loop asks no more, and its operators can be fused: it accumulates Tensors alone.
+The remaining loop accumulates Tensors only. It needs no type test, so that its operators can be fused.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@
         %l.3 : Tensor[] = aten::add_(%l.2, %1)            %s = prim::TupleConstruct(%h, %c)
         -> (%true, %l.3, %s.3)
 
-The operators that write to a list return it: what they return is the list itself. ``unbind`` followed by an element for
-each iteration becomes ``select``, whose operand is a tensor, and the number of parts the size of that; ``x[:]`` is
-``x``. Gradients can go back through such loops as a whole.
+Operators that write to a list return that list, so that their result is replaced by the list. A loop over the parts
+``x.unbind()`` selects from ``x`` instead, and its trip count becomes a size of ``x``. ``x[:]`` is replaced by ``x``.
+Such loops can be differentiated as a whole.
 """
 
 from __future__ import annotations

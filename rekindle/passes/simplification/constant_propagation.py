@@ -254,7 +254,8 @@ def _replace_by_constant(output: Value, value: object) -> bool:
 
 
 def _constant(output: Value, value: object) -> Node | None:
-    """Create a constant node that can replace ``output``, without inserting it; None if there is none."""
+    """Create a constant node that can replace ``output``, without inserting it; None if ``value`` cannot be a constant,
+    or the constant does not have the type of ``output``."""
     graph = output.graph
     if value is None and not output.type.is_optional:
         return None  # a cast after a check that raises where it is None
@@ -349,7 +350,7 @@ def _propagate_loop(node: Node, through_branches: bool) -> bool:
 
 
 def remove_dead_loop(node: Node) -> bool:
-    """Remove a loop without iterations; returns whether it is one."""
+    """Remove a loop without iterations, and return whether it was removed."""
     view = LoopView(node)
     count = constant_int(view.trip_count)
     runs_never = (count is not None and count <= 0) or constant_bool(view.condition) is False
@@ -374,7 +375,8 @@ def remove_invariants(node: Node) -> bool:
 
 
 def inline_branch(node: Node, block: Block) -> None:
-    """Move the nodes of ``block`` in front of the ``if`` that owns it, and erase the ``if``."""
+    """Move the nodes of ``block`` before the ``if`` that owns it, and replace the ``if`` by the outputs of the
+    block."""
     results = list(block.outputs)
     for moved in list(block.nodes):
         moved.move_before(node)

@@ -47,8 +47,7 @@ from rekindle.rewriting.changes import may_change
 @dataclass(slots=True)
 class FoldConstantTensors:
     '''Evaluate operators on constant tensors, lists and dicts at compile time. The docstring of the module shows the IR
-    before and after. Dead code is eliminated
-    too.
+    before and after. Dead code is eliminated too.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph

@@ -11,8 +11,8 @@
         %c : Tensor = aten::relu(%x)                         -> (%a)
         -> (%c)
 
-Nothing is asked of the nodes, for whichever branch is taken does the same, and does it first. An error that one of them
-raises names the line of the first branch. Constants in the branches are passed over: pooling puts them elsewhere.
+Any node may be hoisted, also one with effects: either branch would run it first. An error that a hoisted node raises
+names the line of the first branch. Constants in the branches are skipped: pooling moves them.
 """
 
 from __future__ import annotations

@@ -81,12 +81,13 @@ class AttributeRead(NamedTuple):
 
 
 _SMALL: Final = 24
-"""The most nodes of callees that are inlined before they are evaluated: evaluating another copy is cheaper than sharing
-one."""
+"""Maximum number of nodes of a callee that is inlined before it is evaluated: evaluating another copy is cheaper than
+sharing one."""
 _MAX_OPERATORS: Final = 8
 """Maximum number of operators between a tensor and the parameters that its type is inferred from."""
 _MAX_DEPTH: Final = 100
-"""How deep calls nest of callees that are evaluated first: each level takes a few frames of Python's stack."""
+"""Maximum nesting depth of callees that are evaluated before they are inlined: each level takes a few frames of
+Python's stack."""
 
 UNKNOWN: Final = object()
 """Result of :meth:`Attributes.value_of` for attributes about which nothing may be assumed."""
@@ -285,7 +286,7 @@ def _may_be_refined(output: Value) -> bool:
 
 
 def _refine(output: Value, fact: TensorType) -> bool:
-    """Write the known dtype, rank and device of a tensor into its type. Return whether any is known."""
+    """Write the known dtype, rank and device of a tensor into its type. Return whether the type was changed."""
     is_integral = fact.dtype is not None and not (fact.dtype.is_floating_point or fact.dtype.is_complex)
     sizes = None if fact.rank is None else (None,) * fact.rank
     type = TensorType(fact.dtype, fact.device, sizes, requires_grad=False if is_integral else None)
@@ -372,7 +373,7 @@ class _Walk:
         return (not node.blocks and fold_node(node)) or changed, following
 
     def _fold_query(self, node: Node) -> bool:
-        """Fold a query of a known property of a tensor."""
+        """Replace a query of a known property of a tensor by a constant. Return whether it was replaced."""
         if node.kind not in TYPE_QUERIES or not isinstance(node.inputs[0].type, TensorType):
             return False
         queried, *_ = node.inputs

@@ -13,10 +13,9 @@
     %m : Tensor[] = aten::append(%l, %y)                 %l : Tensor[] = prim::ListConstruct(%x, %y)
     return (%l)                                          return (%l)
 
-A tensor that is written to was made in the same block, and until then only looked at: no view of it, no list, no
-attribute and no caller knows it. Its dtype and sizes stay as they are, or nothing changes
-(:mod:`rekindle.passes.simplification.functional_variants`). A list was made in the same block, and nothing in between
-reads it but concatenations.
+A write to a tensor is replaced if the tensor was created in the same block, and no view, list, attribute or caller
+refers to it. The write must keep its dtype and sizes (:mod:`rekindle.passes.simplification.functional_variants`). A
+write to a list is replaced if the list was created in the same block, and only concatenations read it in between.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Nodes that hold graphs which are alike share what runs these.
+"""Share compiled objects between nodes whose subgraphs are structurally equal.
 
-A loop over layers that was unrolled leaves the same group of operators many times. What is made for a group (its
-derivative, kernels, plans) is made once for all of a graph that are alike: same operators from the same places in the
-source, same types, same constants.
+A loop over layers that was unrolled leaves the same group of operators many times. The objects compiled for a group
+(its derivative, kernels, plans) are created once for all equal groups of a graph: same operators from the same source
+ranges, same types, same constants.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class SubgraphCache(Generic[_Made]):
         self._made: Final[WeakKeyDictionary[Graph, WeakValueDictionary[Hashable, _Made]]] = WeakKeyDictionary()
 
     def of(self, node: Node, make: Callable[[Graph], _Made], discriminator: Hashable = None) -> _Made:
-        """Return the object of an equal node of the same graph, or the result of ``make``. Nodes that differ in
-        ``discriminator`` share nothing."""
+        """Return the object cached for a node of the same graph with an equal subgraph and ``discriminator``. If there
+        is none, call ``make`` with the subgraph of ``node``, and cache the result."""
         subgraph = node.get_graph("Subgraph")
         made = self._made.setdefault(node.graph, WeakValueDictionary())
         key = structural_key(subgraph), discriminator

@@ -7,8 +7,8 @@
       %3 : int = aten::dim(%2)                       %3 : int = aten::dim(%2)
       return (%3)                                    return (%3)
 
-By itself it makes nothing faster: a peephole then knows the answer to what a graph asks of a tensor. Branches that
-follow from what is known are decided first, since what comes out of them depends on it.
+The pass alone makes nothing faster: it lets the peephole pass fold type queries. Branches whose conditions follow from
+the known types are selected first, since the types of their results depend on that.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class TypeRefinement:
         return refine_types(graph, types) or decided
 
     def _decide(self, graph: Graph, inputs: list[Type]) -> bool:
-        """Inline the branches of ``prim::If`` nodes whose types determine the branch. Return whether there were any."""
+        """Replace each condition of a ``prim::If`` that the types determine by a constant, and propagate constants.
+        Return whether there were any."""
         changed = False
         for node, first in decided_branches(graph, inputs, any_modes=self.any_modes):
             if may_change("decide", node):

@@ -159,8 +159,8 @@ def _is_after(guard: Node, user: Node) -> bool:
 
 
 def _meet(first: Type, second: Type) -> Type:
-    """Return the properties that both types state. Where they contradict each other, neither held on every call, and
-    the property is omitted."""
+    """Return a type with the properties that at least one of the two types states, without strides. A property in which
+    they contradict each other held on no call of one of them, and is omitted."""
     if not isinstance(first, TensorType) or not isinstance(second, TensorType):
         return first
     sizes = first.sizes or second.sizes

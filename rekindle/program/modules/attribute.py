@@ -1,4 +1,4 @@
-"""Values of attributes with their types."""
+"""Module attributes with a declared type."""
 
 from __future__ import annotations
 

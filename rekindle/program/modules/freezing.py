@@ -1,4 +1,4 @@
-"""Freezing: values that nothing writes to become constants of the module's program.
+"""Freezing: replace reads of module attributes that nothing writes to by constants.
 
 The module is copied. In the copy, every submodule gets a class of its own, since the program of a class must hold for
 all its instances; calls of submodules are inlined, so that it is known of which submodule a method reads an attribute.
@@ -44,12 +44,15 @@ _Key: TypeAlias = tuple[int, str]
 def frozen(
     module: ScriptModule, preserved: Sequence[str] = (), *, numerics: bool = True, evaluating: bool = False
 ) -> ScriptModule:
-    """Return a copy of ``module`` with its values fixed. ``preserved`` names attributes, submodules and methods to
-    keep; ``a.b`` is the attribute ``b`` of the submodule ``a``. Without ``numerics`` its results are bitwise identical;
-    with ``evaluating`` the copy is in evaluation mode.
+    """Return a frozen copy of ``module``, in which attributes that nothing writes to are constants; ``module`` is
+    unchanged.
+
+    ``preserved`` names attributes, submodules and methods to keep; ``a.b`` is the attribute ``b`` of the submodule
+    ``a``. Without ``numerics`` the results of the copy are bitwise identical. With ``evaluating`` the copy is in
+    evaluation mode.
 
     Raises:
-        NotScriptableError: there is nothing of one of these names, or no method at all.
+        NotScriptableError: the module has no attribute or method of a name in ``preserved``, or no method to freeze.
         CompileError: a method cannot be compiled.
     """
     memo: dict[int, Any] = {}
@@ -66,8 +69,11 @@ def frozen(
 def for_inference(
     module: ScriptModule, preserved: Sequence[str] = (), weights: torch.dtype | None = None
 ) -> ScriptModule:
-    """Return a copy of ``module`` in evaluation mode, frozen, with programs for this machine: see :func:`frozen`.
-    ``weights`` of large linear maps are rounded to that dtype."""
+    """Return a copy of ``module`` in evaluation mode, frozen, with programs for this machine.
+
+    ``preserved`` and the errors are those of :func:`frozen`. Unless ``weights`` is None, the weights of large linear
+    maps are rounded to that dtype.
+    """
     result = frozen(module, preserved, evaluating=True)
     if weights is not None:
         for part in result.modules():
@@ -85,8 +91,8 @@ def _round_weights(module: ScriptModule, dtype: torch.dtype) -> None:
 
 
 def optimize_methods(module: ScriptModule, *, numerics: bool) -> None:
-    """Optimize the methods and hooks of a frozen module, whose constants are private. Without ``numerics`` results
-    remain bitwise equal."""
+    """Optimize the graphs of the methods and hooks of a frozen module, whose constants are private, in place. With
+    ``numerics`` results may be rounded differently."""
     type = module.script_type
     for record in (*type.methods.values(), *type.pre_hooks, *type.hooks):
         graph = record.graph
@@ -102,11 +108,11 @@ class _Freezer:
         self.root = root
         self.memo = memo
         self.records: dict[_Key, GraphFunction] = {}
-        """The methods that are kept, hooks among them."""
+        """The methods of the frozen module, hooks among them, by owner and name."""
         self.owners: dict[_Key, ScriptModule] = {}
         self.graphs: dict[_Key, Graph] = {}
         self.kept: set[_Key] = set()
-        """The attributes that the user wants to keep."""
+        """The attributes that the caller preserves, by owner and name."""
         self.kept_parts: set[int] = set()
         self.types: dict[int, ClassType] = {}
         """The new classes, by the identity of their only module; unchanged submodules have none."""
@@ -173,7 +179,8 @@ class _Freezer:
     # ---------------------------------------------------------------------------------------------- a class each module
 
     def _resolve(self) -> ModuleValues:
-        """Determine which module each value is; inline calls of interfaces whose callee is thereby known."""
+        """Return the submodule that each value of the methods is. Inline the calls through interfaces whose callee is
+        thereby known."""
         while True:
             methods = [(self.owners[key], graph) for key, graph in self.graphs.items()]
             found = ModuleValues(self.root, methods, self.kept_parts)
@@ -270,7 +277,9 @@ class _Freezer:
         return result
 
     def _keep_ways(self, part: ScriptModule, used: dict[int, set[str]], methods: set[int]) -> bool:
-        """Keep the submodules that lead to something that is kept. Return whether there is anything in ``part``."""
+        """Add to ``used[id(part)]`` the names of the submodules in which something is kept. Return whether ``part`` is
+        kept: it has a preserved name, an attribute that methods read or write, a method (its id is in ``methods``), or
+        such a submodule."""
         if id(part) in self.kept_parts:
             return True
         names = used.get(id(part))
@@ -302,7 +311,8 @@ class _Freezer:
 
 
 def _fill(made: dict[int, FrozenModule], part: ScriptModule, names: set[str]) -> None:
-    """Copy the attributes of ``part`` in ``names`` to the module that replaces it."""
+    """Copy the attributes of ``part`` in ``names`` to ``made[id(part)]``, the module that replaces it. Delete the other
+    attributes from the class of that module."""
     new = made[id(part)]
     new.__dict__["training"] = part.training
     attributes = new.script_type.attributes
@@ -323,7 +333,7 @@ def _fill(made: dict[int, FrozenModule], part: ScriptModule, names: set[str]) ->
 
 
 def methods_named(type: ClassType, name: str) -> list[GraphFunction]:
-    """Return the method of a class, or the overloads of it."""
+    """Return the method ``name`` of a class as a list, or its overloads; empty if there are none."""
     found = type.find_method(name)
     if found is not None:
         return [found]
@@ -334,7 +344,7 @@ def methods_named(type: ClassType, name: str) -> list[GraphFunction]:
 
 
 def _inline_within(graph: Graph) -> None:
-    """Inline all calls, also in subgraphs that run later."""
+    """Inline all calls in ``graph``, also in subgraphs that its nodes run later."""
     inline(graph)
     for node in graph.all_nodes():
         for inner in node.attributes.values():
@@ -343,7 +353,7 @@ def _inline_within(graph: Graph) -> None:
 
 
 def simplify(graph: Graph, passes: Sequence[Pass]) -> None:
-    """Run ``passes`` on a graph, and on the graphs that its nodes run later."""
+    """Run ``passes`` on a graph in place, and on the subgraphs that its nodes run later."""
     run_passes(graph, passes)
     for node in graph.all_nodes():
         for inner in node.attributes.values():

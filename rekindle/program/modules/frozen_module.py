@@ -50,8 +50,8 @@ class InferenceModule(FrozenModule):
 
     @classmethod
     def of(cls, module: FrozenModule, passes: Sequence[Pass]) -> InferenceModule:
-        """Return the module with ``passes`` run on its methods; it shares its attributes and submodules with
-        ``module``."""
+        """Return a copy of ``module`` with ``passes`` run on its methods. The copy shares its attributes and submodules
+        with ``module``, which is unchanged."""
         made = cls.__new__(cls)
         made.__dict__.update(copy.copy(module).__dict__)
         made.__dict__["_rekindle_passes"] = tuple(passes)
@@ -80,7 +80,8 @@ class InferenceModule(FrozenModule):
 
 
 class _Changed:
-    """The class of a frozen module with other tensors as constants. Copies of the module keep the old class."""
+    """Builder of a class like that of a frozen module, with other tensors as constants: ``fn`` of each. The result is
+    ``type``. The old class is unchanged, since copies of the module share it."""
 
     def __init__(self, module: FrozenModule, fn: TensorMap) -> None:
         old = module.script_type

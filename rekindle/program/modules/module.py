@@ -47,14 +47,14 @@ python_attribute: Final = LayerHook[PythonAttribute]("rekindle.scripting", lambd
 """Hook: return an attribute that a Python class leaves to Python, bound to a compiled module; None if there is none."""
 
 compile_instance: Final = LayerHook[Callable[["ScriptModule"], None]]("rekindle.scripting")
-"""Makes a compiled module of an object of a user's class whose ``__init__`` has ended."""
+"""Hook: turn an object of a user's class, whose ``__init__`` has ended, into a compiled module in place."""
 
 _OF_OBJECTS_IN_CPP: Final = frozenset({"_c", "_save_for_lite_interpreter", "_save_to_buffer_for_lite_interpreter"})
 _IN_CPP: Final = (
     "this needs PyTorch's own compiled module: save this one as an archive, and load it with PyTorch's torch.jit.load, "
     "in a process without rekindle.install()"
 )
-"""What to do about these attributes of PyTorch's compiled modules, which tools for mobile devices read."""
+"""The hint for the attributes in ``_OF_OBJECTS_IN_CPP``, which tools for mobile devices read of PyTorch's modules."""
 
 _OF_FORWARD = frozenset(
     {
@@ -136,7 +136,7 @@ class ScriptModule(torch.nn.Module, Savable):
     _rekindle_method_class: type[Method] = Method
     """The class of its methods."""
     _has_compiled_forward: ClassVar[bool] = True
-    """Whether ``forward`` is none of Python's: classes that derive from this one may have one that is not marked."""
+    """Whether ``forward`` is compiled. False for derived classes whose ``forward`` is a Python function."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -203,7 +203,8 @@ class ScriptModule(torch.nn.Module, Savable):
         return self._added(super().register_full_backward_pre_hook(hook, prepend), "_backward_pre_hooks")
 
     def _added(self, handle: RemovableHandle, table: str) -> RemovableHandle:
-        """Record a hook that compiled code does not run: methods of modules that contain this one reject calls then."""
+        """Record the hook of ``handle``, which compiled code does not run, and return ``handle``. Calls of compiled
+        modules that contain this one raise as long as the hook is registered."""
         self.__dict__.setdefault("_rekindle_late_hooks", []).append((table, handle.id))
         late_hooks.add(self)
         return handle
@@ -244,10 +245,10 @@ class ScriptModule(torch.nn.Module, Savable):
 
     @property
     def forward(self) -> Any:  # type: ignore[override]
-        """The compiled ``forward``.
+        """The compiled ``forward``; its overloads if it has several.
 
         Raises:
-            AttributeError: the module has none.
+            AttributeError: the module has no compiled ``forward``.
         """
         record = self._rekindle_type.methods.get("forward")
         if record is None:
@@ -261,12 +262,18 @@ class ScriptModule(torch.nn.Module, Savable):
         """Optimize ``forward`` for calls with such arguments now, not in the first of them. It is not called.
 
         Raises:
-            ArgumentError: they do not fit.
+            ArgumentError: the arguments do not fit the schema of ``forward``.
+            AttributeError: the module has no compiled ``forward``.
         """
         self.forward.compile(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call ``forward``, with the hooks that Python has registered; return its result."""
+        """Call ``forward``, with the hooks that Python has registered; return its result.
+
+        Raises:
+            ArgumentError: the arguments do not fit the schema.
+            RuntimeError: a submodule has a hook that was registered after compilation.
+        """
         own = self.__dict__
         if late_hooks:
             check_parts(self)
@@ -292,11 +299,12 @@ class ScriptModule(torch.nn.Module, Savable):
     def define(self, source: str) -> None:
         """Compile the methods in ``source``, a program text whose functions take ``self`` first, and add them.
 
-        They are added to the type, so that all modules of the same type have them. In the ``__init__`` of a user's
-        class, they are compiled with its other methods when that ends.
+        They are added to the type, so that all modules of the same type have them. Within the ``__init__`` of a user's
+        class, ``source`` is only recorded; its methods are compiled with the others when ``__init__`` ends.
 
         Raises:
-            CompileError: they cannot be compiled, or the module has such a method or attribute.
+            CompileError: a method cannot be compiled, or the module has a method, attribute or constant of that name.
+                None of the methods is added then.
         """
         resolver = caller_resolver(1)
         if self._is_compiled:
@@ -375,14 +383,15 @@ class ScriptModule(torch.nn.Module, Savable):
         raise AttributeError(f"'{builtins.type(self).__name__}' object has no attribute '{name}'")
 
     def _overloaded(self, name: str) -> Overloaded | None:
-        """Return the overloads of a method: they are compiled as ``name__0``, ``name__1`` …; archives contain nothing
-        else about them; None if it has none."""
+        """Return the overloads of a method; None if it has none. They are compiled as ``name__0``, ``name__1`` …, and
+        archives contain nothing else about them."""
         methods = self._rekindle_type.methods
         found = [methods[f"{name}__{index}"] for index in _consecutive(name, methods)]
         return Overloaded(found, self) if found else None
 
     def _python_attribute(self, name: str) -> Any:
-        """Return an attribute of the module's Python class that is not compiled, bound to this module."""
+        """Return an attribute of the module's Python class that is not compiled, bound to this module; None if there is
+        none."""
         python_class = self._rekindle_python_class
         return None if python_class is None else python_attribute.get()(self, python_class, name)
 
@@ -447,7 +456,8 @@ class ScriptModule(torch.nn.Module, Savable):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def _check_new_part(self, name: str) -> None:
-        """Raise if compiled code would ignore a new submodule."""
+        """Raise TypeError if compiled code would ignore a new submodule ``name``: in a :class:`ScriptContainer`. Others
+        accept it."""
 
     def _check_kind(self, slot: ClassAttribute, kind: AttributeKind) -> None:
         if slot.kind != kind:
@@ -479,8 +489,9 @@ class ScriptModule(torch.nn.Module, Savable):
             self.__dict__[name] = fit_value(value, slot.type, where)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> ScriptModule:
-        """Apply ``fn`` to all tensors, as ``to()``, ``half()`` and the like do: it may replace tensors without
-        assigning them."""
+        """Apply ``fn`` to all parameters and buffers in place, as ``to()``, ``half()`` and the like do, and return the
+        module. ``fn`` may return new tensors, so lists and dicts among the attributes that hold the old ones are
+        updated."""
         before = [(table, dict(table)) for table in (self._parameters, self._buffers)]
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])
@@ -521,7 +532,8 @@ class ScriptModule(torch.nn.Module, Savable):
     @contextmanager
     def _as_written(self) -> Iterator[torch.nn.Module]:
         """Yield the object whose methods implement ``state_dict()``: this one; if the Python class overrides them, an
-        object of that class that shares the state of this one."""
+        object of that class that shares the state of this one. What the block assigns to that object is assigned to
+        this one afterwards."""
         python_class = self._rekindle_python_class if self._is_compiled else None
         if python_class is None or isinstance(self, python_class) or not has_overrides(python_class):
             yield self
@@ -597,7 +609,10 @@ class ScriptModule(torch.nn.Module, Savable):
 
 class ScriptContainer(ScriptModule):
     """A compiled module with a length, items or an order: a ``ModuleList``, a ``Sequential``, a ``ParameterDict`` or a
-    class derived from one, or a module with such methods of its own."""
+    class derived from one, or a module with such methods of its own.
+
+    Its items cannot be added, replaced or deleted: such operations raise TypeError, unless they are compiled methods.
+    """
 
     @property
     def _names(self) -> list[str]:

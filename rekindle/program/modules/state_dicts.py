@@ -1,4 +1,4 @@
-"""Additions of a Python class and of hooks to ``state_dict()``: they run on compiled modules as on others.
+"""Overrides of ``state_dict()`` and ``load_state_dict()`` in a Python class, and their hooks, on compiled modules.
 
 An override may call ``super()``, other methods of its class and attributes of its object. So it runs on an object of
 the class that shares all that the compiled module holds: parameters, buffers, parts, hooks and attributes. What it
@@ -35,7 +35,7 @@ _HOOKS: Final = (
 
 
 def has_overrides(python_class: type | None) -> bool:
-    """Return whether a class overrides ``state_dict()`` or ``load_state_dict()``."""
+    """Return whether a class overrides ``state_dict()``, ``load_state_dict()`` or a method that one of them calls."""
     if python_class is None:
         return False
     return any(getattr(python_class, name, None) is not getattr(torch.nn.Module, name) for name in _METHODS)
@@ -43,10 +43,11 @@ def has_overrides(python_class: type | None) -> bool:
 
 @contextmanager
 def as_written(module: torch.nn.Module, python_class: type, constants: dict[str, object]) -> Iterator[torch.nn.Module]:
-    """Return an object of ``python_class`` with the state of the compiled ``module``.
+    """Yield an object of ``python_class`` with the state of the compiled ``module``. Attributes that the ``with`` block
+    assigns to it are assigned to ``module`` afterwards, unless the block raises.
 
     Raises:
-        AttributeError: the class asks for an attribute that the compiled module does not have.
+        AttributeError: the block reads an attribute that the compiled module does not have.
     """
     view: torch.nn.Module = object.__new__(python_class)
     own, before = vars(view), {**constants, **vars(module), **_python_values(module)}
@@ -73,7 +74,8 @@ def _python_values(module: torch.nn.Module) -> dict[str, object]:
 
 
 class _HookOfModule:
-    """A hook that is a method of the module that was compiled: it is called with the compiled one."""
+    """A hook that is a method of the module that was compiled: it runs on an object that shares the compiled module's
+    state."""
 
     def __init__(self, function: Callable[..., Any], python_class: type, module: Any) -> None:
         self.function = function

@@ -14,12 +14,12 @@ from rekindle.program.modules.module import ScriptModule
 
 
 class ModuleValues:
-    """The result of an analysis: which submodule each value of the methods is, as far as that is known (``known``).
+    """The submodule that each value of the methods is, as far as that can be determined (``known``).
 
-    ``methods`` are graphs with the modules that they are methods of, which are ``root`` and its parts. ``whole`` are
-    the identities of the parts with which a program does more than to read and write their attributes: it swaps them,
-    hands them to others. Those in ``preserved``, identities too, are among them. What a part of such a part is, is not
-    known either, nor what calls of interfaces call there.
+    ``methods`` are pairs of a module, which is ``root`` or a submodule of it, and the graph of one of its methods.
+    ``whole`` has the ids of opaque submodules, whose attributes cannot be resolved: the program replaces them, or uses
+    them other than to read and write their attributes. ``preserved`` has ids that belong to it from the start. All
+    submodules of an opaque submodule are opaque, and calls through interfaces there are not resolved.
     """
 
     def __init__(
@@ -44,7 +44,8 @@ class ModuleValues:
             self._visit(graph.block)
 
     def narrow(self, graph: Graph) -> bool:
-        """Replace interface types of values by the class of the submodule; returns whether there were any."""
+        """Replace interface types of values in ``graph`` by the class of the submodule. Return whether there were
+        any."""
         changed = False
         for node in nodes_within(graph):
             for value in node.outputs:
@@ -97,5 +98,5 @@ class ModuleValues:
 
 
 def is_class(type: Type) -> bool:
-    """Return whether values of this type are modules, or objects of another class."""
+    """Return whether a type is a class or an interface, of modules or of other objects."""
     return isinstance(type, (ClassType, InterfaceType))

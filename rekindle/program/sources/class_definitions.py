@@ -18,10 +18,10 @@ from rekindle.syntax.views import Assign, ClassDef, Def, Expr, Import, ListLiter
 
 
 def definitions_in(source: Source) -> dict[str, ClassDef | Def]:
-    """Return the classes and functions of a text, by name.
+    """Return the classes and functions of a text of an archive, by name. Assignments and imports are ignored.
 
     Raises:
-        ParseError: there is anything else in it, or a name is defined twice.
+        ParseError: the text has any other statement, or a name is defined twice.
     """
     found: dict[str, ClassDef | Def] = {}
     for statement in parse_module(source, nested_functions=True):
@@ -66,8 +66,8 @@ def read_class(definition: ClassDef) -> ClassText:
     """Return the contents of the body of a class.
 
     Raises:
-        ParseError: there is something in it that classes of archives do not have; a name stands for two things, or is
-            one that Python or PyTorch keeps for itself.
+        ParseError: the body has a statement that classes of archives do not have, two members of the same name, or an
+            attribute with a name that Python, PyTorch or this package reserves.
     """
     body = ClassText([], [], [])
     for statement in definition.body:
@@ -88,8 +88,8 @@ def check_tuple(name: str, fields: Sequence[tuple[str, Expr]], types: Sequence[T
     """Check the fields of a NamedTuple in the source of an archive.
 
     Raises:
-        CompileError: Python cannot have a NamedTuple of these fields, or it is larger than any program needs: thirty
-            that hold each other twice have more values than memory has bytes.
+        CompileError: Python cannot have a NamedTuple with a field of this name, or the tuple contains more than
+            :data:`_MAX_VALUES` values. Thirty tuples that hold each other twice have more than memory has bytes.
     """
     for field, annotation in fields:
         if not field.isidentifier() or keyword.iskeyword(field) or field.startswith("_"):
@@ -136,8 +136,12 @@ def _check_names(body: ClassText, place: SourceRange) -> None:
 
 
 def _read_assignment(body: ClassText, assign: Assign) -> None:
-    """Read an assignment in the body of a class: ``x : Tensor``, ``n : Final[int] = 3``, ``__annotations__["0"] =
-    Tensor`` or ``__parameters__ = ["weight", ]``."""
+    """Read an assignment in the body of a class into ``body``: ``x : Tensor``, ``n : Final[int] = 3``,
+    ``__annotations__["0"] = Tensor`` or ``__parameters__ = ["weight", ]``.
+
+    Raises:
+        ParseError: it has another form.
+    """
     if len(assign.targets) != 1:
         raise _not_in_class(assign)
     target = assign.targets[0]

@@ -51,7 +51,7 @@ class ClassNames(EmptyResolver):
 
 
 def declare_class(name: str, definition: ClassDef) -> DefinedType:
-    """Return a new class or interface with this name, without contents."""
+    """Return a new class or interface with this name, made unique, without contents."""
     qualified = unique_name(f"__torch__.{name}")
     base = _only_base(definition)
     return InterfaceType(qualified, is_module=_INTERFACES[base]) if base in _INTERFACES else ClassType(qualified)
@@ -66,7 +66,7 @@ def define_interface(owner: InterfaceType, definition: ClassDef, resolver: Resol
     """Add the methods of ``definition`` to the interface ``owner``.
 
     Raises:
-        CompileError: there is anything but methods without a body.
+        CompileError: there is a statement other than a method, or a method whose signature is not valid.
     """
     for statement in definition.body:
         if statement.tree.kind == Def.KIND:
@@ -77,7 +77,8 @@ def define_interface(owner: InterfaceType, definition: ClassDef, resolver: Resol
 
 
 def python_class(owner: DefinedType) -> type:
-    """Return the Python class of a class that source text defines. For an interface, create one with its name."""
+    """Return the Python class of a class that source text defines. For an interface, return a new, empty class with its
+    name."""
     if isinstance(owner, ClassType):
         assert owner.python_class is not None
         return owner.python_class
@@ -88,6 +89,7 @@ def python_class(owner: DefinedType) -> type:
 
 def define_class(owner: ClassType, definition: ClassDef, resolver: Resolver) -> None:
     """Add the methods and constants of ``definition``, and the attributes that its ``__init__`` assigns, to ``owner``.
+    Create its Python class, and compile its methods.
 
     Raises:
         CompileError: the class has what no script class can have, or a method cannot be compiled.
@@ -129,7 +131,8 @@ def _check_bases(definition: ClassDef) -> None:
 
 
 def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type], resolver: Resolver) -> None:
-    """Add a statement of a class body: ``name: type`` declares an attribute, ``name = value`` is a constant.
+    """Add a statement of a class body: ``name: type`` declares an attribute in ``declared``, ``name = value`` is a
+    constant of ``owner``. Methods, docstrings and ``pass`` are ignored.
 
     Raises:
         UnsupportedError: it is another statement.
@@ -175,11 +178,10 @@ def _add_method(owner: ClassType, definition: Def, declared: dict[str, Type], re
 
 
 def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -> None:
-    """Add a method with ``@staticmethod``, ``@property`` or ``@name.setter``; ``@torch.jit.export`` has no effect
-    here.
+    """Add a method with ``@staticmethod``, ``@property`` or ``@name.setter``; ``@torch.jit.export`` has no effect here.
 
     Raises:
-        UnsupportedError: it has another decorator.
+        UnsupportedError: the method has another decorator, or several.
     """
     definition, name = decorated.definition, decorated.definition.name.name
     spelled = [dotted_name(item) or item.range.text for item in decorated.decorators]
@@ -207,7 +209,8 @@ def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -
 
 
 def _accessor(owner: ClassType, definition: Def, name: str, resolver: Resolver) -> GraphFunction:
-    """Compile the getter or setter of a property as a method with its own name."""
+    """Add the getter or setter of a property to ``owner`` as a method ``name``, and return it. It is compiled on first
+    use."""
     _add_method(owner, definition.with_name(name), {}, resolver)
     return owner.methods[name]
 
@@ -218,7 +221,7 @@ def _python_property(item: Property) -> property:
 
 
 def give_python_class(owner: ClassType) -> None:
-    """Create the Python class of a class whose methods and constants are known."""
+    """Create the Python class of ``owner``, a class whose methods and constants are known, and store it there."""
     methods: dict[str, Any] = {name: _python_method(record) for name, record in owner.methods.items()}
     methods |= {name: staticmethod(_python_method(record)) for name, record in owner.static_methods.items()}
     methods |= {name: _python_property(item) for name, item in owner.properties.items()}

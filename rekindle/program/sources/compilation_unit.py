@@ -47,8 +47,8 @@ def parse_definitions(source: str | Source, filename: str | None = None) -> list
     """Return the functions that a program text defines.
 
     Raises:
-        ParseError: it is not a program.
-        CompileError: there is anything else in it.
+        ParseError: the text is not a program.
+        CompileError: the text has a statement other than the definition of a function.
     """
     text = source if isinstance(source, Source) else Source(source, filename)
     found: list[Def] = []
@@ -61,7 +61,7 @@ def parse_definitions(source: str | Source, filename: str | None = None) -> list
 
 def parse_program(source: str | Source, diagnostics: Diagnostics) -> tuple[list[Def], list[ClassDef], set[str]]:
     """Return the functions and the classes that a program text defines, and the names of those that cannot be parsed.
-    Errors are added to ``diagnostics``."""
+    Syntax errors and other statements are added to ``diagnostics`` as errors."""
     functions: list[Def] = []
     classes: list[ClassDef] = []
     text = source if isinstance(source, Source) else Source(source)
@@ -110,10 +110,11 @@ class CompilationUnit:
             self._define(source, caller_resolver(1))
 
     def define(self, source: str) -> None:
-        """Compile the functions in ``source`` and add them; they may call each other and those defined before.
+        """Compile the functions and classes in ``source`` and add them; they may use each other and those defined
+        before.
 
         Raises:
-            CompileError: they cannot be compiled, or a name is taken; then none of them is added.
+            CompileError: a definition cannot be compiled, or a name is taken; then none of them is added.
         """
         self._define(source, caller_resolver(1))
 
@@ -165,10 +166,11 @@ class CompilationUnit:
         self._classes.update(classes)
 
     def create_function(self, name: str, graph: Graph) -> Function:
-        """Add a function made from a graph, which it takes over.
+        """Add a function made from ``graph``, which is not copied, and return the function. Its parameters are the
+        graph's inputs.
 
         Raises:
-            CompileError: the name is taken.
+            CompileError: a function of this name exists.
         """
         if name in self._functions:
             raise CompileError(f"the function '{name}' is defined already")
@@ -178,10 +180,12 @@ class CompilationUnit:
         return self._function_class(record)
 
     def find_function(self, name: str) -> Function | None:
+        """Return the function ``name``; None if the unit has none."""
         record = self._functions.get(name)
         return None if record is None else self._function_class(record)
 
     def get_functions(self) -> list[Function]:
+        """Return the functions of the unit, in the order in which they were defined."""
         return [self._function_class(record) for record in self._functions.values()]
 
     def __iter__(self) -> Iterator[Function]:
@@ -208,7 +212,8 @@ def _record(name: str, definition: Def, resolver: Resolver) -> GraphFunction:
 
 
 class _LostNames(EmptyResolver):
-    """The names of definitions that could not be parsed. Their users are not reported."""
+    """Resolver of the names of definitions that could not be parsed. It raises CascadingError, so that errors at the
+    uses of such a name are not reported."""
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
@@ -225,7 +230,7 @@ class _LostNames(EmptyResolver):
 
 
 class _UnitResolver(EmptyResolver):
-    """The functions of a compilation unit by name."""
+    """Resolver of the functions of a compilation unit by name."""
 
     def __init__(self, unit: CompilationUnit) -> None:
         self.unit = unit
@@ -236,8 +241,8 @@ class _UnitResolver(EmptyResolver):
 
 
 def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:
-    """Return the schema of a function that runs ``graph``. Inputs without a name are called ``arg0``, ``arg1`` …; a
-    repeated name ``x`` becomes ``x_1``, ``x_2`` …, by position."""
+    """Return the schema of a function that runs ``graph``. Input number ``i`` (from 0) is called ``arg<i>`` if it has
+    no name, and ``x_<i>`` if an earlier input has its name ``x``."""
     names: list[str] = []
     for index, value in enumerate(graph.inputs):
         base = value.base_name or f"arg{index}"

@@ -1,4 +1,4 @@
-"""A definition becomes the graph of a record: emitted, cleaned up, verified."""
+"""Define functions: emit the graph of a parsed definition, clean it up, verify it, and store it in a record."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def define_function(
 
     ``defaults`` are the values of default arguments; ``parameter_types`` and ``return_type`` override the annotations
     of the definition. ``known`` maps names other than parameters to their values at the start of the body.
-    ``diagnostics`` contains errors found earlier.
+    ``diagnostics`` contains errors found earlier, which are raised with those of the definition.
 
     Raises:
-        CompileError: the definition cannot be compiled; the record is unchanged. Several problems are reported
-            together.
+        CompileError: the definition cannot be compiled; the record gets neither a graph nor a schema. Several
+            problems are reported together.
         VerificationError: verification is on, and the emitter or a pass made a graph that is not valid.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
@@ -126,7 +126,9 @@ def _is_mutable(default: object) -> bool:
 
 
 def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBinding | None) -> dict[str, TypeOrError]:
-    """Return the parameter type of ``__setstate__``, if it is undeclared: the result type of ``__getstate__``."""
+    """Return the type of the parameter of ``__setstate__`` by its name, if it has no annotation: the result type of
+    ``__getstate__``. Return an empty dict for other functions, and a CascadingError if ``__getstate__`` cannot be
+    compiled."""
     if record.basename != "__setstate__" or self_binding is None or len(definition.params) != 2:
         return {}
     state = definition.params[1]
@@ -141,8 +143,9 @@ def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBin
 
 
 def _check_defaults(signature: Signature, definition: Def, diagnostics: Diagnostics) -> None:
-    """Check that default arguments have the types of their parameters: the error would otherwise appear at their
-    first use."""
+    """Record a TypeMismatchError in ``diagnostics`` for each default argument that does not have the type of its
+    parameter: the error would otherwise appear at the first use. A parameter whose type was assumed is added to
+    ``signature.unresolved``."""
     for argument, param in zip(signature.schema.arguments, definition.params, strict=True):
         why = None if argument.name in signature.unresolved else _misfit(argument)
         if why is None:
@@ -181,7 +184,11 @@ def _misfit(argument: Argument) -> str | None:
 
 
 def clean_up(graph: Graph, passes: Sequence[Pass] = CLEANUP_AFTER_EMISSION) -> None:
-    """Run ``passes`` on a graph that was just emitted."""
+    """Run ``passes`` in place on a graph that was just emitted, and cleanup passes on the subgraphs of its closures.
+
+    Raises:
+        VerificationError: verification is on, and the graph is not valid before or after a pass.
+    """
     verifier = chosen_verifier()
     if verifier is not None:
         verifier(graph)

@@ -22,7 +22,7 @@ def code_with_constants(record: GraphFunction, is_method: bool) -> tuple[str, Co
     """Return the source of a function, or of a method (whose ``self`` has no annotation), and its constants.
 
     Raises:
-        UnsupportedError: the function has what no source can say.
+        UnsupportedError: the function has something that TorchScript source cannot express.
     """
     printer = PythonPrinter()
     if is_method:

@@ -54,16 +54,17 @@ SourceReader = Callable[[str], "Source | None"]
 class SourceImporter:
     """Imports types and functions from the texts of an archive.
 
-    Types are made when they are first asked for, bodies of functions compiled when they are first called or looked at.
+    Types are created when they are first looked up. Functions are compiled when they are first called, or their graph
+    or schema is first read.
 
     Args:
-        read_source: gives the text of a qualifier.
+        read_source: returns the text of a qualifier such as ``__torch__.a.b``; None if there is none.
         constants: what the texts call ``CONSTANTS.c0``, ``CONSTANTS.c1`` …
-        preferred: functions that stand for an operator, by its kind, where their signatures fit.
-        missing_operator: the schemas of operators whose library is not installed, where they are known.
-        missing_class: makes the type of a class written in C++; by default the one that the schemas of operators
-            mean by that name, which has no attributes.
-        origin: the place in the author's source that a place in an archive's text stands for.
+        preferred: returns the functions that replace an operator, by its kind, where their signatures fit.
+        missing_operator: returns the known schemas of an operator whose library is not installed, by its kind.
+        missing_class: returns the type of a class written in C++, by its name; by default the one to which operator
+            schemas refer by that name, which has no attributes.
+        origin: maps a source location in an archive's text to the one in the author's source.
     """
 
     def __init__(
@@ -87,9 +88,9 @@ class SourceImporter:
         """Return the type or function with a qualified name such as ``__torch__.a.b.Net``.
 
         Raises:
-            UndefinedNameError: the archive has none.
-            ParseError: its text is not a program.
-            CompileError: its definition is not one that an archive may hold.
+            UndefinedNameError: the archive does not define the name.
+            ParseError: the text that defines the name is not a program.
+            CompileError: the definition is not one that an archive may hold.
         """
         found = self.find_type(name)
         if found is None:
@@ -97,7 +98,13 @@ class SourceImporter:
         return found
 
     def find_type(self, name: str) -> NamedType | None:
-        """Return the named type; None if there is none."""
+        """Return the type or function with a qualified name, imported on the first call; None if the archive does not
+        define it.
+
+        Raises:
+            ParseError: the text that defines the name is not a program.
+            CompileError: the definition is not one that an archive may hold.
+        """
         if name not in self._types:
             self._types[name] = None
             if name.startswith(LIBRARY_CLASSES):
@@ -111,7 +118,7 @@ class SourceImporter:
         """Return the type that ``text`` spells: ``Optional[List[__torch__.a.b.Net]]``.
 
         Raises:
-            CompileError: none.
+            CompileError: ``text`` does not spell a type.
         """
         return parse_type_expression(parse_expression(Source(text)), self.names)
 
@@ -130,7 +137,11 @@ class SourceImporter:
             raise
 
     def _definitions_of(self, qualifier: str) -> dict[str, ClassDef | Def]:
-        """Return the definitions in the text of a qualifier, by name."""
+        """Return the definitions in the text of a qualifier, by name; empty if it has no text.
+
+        Raises:
+            ParseError: the text is not a program.
+        """
         found = self._definitions.get(qualifier)
         if found is None:
             source = self._read_source(qualifier)
@@ -161,10 +172,10 @@ class SourceImporter:
             return self._evaluate(param.default)
 
     def _evaluate(self, expr: Expr) -> object:
-        """Evaluate a constant expression. One that would have to run code is rejected.
+        """Return the value of a constant expression. One that would have to run code is rejected.
 
         Raises:
-            UnsupportedError: it is not a constant expression.
+            UnsupportedError: the expression is not constant.
         """
         body = [Return.create(expr.range, expr)]
         definition = Def.create(expr.range, Ident.create(expr.range, "default"), [], None, body)
@@ -198,10 +209,10 @@ class SourceImporter:
         self._fill(type, definition)
 
     def _fill(self, owner: ClassType, definition: ClassDef) -> None:
-        """Fill ``owner`` from the body of its definition.
+        """Add the attributes, constants, methods and hooks in the body of ``definition`` to ``owner``.
 
         Raises:
-            CompileError: the class lacks a hook that it names.
+            CompileError: the body is not that of a class of an archive, or lacks a hook that it names.
         """
         body = read_class(definition)
         for name, annotation in body.slots:
@@ -222,8 +233,8 @@ class SourceImporter:
         owner.methods.update((name, record) for name, record in records.items() if name not in hooks)
 
     def _slot_type(self, owner: ClassType, name: str, type: Type) -> Type:
-        """Return the annotated type, except for packed weights, which archives up to PyTorch 1.5 annotate as
-        Tensors."""
+        """Return ``type``, the annotated type of an attribute. For packed weights, which archives up to PyTorch 1.5
+        annotate as Tensors, return their class."""
         if name != "_packed_params" or type != TENSOR or not _QUANTIZED.match(owner.name):
             return type
         found = self.find_type(_packed_weights_of(owner.name))
@@ -285,7 +296,8 @@ _QUANTIZED: Final = re.compile(r"__torch__\.torch\.nn\.(?:intrinsic\.)?quantized
 
 
 def _packed_weights_of(module: str) -> str:
-    """Return the class of the packed weights of a quantised module."""
+    """Return the qualified name of the class of the packed weights of a quantized module, by that of the module's
+    class."""
     dimensions = re.search(r"conv.*Conv([123])d", module)
     kind = "Linear" if dimensions is None else f"Conv{max(int(dimensions[1]), 2)}d"
     return f"{LIBRARY_CLASSES}quantized.{kind}PackedParamsBase"

@@ -62,7 +62,8 @@ def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any])
     """Return the arguments of a call in the order of the schema, converted to the program's types.
 
     Raises:
-        ArgumentError: they do not fit. The message names the function, the argument, what it got and what it takes.
+        ArgumentError: the arguments do not fit the schema. The message names the function, the argument, its value and
+            the declared type.
     """
     return Binder(schema).bind(args, kwargs)
 
@@ -327,7 +328,8 @@ def _write_back(given: Any, taken: Any) -> None:
 
 
 def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:
-    """Return source of a test for values that need a closer look to fit a type; empty if all values fit."""
+    """Return source of a quick test of the variable ``name``, true for each value that may not fit ``type`` as it is
+    and so needs the full check; empty if all values fit. The constants that the source uses are added to ``names``."""
     if isinstance(type, OptionalType):
         test = _fits_not(name, type.element, names)
         return f"{name} is not None and ({test})" if test else ""
@@ -368,7 +370,8 @@ def signature(schema: FunctionSchema) -> str:
 
 
 def describe(value: object) -> str:
-    """Return a value in an error: its class and, where that is short, itself."""
+    """Return a description of a value for error messages: its class, and its ``repr`` if that is useful, cut to 60
+    characters; for a tensor, its shape and dtype."""
     if value is None:
         return "None"
     if value is NOT_ASSIGNED:

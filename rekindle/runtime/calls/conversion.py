@@ -488,7 +488,12 @@ _MAKERS: dict[str, Callable[[Any, NumberRules], Converter]] = {
 
 def to_python(value: Any, type: Type) -> Any:
     """Return a result as a Python value: NamedTuples, sets and the like become instances of their class, at any
-    depth."""
+    depth. Items of lists and dicts are replaced in place.
+
+    Raises:
+        TypeError: a value may belong to several members of a Union that Python distinguishes, or is a ``defaultdict``
+            whose factory is compiled.
+    """
     return value if not differs_in_python(type) else _named(value, type)
 
 
@@ -524,10 +529,11 @@ def _named(value: Any, type: Type) -> Any:
 
 
 def _member_of(value: Any, type: UnionType) -> Type:
-    """Return the member of a Union to which a value belongs, by the classes of the value and its contents.
+    """Return the member of a Union to which a value belongs, by the classes of the value and its contents; NoneType if
+    no member fits.
 
     Raises:
-        TypeError: it may be one of several, as which Python would have different classes for it.
+        TypeError: several members fit, for which the value would be converted to different Python classes.
     """
     fitting = [member for member in type.members if _may_be(value, member)]
     if not fitting:
@@ -583,10 +589,10 @@ def _as_sequence(value: list[Any], type: ListType) -> Any:
 
 
 def _as_class(value: dict[Any, Any], type: DictType) -> Any:
-    """Convert a dict to its class in Python, such as a set or a Counter.
+    """Convert a dict to its class in Python: an OrderedDict, a Counter or a defaultdict.
 
     Raises:
-        TypeError: it is a ``defaultdict`` whose factory is compiled.
+        TypeError: the type is a ``defaultdict`` whose factory is compiled.
     """
     if type.python == "OrderedDict":
         return OrderedDict(value)

@@ -148,7 +148,11 @@ class NumberRules:
         return convert
 
     def check_equal(self, result: complex, number: complex, type: Type, value: object) -> None:
-        """Raise if the float ``result`` does not equal the int ``number``."""
+        """Check that ``result`` equals ``number``, if that is an int.
+
+        Raises:
+            NoMatch: the int ``number`` was rounded. ``type`` and ``value`` are for the message.
+        """
         if isinstance(number, int) and result != number:
             raise NoMatch(type, value)
 

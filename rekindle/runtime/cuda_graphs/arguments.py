@@ -20,12 +20,12 @@ class NotCapturable(Exception):
 
 
 def kind_of(value: Any, tensors: list[Tensor], parameters: list[Tensor] | None = None) -> Hashable:
-    """Return what identifies the kind of an argument or a result, and add its tensors to ``tensors``. With
-    ``parameters``, parameters of modules are added to these, and are identified by their address: a capture reads them
-    where they are.
+    """Return a key of the kind of an argument or a result, and append its tensors to ``tensors``. With ``parameters``,
+    parameters of modules are appended to these, and are identified by their address: a capture reads them where they
+    are.
 
     Raises:
-        NotCapturable: there can be no copy of it.
+        NotCapturable: ``value``, or an item of it, is of an unsupported class, or a tensor that is not dense.
     """
     kind = type(value)
     if kind is Tensor:
@@ -54,7 +54,7 @@ def layout_of(tensor: Tensor) -> Hashable:
     """Return a key of the properties of a tensor on which operators depend, other than its elements.
 
     Raises:
-        NotCapturable: it has more than one block of elements, or they are not what its memory holds.
+        NotCapturable: ``tensor`` is nested, sparse or quantized, or its elements are conjugated or negated lazily.
     """
     dtype = tensor.dtype
     if tensor.is_neg() or (dtype.is_complex and tensor.is_conj()):
@@ -65,15 +65,15 @@ def layout_of(tensor: Tensor) -> Hashable:
 
 
 def value_key(value: Any) -> Hashable | None:
-    """Return a key of a number, a string or None; None for other values."""
+    """Return a key of a bool, int, float, string, dtype, device, layout or None; None for other values."""
     if type(value) in COMPARED:
         return type(value), value
     return (float, value, math.copysign(1.0, value)) if type(value) is float else None
 
 
 def with_tensors(value: Any, tensors: Iterator[Tensor], *, parameters: bool = True) -> Any:
-    """Return ``value`` with its tensors replaced by ``tensors``, in the order of :func:`kind_of`; without
-    ``parameters``, these stay what they are."""
+    """Return ``value`` with its tensors replaced by ``tensors``, in the order of :func:`kind_of`. Without
+    ``parameters``, parameters are not replaced."""
     if isinstance(value, Tensor):
         return value if type(value) is Parameter and not parameters else next(tensors)
     if isinstance(value, (tuple, list)):

@@ -86,7 +86,7 @@ def state_of(attributes: Sequence[Any]) -> State:
     """Return the state of attribute values, for a comparison with later ones.
 
     Raises:
-        NotCapturable: nothing shows whether one has changed.
+        NotCapturable: an attribute is of a class whose changes cannot be detected.
     """
     return [_state(each) for each in attributes]
 

@@ -91,9 +91,9 @@ class _ReplayedFromList(ReplayedFunction):
 
 @dataclass(slots=True)
 class _Capture:
-    """A captured call: ``arguments`` and ``results`` are its own tensors, ``value`` is what it returned, without its
-    tensors, of which one may be a parameter. It holds the ``function`` whose kernels it launches. The ``state`` of
-    attributes was this."""
+    """A captured call. ``arguments`` and ``results`` are its own tensors. ``value`` is the returned value, with empty
+    tensors in place of its tensors. ``function`` keeps the launched kernels alive. ``state`` is the state of the
+    attributes at the capture."""
 
     arguments: OwnArguments
     results: ResultCopies
@@ -274,10 +274,10 @@ class CapturedFunction:
         return made
 
     def _check_time(self, replay: Callable[[], Any], call: Callable[[], Any]) -> None:
-        """Check that a replay is faster than a call.
+        """Check that a replay takes no longer than a call, by timing several of each.
 
         Raises:
-            NotCapturable: it is not.
+            NotCapturable: a replay takes longer.
         """
         of_replay, of_call = self._times(replay), self._times(call)
         if of_replay.host > of_call.host or of_replay.total > _TOLERANCE * of_call.total:
@@ -326,7 +326,7 @@ def _check_containers(value: Any, others: Sequence[Any]) -> None:
     """Check that no list or dict in ``value`` belongs to an argument or an attribute.
 
     Raises:
-        NotCapturable: one does, of which a call would return a copy.
+        NotCapturable: ``value`` holds such a list or dict, of which a replay would return a copy.
     """
     known = {id(each) for other in others for each in _containers_in(other)}
     if any(id(each) in known for each in _containers_in(value)):

@@ -156,8 +156,12 @@ def _by_storage(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
 
 
 def _source_of(tensors: Sequence[Tensor]) -> Tensor:
-    """Return a tensor without gaps that has all elements of ``tensors``, which share memory: one of them, if it has;
-    the others are views of it then."""
+    """Return a tensor without gaps that has all elements of ``tensors``, which share memory: one of them if possible,
+    so that the others are views of it.
+
+    Raises:
+        NotCapturable: the tensors have several dtypes.
+    """
     begin = min(each.storage_offset() for each in tensors)
     end = max(each.storage_offset() + _length(each) for each in tensors)
     for each in tensors:

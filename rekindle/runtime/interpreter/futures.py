@@ -57,7 +57,7 @@ class Future(Generic[T]):
         """Return the value of a future that is done.
 
         Raises:
-            RekindleError: it is not done.
+            RekindleError: the future is not done.
             Exception: whatever the task raised, with the places in it in the traceback.
         """
         if not self._done:
@@ -185,7 +185,11 @@ _this_thread: Final = _ThisThread()
 
 
 class TaskPool:
-    """Up to ``threads`` threads that run tasks in order of submission, started on demand."""
+    """Up to ``threads`` threads that run tasks in order of submission, started on demand.
+
+    Raises:
+        ValueError: ``threads`` is less than 1.
+    """
 
     def __init__(self, threads: int) -> None:
         if threads < 1:
@@ -201,7 +205,7 @@ class TaskPool:
         self._closed = False
 
     def submit(self, task: Callable[[], object]) -> None:
-        """Run ``task`` when a thread is free. It must not raise."""
+        """Run ``task`` when a thread is free. ``task`` must not raise. After :meth:`close` it never runs."""
         with self._lock:
             self._tasks.append(task)
             self._call_worker()

@@ -304,8 +304,8 @@ class _Lowering:
         self.emit(opcode, node, inputs, outputs, dying=dying, name=name).function = function
 
     def bailout(self, node: Node) -> None:
-        """Lower a guard and its continuation, which gets all inputs of the node but the first, the unoptimized
-        template."""
+        """Lower a guard and its continuation. The instruction reads all inputs of the node but the second, the
+        template: the guarded value, and the captured values."""
         guarded, template, *captured = node.inputs
         inputs = [guarded, *captured]
         dying = self.live.dies_at.get(node, set()) - {template}

@@ -87,7 +87,7 @@ class InterpreterState:
         """Load the arguments and set the program counter to the first instruction.
 
         Raises:
-            ArgumentError: there are more or fewer arguments.
+            ArgumentError: there are more or fewer arguments than the program has inputs.
         """
         count = self.code.argument_count
         if len(arguments) != count:
@@ -154,9 +154,12 @@ class InterpreterState:
         return result
 
     def step(self) -> bool:
-        """Run one instruction. Returns whether there are more.
+        """Run one instruction. Return whether there are more.
 
-        Before an unfinished future (:attr:`awaited`) it stays where it is.
+        An instruction that waits for an unfinished future (:attr:`awaited`) does not run: it remains the next one.
+
+        Raises:
+            Exception: whatever the instruction raises; the execution has ended then.
         """
         self.awaited = None
         segment = self._segment
@@ -298,10 +301,12 @@ class InterpreterState:
         self._go_on(defer, segment, Await(Call(partial(_run, function), arguments, function)))
 
     def _await(self, wait: Instruction, segment: BasicBlock) -> None:
-        """Push a frame for an Await's computation. The Await itself is a register of the frame below.
+        """Write the result of an Await, if it is known. Otherwise push a frame for its computation (the Await itself is
+        in a register of the frame below), or set :attr:`awaited`, if another execution computes it.
 
         Raises:
             RekindleError: the Await waits for itself.
+            Exception: whatever a Python function of an Await raises.
         """
         awaited = self.registers[wait.input]
         if not isinstance(awaited, Await) or awaited.is_nowait():
@@ -343,7 +348,12 @@ class InterpreterState:
     # --------------------------------------------------------------------------------------------------------- errors
 
     def _fail(self, segment: BasicBlock | None, step: BoundInstruction | None, error: BaseException) -> None:
-        """Record the source location of the error, exit the enclosing with statements, and release all references."""
+        """Record the source location of the error, exit the enclosing with statements, and release all references. The
+        message of an IndexError of a subscript is replaced by Python's.
+
+        Raises:
+            BaseException: what an ``__exit__`` raises (:func:`leave_all`).
+        """
         traceback = error.__traceback__
         index = 0 if segment is None else segment.boundary_index
         if step is not None:
@@ -416,7 +426,11 @@ def places_of(code: Code, index: int, function: str = "") -> list[SourceFrame]:
 
 
 def _method_of(value: object, name: str) -> GraphFunction:
-    """Return the method of an object whose class is known only at run time."""
+    """Return the method of an object whose class is known only at run time.
+
+    Raises:
+        InternalError: the class has no compiled method of that name.
+    """
     owner = class_of(value)
     method = owner.methods.get(name) if isinstance(owner, ClassType) else None
     if method is None:

@@ -8,7 +8,8 @@ from rekindle.errors import RekindleError
 
 
 def leave_all(managers: list[Any], error: BaseException) -> None:
-    """Call ``__exit__`` of the context managers with ``error``, the innermost first.
+    """Call ``__exit__`` of the context managers with ``error``, the last of ``managers`` (the innermost) first, and
+    empty the list.
 
     Raises:
         BaseException: what one of them raises, in place of ``error``.

@@ -48,7 +48,7 @@ def passed_argument(context: CallContext, type: str, register: int) -> Passed:
     instructions that fill the memory to which these words point.
 
     Raises:
-        NotNative: it cannot be passed without Python.
+        NotNative: the value cannot be passed without Python.
     """
     convert = _CONVERSIONS.get(type)
     if convert is None:
@@ -302,7 +302,7 @@ def _bools(context: CallContext, register: int) -> Passed:
     """Return the argument for a ``std::array<bool, N>`` of at most eight bools: one 64-bit word.
 
     Raises:
-        NotNative: it is not a constant list of bools.
+        NotNative: the argument is not a constant list of bools.
     """
     constant = context.constant_of(register)
     if not isinstance(constant, (list, tuple)) or not all(isinstance(item, bool) for item in constant):

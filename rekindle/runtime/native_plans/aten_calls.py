@@ -21,7 +21,13 @@ _RETURNED_KINDS: Final = {"bool": Kind.BOOL, "int64_t": Kind.INT, "c10::SymInt":
 
 
 def write_aten_call(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Write the call of the C++ function of a node, if it has one."""
+    """Write the call of the C++ function of a node, and return True. Return False, without writing anything, if native
+    code cannot call it.
+
+    Raises:
+        NotNative: an argument or a result needs Python. Instructions may have been written.
+        TooManyArguments: no handler passes so many words.
+    """
     function = function_of(instruction.node)
     if function is None:
         return False

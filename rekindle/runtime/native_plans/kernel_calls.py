@@ -22,7 +22,7 @@ _NUMBERS: Final = {Kind.INT: int, Kind.FLOAT: float, Kind.BOOL: bool}
 
 def write_kernel_call(writer: PlanWriter, instruction: Instruction) -> bool:
     """Write the launch of the kernel of an operation, and a call of the operation that runs as long as there is no
-    kernel.
+    kernel; return True. Return False for operations without kernels.
 
     The call of a fused group is counted neither as native nor as Python, since a plan in Python calls a kernel as fast.
     A call with packed weights is counted, since a plan in Python needs more time for it.
@@ -62,7 +62,7 @@ def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
     so it can be called with that object only.
 
     Raises:
-        NotNative: it is not a constant.
+        NotNative: the register holds neither a constant nor a Python object.
     """
     if writer.constant_of(register) is not UNKNOWN:
         return CONSTANT_INPUT, *immediate(0)

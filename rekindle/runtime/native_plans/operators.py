@@ -245,6 +245,8 @@ def derived_index(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def write_arithmetic(writer: PlanWriter, instruction: Instruction) -> bool:
+    """Write an operation on one or two numbers or arrays, or an identity test of objects. Return whether a handler
+    exists for it."""
     if len(instruction.inputs) == 1:
         return _unary(writer, instruction)
     if len(instruction.inputs) != 2 or len(instruction.outputs) != 1 or instruction.outputs[0] is None:

@@ -124,7 +124,9 @@ _logger = logging.getLogger(__name__)
 
 
 def passes_self_test(library: NativeCode) -> bool:
-    """Return whether the machine code of native plans works in this process."""
+    """Return whether the machine code of native plans works in this process: whether :data:`PROGRAM` returns the same
+    by a native plan and by a plan in Python. A positive verdict is stored on disk, and the test is skipped if one is
+    there. Log a warning if the test fails."""
     if not torch.__version__.startswith(TESTED):
         return False
     disk = disk_cache()

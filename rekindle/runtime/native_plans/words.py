@@ -69,7 +69,11 @@ class ArgumentPlacement:
     doubles: list[Word] = field(default_factory=list)
 
     def add(self, argument: Passed) -> None:
-        """Assign a register or a stack position to the next argument."""
+        """Assign a register or a stack position to the next argument.
+
+        Raises:
+            TooManyArguments: no register for doubles is left.
+        """
         match argument:
             case Integers(words) if len(self.registers) + len(words) <= REGISTER_WORDS:
                 self.registers += words
@@ -93,7 +97,7 @@ class ArgumentPlacement:
         """Return the name of the handler that passes the arguments, and the words that it reads.
 
         Raises:
-            TooManyArguments: there is none.
+            TooManyArguments: no handler passes so many words.
         """
         stack = _first_not_below(STACK_WORDS, len(self.stack))
         doubles = _first_not_below(DOUBLES, len(self.doubles))

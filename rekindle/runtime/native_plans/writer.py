@@ -63,6 +63,7 @@ class PlanWriter:
 
         Raises:
             Unsuitable: the Code has something that native plans do not run.
+            Demoted: a list that was planned as an array must be a Python list.
         """
         for index, instruction in enumerate(self.code.instructions):
             self.index = index
@@ -155,7 +156,11 @@ class PlanWriter:
         self.emit(handler, len(registers), *items)
 
     def _boxed(self, number: int) -> tuple[Operand, Operand]:
-        """Return the kind and the frame position of an operand that is converted to a Python object."""
+        """Return the kind and the frame position of an operand that is converted to a Python object.
+
+        Raises:
+            Demoted: the operand is an array, and must be a Python list instead.
+        """
         register = self.register(number)
         reads_only = self.code.instructions[self.index].node.kind in LIST_READERS
         if number in self.lists or (register.kind in (Kind.INTS, Kind.TENSORS) and not reads_only):
@@ -209,7 +214,7 @@ class PlanWriter:
         """Write the copy of a register's value to another frame position.
 
         Raises:
-            NotNative: the place is of a kind that does not hold it.
+            NotNative: the frame position is of a kind that cannot hold the value.
         """
         register = self.register(source)
         match register.kind, to.kind:
@@ -261,7 +266,11 @@ class PlanWriter:
     # ----------------------------------------------------------------------------------------------------- Python calls
 
     def call_python(self, instruction: Instruction) -> None:
-        """Write a call of the operation of an instruction by Python."""
+        """Write a call of the operation of an instruction by Python, and the move of its results to registers.
+
+        Raises:
+            Demoted: an argument or a result that was planned as an array must be a Python list.
+        """
         function, positional, named = _python_function(instruction)
         operands: list[Operand] = []
         for each in (*positional, *(value for _, value in named)):
@@ -278,7 +287,11 @@ class PlanWriter:
             self._unpack_result(outputs)
 
     def store_result(self, output: int | None) -> None:
-        """Write the move of a call's result to a register."""
+        """Write the move of a call's result to a register; None drops the result.
+
+        Raises:
+            Demoted: the register was planned as an array, and must hold a Python list.
+        """
         if output is None:
             self.emit("drop_result")
             return

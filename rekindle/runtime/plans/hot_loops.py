@@ -73,7 +73,8 @@ class HotLoops:
         return loop
 
     def index(self, code: CodeType, line: int) -> int | None:
-        """Return the instruction that ``line`` of the code of a compiled loop runs; None for other code."""
+        """Return the index of the instruction that ``line`` of the code of a compiled loop runs; None for other
+        code."""
         found = self._lines.get(id(code))
         return None if found is None else found[1][line - 3]
 

@@ -122,7 +122,11 @@ class PythonWriter:
 
     def inside(self, index: int, head: str, start: int, end: int) -> None:
         """Write ``head``, a line that begins a block, and the instructions from ``start`` to before ``end`` as the
-        block."""
+        block.
+
+        Raises:
+            NotCompilable: an instruction cannot be written as Python, or blocks nest too deeply.
+        """
         self.write(index, head)
         self.indent += 1
         before = len(self.lines)
@@ -140,7 +144,7 @@ class PythonWriter:
         """Write the instruction at ``index`` and those that belong to it; return the index after them.
 
         Raises:
-            NotCompilable: it is not for this writer.
+            NotCompilable: the instruction cannot be written as Python, or blocks nest too deeply.
         """
         back = self.jump_back_to(index, end)
         if back is not None:
@@ -211,7 +215,7 @@ class PythonWriter:
 
     def _range_of(self, index: int, start: Instruction) -> str:
         """Return the range that a loop iterates over, if the body starts by computing its element and does not use the
-        iteration count otherwise."""
+        iteration count otherwise; else an empty string."""
         first = self.instructions[index + 1]
         length = self.uses.writer_of(start.input)
         if first.operation is not derive_index or length is None or length.operation is not range_length:
@@ -354,7 +358,8 @@ class PythonWriter:
         return f"f{index}({', '.join(arguments)})"
 
     def _name_of(self, constant: object) -> str:
-        """Return a name for a dtype, a layout, a memory format or a device: ``torch_float32``, ``cuda_0``."""
+        """Return a name for a dtype, a layout, a memory format or a device (``torch_float32``, ``cuda_0``), which the
+        code may use from now on."""
         name = str(constant).replace(".", "_").replace(":", "_")
         self.names[name] = constant
         return name

@@ -13,7 +13,8 @@ from rekindle.runtime.plans.plan import plan_of_frame
 
 def running_plan(traceback: TracebackType | None) -> tuple[Code, int, str] | None:
     """Return the code of the plan in which an error was raised, the index of the instruction that raised it, and the
-    name of the plan's function; None if no frame of ``traceback`` runs a plan. The plans release all references.
+    name of the plan's function; None if no frame of ``traceback`` runs a plan. The frames of the plans are cleared, so
+    that they keep no value alive.
 
     A plan at a bailout has been replaced by the rest of the program: the error comes from that. If a node runs an
     outlined part of the function, the error comes from the plan of that subgraph.

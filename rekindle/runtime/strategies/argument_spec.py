@@ -1,15 +1,17 @@
 """Argument specs: the properties of arguments that select the version of a graph.
 
-A graph asks things of its arguments that are the same in nearly every call::
+A graph queries properties of its arguments that are the same in nearly every call::
 
     graph(%x : Tensor, %mask : Tensor?):
       %2 : int = aten::dim(%x)                        asks for the rank of %x
       %4 : bool = aten::__is__(%mask, %3)             and whether %mask is None
 
 Here the :class:`ArgumentSpec` of a call is ``(2, True)`` for a matrix and no mask. :func:`specialize` writes into a
-copy of the graph what a spec says, so that passes can fold what was asked; the copy runs the calls of this spec alone.
-Only what the graph asks is part of a spec. Elements of tuples count as arguments; what a list or an object holds can
-change while the graph runs, and does not.
+copy of the graph what a spec states, so that passes can fold the queries; the copy is valid for calls of this spec
+only.
+
+Only properties that the graph queries are part of a spec. Elements of tuples count as arguments. Items of lists and
+attributes of objects do not, since they can change while the graph runs.
 """
 
 from __future__ import annotations
@@ -240,8 +242,8 @@ class _Derived:
         self.known: dict[Value, frozenset[Value] | None] = {}
 
     def roots(self, value: Value) -> frozenset[Value]:
-        """Return the tensors among the arguments from which dtype, rank and device of ``value`` follow; none if they do
-        not follow from arguments alone."""
+        """Return the tensors among the arguments from which dtype, rank and device of ``value`` follow; an empty set if
+        they do not follow from arguments alone."""
         value = _unwrapped(value)
         pending = [value]
         begun: set[Value] = set()

@@ -66,13 +66,14 @@ class Bailout:
         self.faults = _faults[0]
         self.test = guard_test(self.type) if self.faults is None else _with_faults(guard_test(self.type), self.faults)
         self.code: object = None
-        """The code of the rest, for the interpreter, which makes it."""
+        """The code of the continuation, which the interpreter sets when it is first needed."""
         self.taken = 0
         """Number of times that this bailout was taken."""
         self.notice: Callable[[], None] | None = None
-        """Who wants to know when it does."""
+        """Called each time that the bailout is taken."""
         self.restart: Callable[..., Any] | None = None
-        """Who runs the whole program instead, where nothing of it has run yet: called with its arguments."""
+        """Function of the program's arguments that runs the whole program in place of the continuation, if the guard is
+        at the entry."""
         self._template = template_of(node)
         self._index = index
         self._graph: Graph | None = None
@@ -83,7 +84,7 @@ class Bailout:
         knows_all = AT_ENTRY in node.attributes and all(value in captured for value in arguments)
         position = {value: index for index, value in enumerate(arguments)}
         self.argument = position.get(guarded) if knows_all else None
-        """Which of the arguments of the graph is tested, where it is one, and nothing has run before."""
+        """The index of the graph's input that is tested, if the guard is at the entry and tests an input; else None."""
         self._places = tuple(map(captured.index, arguments)) if knows_all else None
 
     @property
@@ -105,8 +106,9 @@ class Bailout:
             self.notice()
 
     def continuation(self, name: str) -> Callable[..., Any]:
-        """Return the function that runs the rest of the program, from the value that failed the guard and the captured
-        values. ``name`` is its name in tracebacks."""
+        """Count the bailout, and return the function that runs the rest of the program, from the value that failed the
+        guard and the captured values. If :attr:`restart` is set and the guard is at the entry, the function runs the
+        whole program instead. ``name`` is its name in tracebacks."""
         self.record_taken()
         if self.restart is not None and self._places is not None:
             return partial(_restart, self.restart, self._places)

@@ -86,7 +86,7 @@ class NativeVersions(GraphVersions):
 
     @property
     def versions(self) -> Sequence[Version]:
-        """The versions so far."""
+        """The versions that were compiled so far, each once."""
         rows = [self._recording_rows] if self._recording_rows else []
         tables = [self._recording, *rows, self._recording_on_gpu, self._table]
         return list(dict.fromkeys(version for table in tables for version in table.versions))

@@ -81,11 +81,11 @@ class Counters:
 
 
 class ProfilingStrategy:
-    """See :class:`rekindle.runtime.version.Strategy`. ``fusion`` and ``runs`` are those of the settings unless they are
-    given; ``guarding`` leaves the guards that pay; after ``patience`` calls have left a version in its middle, it is
-    given up.
+    """The execution strategy ``profiling`` (:class:`rekindle.runtime.version.Strategy`). ``fusion`` and ``runs``
+    default to the settings. ``guarding`` are the passes that eliminate guards. A version is discarded after
+    ``patience`` calls have bailed out after its start.
 
-    Any number of threads may call. While one watches, or compiles, the versions that there are run in the others.
+    Any number of threads may call. While one thread profiles or compiles, the others run the existing versions.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ProfilingStrategy:
         self.record = record
         self.counters = Counters()
         self.newest: ProfiledVersion | None = None
-        """The version that calls try first; None before there is one, and where there is no use in one."""
+        """The version that calls try first; None if no version has been compiled, or all were discarded."""
         self._guarding = guarding
         self._patience = patience
         self._runs = profiled_runs() if runs is None else runs

@@ -87,7 +87,7 @@ class VersionTable:
     general: Version | None = None
     """The version for any arguments."""
     fallback: Version | None = None
-    """The same, once no others are made."""
+    """The version for calls that fit no entry, once no more versions are compiled; None before."""
 
     @property
     def versions(self) -> list[Version]:

@@ -20,7 +20,7 @@ from rekindle.ir.graph_function import GraphFunction, stored_program
 from rekindle.ir.types import ClassType
 
 MAX_BYTES: Final = 4 << 20
-"""Maximum size of a file in bytes. What would make it larger replaces all that is in it."""
+"""Total size in bytes above which a file keeps the payloads of the last compilation alone."""
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ from rekindle.scripting.library_values.python_objects import PythonObject
 from rekindle.scripting.resolver import PythonResolver
 
 _GIVEN: Final = object()
-"""Stands for an argument that the program computes."""
+"""Marks an argument that the program computes, in a list of the arguments that are fixed."""
 
 
 def function_class_of(obj: object) -> type[torch.autograd.Function] | None:
@@ -76,8 +76,9 @@ class AppliedFunction(SugaredFunction, StaticValue):
         return UnsupportedError(f"{self.description} takes no arguments by name", range, hint="give them by position")
 
     def _result(self, range: SourceRange, targets: int) -> Type:
-        """Return the result type of ``forward``: its annotation; without one, as many tensors as its ``return``
-        statements have, or as the targets of the call."""
+        """Return the result type of ``forward``: its annotation. Without one, return as many tensors as its ``return``
+        statements have; if the source does not determine that number, as many as the call has ``targets``, at least
+        one."""
         annotation = annotations_of(self.cls.forward).get("return")
         declared = None if annotation is None else find_type(annotation, range, self.resolver)
         if declared is not None:
@@ -112,7 +113,8 @@ class Application:
 
 
 def _python_object(item: SugaredValue) -> object:
-    """Return the Python object of an argument that is not a value of the graph."""
+    """Return the Python object of an argument that is not a value of the graph; :data:`_GIVEN` for a value of the
+    graph."""
     if isinstance(item, PythonObject):
         return item.obj
     found = getattr(item, "function", None)  # a function that would be compiled where the program called it
@@ -135,7 +137,7 @@ def _dtype_places(cls: type[torch.autograd.Function]) -> list[int]:
 @lru_cache(maxsize=256)
 def _returned(forward: Any) -> int | None:
     """Return the number of values that ``forward`` returns according to its source: 1, or the length of the returned
-    tuples; None if the source does not determine it."""
+    tuples, at least 2. Return None if the source does not determine it."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(forward))).body[0]
     except (OSError, TypeError, SyntaxError):
@@ -152,7 +154,7 @@ def _returned(forward: Any) -> int | None:
 
 
 def _own_returns(tree: ast.AST) -> list[ast.expr]:
-    """Return the returned expressions of a function, without those of inner functions."""
+    """Return the returned expressions of a function, in no particular order, without those of inner functions."""
     found: list[ast.expr] = []
     waiting = list(ast.iter_child_nodes(tree))
     while waiting:

@@ -1,8 +1,8 @@
 """Decorated functions: the objects that decorators return.
 
 A context manager of PyTorch (``@torch.no_grad()``) becomes a ``with`` statement around the body. The wrappers of
-PyTorch, of Python's library and of this package leave what a call computes as it is, and are looked through. Any other
-wrapper is what Python calls, and is compiled itself; it calls the function within it as its code says.
+PyTorch, of Python's library and of this package do not change the result of a call, and are skipped. Any other wrapper
+is compiled itself, and its code calls the wrapped function.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rekindle.syntax.views import Apply, Def, Ident, Var, With, WithItem
 
 
 def unwrapped(function: types.FunctionType) -> tuple[list[Any], types.FunctionType]:
-    """Return the function to compile, and the context managers that decorate it (``@torch.no_grad()``), the outermost
-    first. Wrappers of PyTorch, of Python's library and of this package that do not change results are skipped; any
-    other wrapper is itself the function to compile."""
+    """Return the context managers that decorate a function (``@torch.no_grad()``), the outermost first, and the
+    function to compile. Wrappers of PyTorch, of Python's library and of this package that do not change results are
+    skipped; any other wrapper is itself the function to compile."""
     managers: list[Any] = []
     found: Any = function
     while True:
@@ -42,7 +42,7 @@ _LOOKED_THROUGH: Final = frozenset({"torch", "rekindle", "contextlib", "functool
 """The packages whose decorators do not change what a call computes."""
 
 _BOOKKEEPING: Final = frozenset({"transformers.utils.deprecation"})
-"""Modules whose decorators rename old parameters and warn of them: a call by an old name is refused here."""
+"""Modules whose decorators rename old parameters and warn of them. Compiled code rejects a call by an old name."""
 
 
 def _is_looked_through(wrapper: types.FunctionType) -> bool:
@@ -63,7 +63,8 @@ def _manager_of(function: types.FunctionType) -> Any:
 def within_managers(
     definition: Def, managers: list[Any], forms: Mapping[str, SugaredValue]
 ) -> tuple[Def, dict[str, SugaredValue]]:
-    """Return the definition with its body wrapped in ``with`` statements, and the values of the names in these."""
+    """Return the definition with its body wrapped in ``with`` statements, one manager each, and ``forms`` with the
+    names of the managers in these statements added."""
     range = definition.range
     names = {f"${index}": EnteredManager(manager) for index, manager in enumerate(managers)}
     calls = [Apply.create(range, Var.create(range, Ident.create(range, name)), []) for name in names]
@@ -74,7 +75,8 @@ def within_managers(
 
 
 class EnteredManager(SugaredValue):
-    """A callable value that creates a context manager equal to the one that decorates the function."""
+    """A callable value that creates a context manager equal to the one that decorates the function. The call raises
+    NotScriptableError if programs do not support the class of the manager."""
 
     def __init__(self, manager: Any) -> None:
         self.manager = manager

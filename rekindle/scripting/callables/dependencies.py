@@ -49,11 +49,12 @@ class Dependencies:
     _numbers: dict[int, int] = field(default_factory=dict)
 
     def name_is(self, name: str, value: Any) -> None:
-        """Record the value of a global or closure name."""
+        """Record that the global or closure name ``name`` has the value ``value``."""
         self._add(-1, name, value)
 
     def attribute_is(self, owner: Any, name: str, value: Any) -> None:
-        """Record the value of an attribute of a recorded object."""
+        """Record the value of the attribute ``name`` of ``owner``. The function cannot be stored unless ``owner`` is a
+        Python module that was recorded before."""
         number = self._numbers.get(id(owner))
         if number is None or not isinstance(owner, types.ModuleType):
             self.refuse(f"the attribute '{name}' of {owner!r}")
@@ -61,12 +62,13 @@ class Dependencies:
             self._add(number, name, value)
 
     def uses(self, value: Any) -> None:
-        """Record that an object is converted to a sugared value."""
+        """Record that ``value`` is converted to a sugared value. The function cannot be stored unless ``value`` was
+        recorded before."""
         if id(value) not in self._numbers:
             self.refuse(f"the object {value!r}")
 
     def refuse(self, reason: str) -> None:
-        """Record that the function cannot be stored, and why."""
+        """Record that the function cannot be stored, and why. A reason that was recorded earlier stays."""
         self.reason = self.reason or reason
 
     def _add(self, owner: int, name: str, value: Any) -> None:
@@ -111,17 +113,19 @@ def describe(value: Any) -> Encoded:
 
 
 def _schemas(packet: OpOverloadPacket) -> Encoded:
-    """Describe the schemas of an operator of a library. Those of PyTorch follow from its version."""
+    """Describe the schemas of an operator of a library. The description of an operator of PyTorch is empty, since its
+    schemas follow from PyTorch's version."""
     if not is_foreign(packet._qualified_op_name):
         return ()
     return tuple([str(getattr(packet, overload)._schema) for overload in packet.overloads()])
 
 
 def described_function(function: types.FunctionType) -> Encoded:
-    """Describe a function by its code, defaults, closure, attributes and annotations.
+    """Describe a function by its code, defaults, closure, attributes and annotations, and by its file's time and size.
 
     Raises:
-        NotKept: it is not from a file, or was changed.
+        NotKept: the function has no file, its annotations are objects without a stable text, or it holds a value that
+            cannot be described.
     """
     code = function.__code__
     try:
@@ -155,22 +159,28 @@ def _without_slices(constant: Any) -> Any:
 
 
 def described_declaration(declaration: Declaration) -> Encoded:
-    """Describe the differences between an overload and the function that implements it."""
+    """Describe the differences between an overload and the function that implements it; None if there are none.
+
+    Raises:
+        NotKept: the overload is a function that cannot be described.
+    """
     if declaration is None or isinstance(declaration, types.FunctionType):
         return None if declaration is None else described_function(declaration)
     return tuple([(name, str(type)) for name, type in declaration.items()])
 
 
 def _without_class(default: Any) -> Any:
-    """Return a substitute for a default: the name of a class, which is not a value in a program."""
+    """Return a default as it is described: for a class, a string with its name, since a class is not a value in a
+    program."""
     return f"class {default.__module__}.{default.__qualname__}" if isinstance(default, type) else default
 
 
 def described_value(value: Any) -> Encoded:
-    """Describe a value that a function refers to.
+    """Describe a value that a function refers to: a constant, a container of constants, or a function by its name and
+    code.
 
     Raises:
-        NotKept: it is an object of which that is not known.
+        NotKept: it is an object of another class.
     """
     if type(value) in PLAIN or isinstance(value, (*_CONSTANTS, enum.Enum)):
         return type(value).__qualname__, repr(value)

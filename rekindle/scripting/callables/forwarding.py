@@ -19,11 +19,14 @@ from rekindle.syntax.views import Apply, Attribute, Def, Expr, Ident, Return, St
 
 @dataclass(slots=True, frozen=True)
 class Forwarding:
-    """A wrapper that forwards all its arguments, ``wrapper(*args, **kwargs)``, to a function that has a signature."""
+    """A wrapper that forwards all its arguments, ``wrapper(*args, **kwargs)``, to a function that has a signature.
+
+    A call of it is compiled with the parameters of that function.
+    """
 
     wrapper: types.FunctionType
     function: types.FunctionType
-    """The function within, whose parameters are meant."""
+    """The innermost wrapped function, whose parameters a call of the wrapper has."""
 
     def definition(self, name: str) -> Def:
         """Return the syntax tree of ``def name(parameters): return wrapper(parameters)``."""

@@ -1,4 +1,4 @@
-"""Records of Python functions: created on first use, compiled at the first call.
+"""Records of Python functions (``GraphFunction``): created on first use, compiled when they are first called.
 
 The record of a function is kept with the function itself, so that a function is compiled once and both die together.
 """
@@ -35,7 +35,8 @@ class _CachedRecords:
 
 
 def records_of(function: types.FunctionType) -> tuple[GraphFunction, ...]:
-    """Return the records of a Python function: one, or one for each declared overload."""
+    """Return the records of a Python function: one, or one for each overload. They are created on the first call and
+    cached on the function; each is compiled when it is first used."""
     cached = vars(function).get(_CACHE)
     if isinstance(cached, _CachedRecords) and cached.function is function:
         return cached.records

@@ -80,8 +80,9 @@ def needs_call_types(
 
 
 def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
-    """Return whether the arguments of a call have the types that parameters without annotation are assumed to have: a
-    tensor, or the type of the default."""
+    """Return whether the arguments of a method call, ``self`` excluded, have the types that parameters without
+    annotation are assumed to have: a tensor, or the type of the default. Return False if the method has ``*args``,
+    ``**kwargs`` or an annotation that is not a type."""
     _, inner = unwrapped(function)
     names = _parameters(inner)
     if takes_any_number(inner) or not open_parameters(inner).isdisjoint(names):
@@ -115,8 +116,8 @@ def make_generic(
     forms: Mapping[str, SugaredValue] | None = None,
     names: Mapping[str, object] | None = None,
 ) -> GenericFunction:
-    """Return an object that compiles ``function`` separately for each combination of argument types, with additional
-    bindings of names."""
+    """Return a new object that compiles ``function`` separately for each combination of argument types, under ``name``.
+    The function sees the sugared values ``forms`` and the Python objects ``names`` in addition to its scope."""
     managers, inner = unwrapped(function)
     definition = without_open(function_def(inner, unwrap=False), inner)
     if managers:
@@ -140,7 +141,11 @@ def call_generic(
     args: Sequence[SugaredValue],
     kwargs: Keywords,
 ) -> SugaredValue:
-    """Emit a call of the function, compiled for the types of these arguments; return the result."""
+    """Emit a call of the function, compiled for the types of these arguments; return the result.
+
+    Raises:
+        CompileError: the arguments do not fit the signature, or the function cannot be compiled for them.
+    """
     return call_bound(generic_function(function), function, range, graph, args, kwargs)
 
 
@@ -152,7 +157,8 @@ def call_bound(
     args: Sequence[SugaredValue],
     kwargs: Keywords,
 ) -> SugaredValue:
-    """Emit a call of the compiled version of ``function`` with its default arguments; return the result."""
+    """Emit a call of the compiled version of ``function`` for the types of these arguments and its defaults; return the
+    result. ``generic`` holds the versions, and compiles a new one if none fits."""
     resolver = generic.resolver
     assert isinstance(resolver, PythonResolver)
     given = default_arguments(unwrapped(function)[1])

@@ -19,8 +19,8 @@ from rekindle.scripting.callables.generic_functions import call_bound, fits_assu
 
 
 class GenericMethod(MethodValue):
-    """A method that may be compiled separately for the argument types of each call. ``made`` are the compiled versions;
-    ``names`` are objects visible to the method in addition to its Python scope."""
+    """A method that may be compiled separately for the argument types of each call. ``made`` has the compiled versions
+    by function, and is extended; ``names`` are objects visible to the method in addition to its Python scope."""
 
     accepts_sugared_args = True
 
@@ -79,8 +79,8 @@ class GenericMethod(MethodValue):
 
 
 class MethodOfObject(GenericMethod):
-    """A method of a script class. It is an ordinary method as long as the arguments match the types of its parameters
-    without annotations."""
+    """A method of a script class. Calls are compiled separately unless the arguments have the types that are assumed
+    for parameters without annotations."""
 
     def has_to_specialize(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
         return not fits_assumptions(self.function, args, kwargs)

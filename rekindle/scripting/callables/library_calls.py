@@ -18,7 +18,8 @@ from rekindle.ir.types import TENSOR, ListType, Type
 
 
 class LibraryCall(StaticValue):
-    """A function of PyTorch that the program calls in Python, with all arguments."""
+    """A function of PyTorch that the program calls in Python, with all arguments. ``result`` is the type of its
+    result."""
 
     def __init__(self, function: Callable[..., Any], result: Type) -> None:
         self.function = function

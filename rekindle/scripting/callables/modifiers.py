@@ -1,7 +1,7 @@
 """Markers on Python functions that determine how they are compiled.
 
-``torch.jit``'s decorators leave their mark on the function itself, in an attribute; ours leave the same one, so that
-both spellings mean the same to either compiler.
+``torch.jit``'s decorators store a mark in an attribute of the function. The decorators of this package store the same
+one, so that both spellings mean the same to either compiler.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ _MODIFIERS: Final = {
     "_drop": Modifier.UNUSED,
     "if": Modifier.COPIED,  # "if this method is not scripted, …"
 }
-"""By the first word of a mark, which explains itself after it."""
+"""Modifiers by the first word of a mark. The rest of a mark is an explanation."""
 
 
 def modifier_of(function: object) -> Modifier:
-    """Return the modifier of ``function`` (or of the function of a bound method)."""
+    """Return the modifier of a function, of the function of a bound method, or of the getter of a property; ``DEFAULT``
+    for other objects and for those without a mark."""
     if type(function) is not FunctionType:
         function = getattr(function, "__func__", function)
         if isinstance(function, property):
@@ -66,7 +67,7 @@ def modifier_of(function: object) -> Modifier:
 
 
 def is_left_to_python(function: object) -> bool:
-    """Return whether ``function`` is never compiled."""
+    """Return whether ``function`` is never compiled: it is marked to be ignored or as unused."""
     return modifier_of(function) in (Modifier.IGNORE, Modifier.UNUSED)
 
 
@@ -246,11 +247,11 @@ def is_scripting() -> bool:
 
 
 trace_is_recorded: Final = LayerHook[Callable[[], bool]]("rekindle.tracing", lambda: False)
-"""Whether this thread records a trace."""
+"""Hook: return whether this thread records a trace."""
 
 
 def is_tracing() -> bool:
-    """Return whether a trace is being recorded.
+    """Return whether this thread records a trace.
 
     Example:
         >>> rekindle.is_tracing()

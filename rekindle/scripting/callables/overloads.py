@@ -13,8 +13,8 @@
     def size_of(x):
         return x if isinstance(x, int) else len(x)
 
-PyTorch keeps the declarations until ``torch.jit`` compiles the function, and forgets them then. What was forgotten
-before it was seen here is read from the source again.
+PyTorch stores the declarations until ``torch.jit`` compiles the function, and removes them then. Declarations that were
+removed before this module copied them are read from the source.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ remember_overloads()
 
 
 def overloads_of(function: types.FunctionType) -> Sequence[types.FunctionType]:
-    """Return the declarations of overloads that precede ``function`` in its file."""
+    """Return the declarations of overloads that precede ``function`` in its file; empty if there are none. They are
+    read from the source if PyTorch has removed its records of them."""
     remember_overloads()
     found = _declared.get(qualified_name(function), [])
     code = function.__code__

@@ -26,7 +26,8 @@ from rekindle.syntax.python_ast import function_def
 
 class PythonFunctionValue(SugaredValue):
     """A Python function that programs call without compiling it. With ``self_value`` it is a method of that object;
-    with ``owner`` it is a method of a Python object that is not a value of programs."""
+    with ``owner`` it is a method of a Python object that is not a value of programs. A call of a function marked as
+    unused raises NotImplementedError at run time."""
 
     def __init__(
         self, function: Any, resolver: Resolver, self_value: Value | None = None, owner: object = None
@@ -74,8 +75,8 @@ class PythonFunctionValue(SugaredValue):
         return self.function if self.owner is None else types.MethodType(self.function, self.owner)
 
     def _declared_result(self) -> Type:
-        """Return the declared return type of an unused function: a Tensor where the annotation is not a type of the
-        language. Its parameters are not examined."""
+        """Return the declared return type of an unused function; Tensor if there is none, or it is not a type of
+        programs. The parameters are not examined."""
         expr = function_def(self.function, signature_only=True).return_type
         try:
             return TENSOR if expr is None else parse_type_expression(expr, self.resolver)
@@ -94,7 +95,7 @@ class PythonFunctionValue(SugaredValue):
 
 class PythonModuleCall(PythonFunctionValue):
     """A module that is not part of the program: Python calls it, with its hooks, as in ``torch.jit``. The types are the
-    annotations of ``forward``; a tensor without annotation."""
+    annotations of ``forward``; a parameter or result without an annotation is a tensor."""
 
     def __init__(self, module: torch.nn.Module, resolver: Resolver) -> None:
         super().__init__(type(module).forward, resolver, owner=module)
@@ -123,8 +124,12 @@ class _CallOfModule:
 
 
 def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_method: bool) -> FunctionSchema:
-    """Return the schema of a Python function, from its annotations alone. The ``self`` of a method may have any
-    type."""
+    """Return the schema of a Python function, from its annotations and defaults; a missing annotation is Tensor. The
+    ``self`` of a method has the type Any.
+
+    Raises:
+        CompileError: an annotation is not a type.
+    """
     definition = function_def(function, signature_only=True)
     signature = inspect.signature(function)
     defaults = {

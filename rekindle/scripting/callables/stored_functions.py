@@ -1,14 +1,15 @@
 """Compiled Python functions on disk, so that a new process need not compile them again.
 
-Kept are functions of modules' files that mean the same in every process that finds the same objects under the names
-that they use: no methods, closures, decorators or overloads. A file holds the graph, the schema, and what was found
-under each name, in the order in which the compiler asked::
+A function is stored if it is defined in a module's file, and compiles to the same graph in every process that finds the
+same objects under the names that it uses. Closures and wrappers are not stored. A file holds the graph, the schema, and
+a description of what was found under each name, in the order in which the compiler looked them up::
 
     ("relu", globals)              a function, by its code, and by the digest of what it was compiled to
     ("torch", globals)             a module
     ("tanh", attribute of torch)   a function of PyTorch, by its name
 
-All of it has to be found again. What no such description covers, such as an object of some class, is not kept.
+The form is valid if the same descriptions are found again. A function that uses an object without such a description,
+such as an object of a user's class, is not stored.
 """
 
 from __future__ import annotations
@@ -114,8 +115,8 @@ class StoredFunction:
         *,
         is_method: bool = False,
     ) -> StoredFunction | None:
-        """Return the stored form of ``function``, compiled under ``name``; None if it cannot be stored. For a method,
-        the caller sets the owner.
+        """Return a handle for the stored form of ``function``, compiled under ``name``, whether or not one is stored
+        yet; None if it cannot be stored. For a method, the caller sets ``owner`` of the result.
 
         ``declaration`` is that of an overload, ``overloads`` those of all overloads. They are part of the key, since a
         caller is stored with the digest of the overload that it calls, and the others determine which one that is.
@@ -141,7 +142,8 @@ class StoredFunction:
         _LOG.debug("'%s' is not kept on disk: %s", self.function.__qualname__, reason)
 
     def load(self, record: GraphFunction) -> bool:
-        """Define ``record`` from the stored form; return whether there is a valid one."""
+        """Define ``record`` from the stored form, if there is a valid one; return whether there is. The functions and
+        methods that it calls are compiled or loaded."""
         payload = self.disk.load(self.key)
         if payload is None:
             return False
@@ -202,7 +204,8 @@ class StoredFunction:
         return StoredForm(digest, owner.class_types, called, lambda: owner.is_unchanged)
 
     def _objects(self, found: Encoded) -> list[Any] | None:
-        """Return the objects found under the names; None if they differ from those when the function was stored."""
+        """Return the objects found under the names, in the order of ``found``; None if one differs from that when the
+        function was stored. Exception classes are registered in :data:`EXCEPTION_CLASSES`."""
         objects: list[Any] = []
         names = self.function.__globals__
         for owner, name, description in found:
@@ -218,7 +221,8 @@ class StoredFunction:
         return objects
 
     def store(self, record: GraphFunction, dependencies: Dependencies) -> None:
-        """Store the compiled form of ``record``, if possible."""
+        """Store the compiled form of ``record``, if possible, and set its digest. Log the reason if it cannot be
+        stored."""
         try:
             payload, called = self._payload(record, dependencies)
         except (NotKept, NotEncodable) as reason:
@@ -312,11 +316,11 @@ def _number_of(owner: object, references: References) -> int:
 
 
 def _called_methods(graph: Graph, references: References, owner: Owner) -> Encoded:
-    """Return the methods that a graph calls: the numbers of their types, their names, and what they were compiled to.
-    The overloads before one that is called are among them: that they did not fit has decided the call.
+    """Return the methods that a graph calls: the numbers of their types in ``references``, their names, and their
+    digests. For a call of an overload, the earlier overloads are included: that they did not fit has decided the call.
 
     Raises:
-        NotKept: one of them is not kept.
+        NotKept: one of the methods has no digest, so that it is not stored.
     """
     found: dict[tuple[int, str], bytes] = {}
     for node in graph.find_nodes("prim::CallMethod"):
@@ -345,7 +349,12 @@ def _earlier_overloads(name: str) -> Sequence[str]:
 
 
 def _library_functions(graph: Graph, found: dict[GraphFunction, None] | None = None) -> Sequence[GraphFunction]:
-    """Return the prelude functions that a graph calls, each after those that it calls itself."""
+    """Return the prelude functions that a graph calls, each after those that it calls itself. They are added to
+    ``found``.
+
+    Raises:
+        NotKept: one of them is recursive.
+    """
     found = {} if found is None else found
     for node in graph.all_nodes():
         callee = called_function(node)
@@ -375,10 +384,11 @@ def _library_function(name: str, library_name: str, content: Encoded, references
 
 
 def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> Encoded:
-    """Encode the graph and the schema of a function, each with tables of its own.
+    """Encode the graph and the schema of a function, each with tables of its own. Types and functions that are not in
+    ``references`` are encoded too.
 
     Raises:
-        NotKept: the schema has what those of functions do not have.
+        NotKept: the schema has variadic arguments, an overload name, or parts that only schemas of operators have.
         NotEncodable: the graph holds something that can be neither written nor referred to.
     """
     if schema.is_vararg or schema.is_varret or schema.overload:

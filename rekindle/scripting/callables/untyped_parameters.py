@@ -1,8 +1,8 @@
-"""Untyped parameters: those of a Python function without a type that programs have: ``*args``, ``**kwargs``,
-``Optional[Cache]``, ``Callable``, ``Iterable``.
+"""Untyped parameters of Python functions: ``*args``, ``**kwargs``, and those whose annotation is not a type of
+programs, such as ``Optional[Cache]``, ``Callable`` or ``Iterable``.
 
 Calls from programs determine their types (:mod:`rekindle.scripting.callables.generic_functions`). If Python calls the
-compiled function, nothing determines them, and each has its value without an argument: the default.
+compiled function, nothing determines them, and each has its default as a fixed value.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ _found: weakref.WeakKeyDictionary[types.FunctionType, frozenset[str]] = weakref.
 
 
 def open_parameters(function: types.FunctionType) -> frozenset[str]:
-    """Return the parameters, and ``return``, whose annotations do not specify a type."""
+    """Return the names of the parameters whose annotations do not specify a type of programs, and ``return`` if the
+    return annotation does not. Parameters without an annotation are not included."""
     known = _found.get(function)
     if known is None:
         unclear = {name: item for name, item in annotations_of(function).items() if not _is_plain(item)}
@@ -99,7 +100,8 @@ def open_parameters(function: types.FunctionType) -> frozenset[str]:
 
 
 def without_open(definition: Def, function: types.FunctionType) -> Def:
-    """Return the definition without the annotations that do not specify a type."""
+    """Return the definition without the annotations that do not specify a type: those that :func:`open_parameters`
+    returns."""
     names = open_parameters(function)
     if not names:
         return definition
@@ -121,9 +123,13 @@ def closed(
     *,
     is_method: bool,
 ) -> tuple[Def, dict[str, Type], dict[str, Known]]:
-    """Return the definition as Python can call it, the types of parameters that can only be None, and the values of
-    parameters removed from it. ``*args`` and ``**kwargs`` of methods are removed too; functions that have them can only
-    be called by compiled functions."""
+    """Return the definition with the parameters that Python can pass, the types of parameters that can only be None,
+    and the values of the parameters removed from it.
+
+    A parameter of :func:`open_parameters` is removed if it has a default, its value; with the default None it stays.
+    ``*args`` and ``**kwargs`` of methods are removed as empty. Other functions with them can only be called by compiled
+    functions.
+    """
     names = open_parameters(function)
     variadic = is_method and any(param.is_variadic for param in definition.params)
     if not names and not variadic:

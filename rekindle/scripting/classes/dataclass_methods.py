@@ -1,4 +1,4 @@
-"""The methods that ``@dataclass`` generates, whose source Python does not keep: regenerated for the compiler."""
+"""Methods that ``@dataclass`` generates: their source, which Python does not store, is regenerated and compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def check_dataclass(cls: Any, range: SourceRange) -> None:
     """Reject dataclasses that programs do not support.
 
     Raises:
-        NotScriptableError: None is valid for a field, and cannot be distinguished from the default of a factory.
+        NotScriptableError: an Optional field has a default_factory. None cannot be distinguished from the default, for
+            which the compiled ``__init__`` calls the factory.
     """
     for item in _parameters(cls):
         if item.default_factory is not dataclasses.MISSING and "Optional" in str(item.type):
@@ -45,7 +46,7 @@ def inner_of_init_var(annotation: object) -> object:
 
 
 def is_frozen(cls: Any) -> bool:
-    """Return whether the attributes of a dataclass cannot be assigned."""
+    """Return whether ``cls`` is a frozen dataclass, whose attributes cannot be assigned."""
     return dataclasses.is_dataclass(cls) and bool(vars(cls)["__dataclass_params__"].frozen)
 
 
@@ -82,7 +83,12 @@ def define_generated(
     resolver: Resolver,
     binding: SelfBinding,
 ) -> None:
-    """Compile the method of ``cls`` that ``record`` is named after."""
+    """Compile the method of the dataclass ``cls`` that ``record`` is named after, ``__init__`` or a comparison, into
+    ``record``. ``declared`` has the types of the fields.
+
+    Raises:
+        CompileError: the method cannot be compiled.
+    """
     if record.basename != "__init__":
         definition = _parsed(_comparison_text(cls, record.basename, declared), cls)
         define_function(record, definition, resolver, self_binding=binding, parameter_types={"other": type})
@@ -129,7 +135,7 @@ def _parameters(cls: Any) -> list[Any]:
 
 
 def _is_of_class(cls: Any, item: Any) -> bool:
-    """Return whether the field is a ClassVar."""
+    """Return whether the field ``item`` is a ClassVar."""
     return item not in dataclasses.fields(cls) and not _is_init_var(cls, item)
 
 
@@ -189,8 +195,8 @@ def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
 
 
 def _equal(type: Type | None, mine: str, others: str) -> str:
-    """Return the source of the comparison of two fields. Before Python 3.13, tuples of the fields are compared, in
-    which a tensor equals itself whatever its elements."""
+    """Return the source of the comparison of two fields. Before Python 3.13 a tensor field equals itself whatever its
+    elements are, since Python compares tuples of the fields there."""
     is_tensor = type is not None and isinstance(without_none(type), TensorType)
     if is_tensor and sys.version_info < (3, 13):
         return f"{mine} is {others} or {mine} == {others}"

@@ -73,10 +73,11 @@ def is_interface(cls: type) -> bool:
 
 
 def interface_type(cls: type, range: SourceRange) -> InterfaceType:
-    """Return the interface type of a class.
+    """Return the interface type of a class marked as an interface; it is stored with the class.
 
     Raises:
-        CompileError: it has anything but methods without a body.
+        NotScriptableError: the class declares something other than methods.
+        CompileError: a method has a body other than ``pass``, or its signature is not valid.
     """
     found = kept_type(cls)
     if isinstance(found, InterfaceType):
@@ -131,10 +132,10 @@ def _schema(type: InterfaceType, cls: type, function: FunctionType) -> FunctionS
 
 
 def check_implements(cls: type, found: Type, range: SourceRange) -> None:
-    """Check that a class implements the interfaces from which it derives; raise a CompileError otherwise.
+    """Check that ``found``, the type of the objects of ``cls``, implements the interfaces from which ``cls`` derives.
 
     Raises:
-        UnsupportedError: it lacks a method of one, or has it with another signature.
+        UnsupportedError: the class lacks a method of an interface, or has it with another signature.
     """
     for base in cls.__mro__[1:]:
         if is_interface(base):

@@ -1,7 +1,8 @@
-"""Python classes within a program: their methods are compiled, and what ``__init__`` assigns are their attributes.
+"""Script classes: Python classes within a program. Their methods are compiled, and the variables that ``__init__``
+assigns are their attributes.
 
-Objects stay Python's own: a program makes them of the Python class, and reads and writes the attributes of those that
-it is given.
+Objects are ordinary Python objects: a program creates them as instances of the Python class, and reads and writes the
+attributes of objects that Python passes.
 """
 
 from __future__ import annotations
@@ -104,12 +105,12 @@ def _function_of(member: Any) -> Any:
 
 
 def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
-    """Return the type of the objects of ``cls``. Its ``__init__`` is compiled to find its attributes; other methods are
-    compiled when they are called.
+    """Return the type of the objects of ``cls``; it is stored with the class. Its ``__init__`` is compiled to find its
+    attributes; other methods are compiled when they are called.
 
     Raises:
-        NotScriptableError: the class does what no script class can do.
-        CompileError: ``__init__`` cannot be compiled.
+        NotScriptableError: the class, or a base of it, has something that script classes do not support.
+        CompileError: ``__init__`` cannot be compiled, or the class lacks methods of an interface from which it derives.
     """
     diagnostics = Diagnostics()
     type = _make_type(cls, range, diagnostics)
@@ -118,8 +119,12 @@ def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
 
 
 def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> ClassType:
-    """Create the type of the objects of ``cls``. If ``__init__`` cannot be compiled, the type is incomplete and must
-    not be cached."""
+    """Return the type of the objects of ``cls``, created on the first call. If ``__init__`` cannot be compiled, the
+    error is added to ``diagnostics``, and the result is an incomplete type, which is not stored with the class.
+
+    Raises:
+        NotScriptableError: the class has something that script classes do not support.
+    """
     found = kept_type(cls)
     if isinstance(found, ClassType):
         return found
@@ -140,7 +145,12 @@ def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> Class
 
 
 def compile_class(cls: type) -> None:
-    """Compile all methods of ``cls``."""
+    """Compile all methods and properties of ``cls``. Errors are reported together; if the class has bases, those of
+    ``__init__`` alone.
+
+    Raises:
+        CompileError: a method or property cannot be compiled.
+    """
     diagnostics = Diagnostics()
     type = _make_type(cls, UNKNOWN_RANGE, diagnostics)
     if cls.__bases__ != (object,):
@@ -217,8 +227,8 @@ def members_of(cls: type) -> dict[str, tuple[Any, type]]:
 
 
 class _Filler:
-    """A collector of the members of a Python class for its type. Inherited methods are compiled again for objects of
-    this class."""
+    """A builder of the type of a Python class: adds attributes, methods, properties and constants. Inherited methods
+    are compiled again for objects of this class."""
 
     def __init__(self, cls: type, type: ClassType) -> None:
         self.cls = cls
@@ -228,12 +238,12 @@ class _Filler:
         closure = {} if self.init is None else closure_of(self.init)
         module = sys.modules.get(cls.__module__)
         self.given: dict[str, dict[str, ClassAttribute]] = {}
-        """The attributes that an inherited ``__init__`` assigns, by their names."""
+        """The attributes that a method called by ``__init__`` creates, by the method's name and by their names."""
         self.resolver = PythonResolver({cls.__name__: cls}, closure, {} if module is None else vars(module))
         self.specialized: dict[FunctionType, GenericFunction] = {}
-        """The methods that are compiled for what calls pass."""
+        """The methods that are compiled separately for the argument types of each call."""
         self.makers: list[GraphFunction] = []
-        """The methods that ``__init__`` calls, which may make attributes."""
+        """The methods that ``__init__`` calls, which may create attributes."""
         self.generated: list[str] = []
         """The methods that ``@dataclass`` writes."""
 
@@ -308,7 +318,11 @@ class _Filler:
         self.type.properties[name] = Property(name, compiled_getter, compiled_setter)
 
     def _default(self, name: str, value: object, type: Type, range: SourceRange) -> None:
-        """Add an attribute with a default, from ``name: type = value`` in the body of the class."""
+        """Add an attribute with a default, from ``name: type = value`` in the body of the class.
+
+        Raises:
+            TypeMismatchError: ``value`` does not have the declared type, or would have to be converted.
+        """
         try:
             fitting = fit_value(value, type, f"'{name}' of '{self.cls.__name__}'")
         except TypeError as why:
@@ -330,7 +344,7 @@ class _Filler:
         return GraphFunction(f"{self.type.name}.{name}", function_creator=define)
 
     def _class_method(self, function: FunctionType, owner: type) -> GraphFunction:
-        """Return a class method: a function with the class bound."""
+        """Return the record of a class method, whose first parameter is fixed to the class."""
 
         def define(record: GraphFunction) -> None:
             compile_function(
@@ -344,9 +358,9 @@ class _Filler:
         return GraphFunction(name, function_creator=define, docstring=function.__doc__)
 
     def inherited(self, name: str, after: type, declared: dict[str, Type] | None, value: Value) -> SugaredValue | None:
-        """Return the method of ``value`` that ``super()`` has in the class ``after``, compiled for these objects; None
-        where no class after it has one. ``declared`` are the types of attributes, where ``__init__`` is being
-        compiled."""
+        """Return the method of ``value`` that ``super().name`` refers to in a method of the class ``after``, compiled
+        for objects of this class. Return None if no class following ``after`` in the lookup order has a method of that
+        name. ``declared`` are the declared types of attributes while ``__init__`` is compiled, else None."""
         order = lineage(self.cls)
         for owner in order[order.index(after) + 1 :]:
             member = vars(owner).get(name)
@@ -368,8 +382,8 @@ class _Filler:
         return None
 
     def _method_of(self, name: str, function: FunctionType, owner: type, value: Value) -> SugaredValue:
-        """Return the method of the object ``value``, which is compiled for its arguments where it does not declare
-        them."""
+        """Return a method of the object ``value``. It is compiled separately for arguments that do not have the types
+        assumed for its parameters."""
         return MethodOfObject(
             SimpleValue(value),
             value,
@@ -382,7 +396,8 @@ class _Filler:
         )
 
     def _method_in_making(self, declared: dict[str, Type], value: Value, name: str) -> SugaredValue | None:
-        """Return the method ``name`` in the form in which ``__init__`` calls it; None if the class has none."""
+        """Return the method ``name`` in the form in which ``__init__`` calls it: it may create attributes. Return None
+        if the class has no such method, or the method was compiled before ``__init__`` called it."""
         member, owner = members_of(self.cls).get(name, (None, self.cls))
         if not isinstance(member, FunctionType) or name not in self.type.methods or name in self.generated:
             return None
@@ -399,8 +414,8 @@ class _Filler:
         owner: type,
         declared: dict[str, Type] | None = None,
     ) -> GraphFunction:
-        """Return the record of a method. ``declared`` are the attribute types if ``__init__`` calls it: then it may
-        create attributes, and calls determine the types of its parameters."""
+        """Return a record that compiles a method on first use. ``declared`` are the attribute types if ``__init__``
+        calls it: then it may create attributes, and calls determine the types of its parameters."""
         own = {**names_beside(owner), self.cls.__name__: self.cls}
 
         def define(record: GraphFunction) -> None:
@@ -504,8 +519,8 @@ class _MethodInMaking(MethodValue):
 
 
 def forget_attributes(type: ClassType, names: Iterable[str]) -> None:
-    """Remove those of the attributes ``names`` that the class has, and the compiled code of every function that uses
-    one of them, so that it is compiled again."""
+    """Remove those of the attributes ``names`` that the class has from it. Discard the compiled code of every function
+    that uses one of them, so that it is compiled again."""
     found = [name for name in names if name in type.attributes]
     forget_users(type, found)
     for name in found:
@@ -538,10 +553,12 @@ class PythonClassValue(ClassValue):
 
 
 def _recompile_init(cls: type, range: SourceRange) -> None:
-    """Compile ``__init__`` again, with the parameter types that calls have determined.
+    """Compile ``__init__`` again, with the parameter types that calls have determined; its attributes with them. Do
+    nothing if it is not compiled yet.
 
     Raises:
-        Redefinition: a function that is being compiled uses the attributes that it had.
+        Redefinition: a function that is being compiled uses the attributes of the earlier ``__init__``.
+        CompileError: ``__init__`` cannot be compiled with these types.
     """
     type = kept_type(cls)
     init = type.methods.get("__init__") if isinstance(type, ClassType) else None

@@ -1,6 +1,6 @@
 """Members of NamedTuples and enums: the methods and properties of their classes, ``box._replace(x=1)``.
 
-A method is a function that is given the value first, compiled for its type.
+A method is a function whose first argument is the value; it is compiled for the value's type.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ from rekindle.scripting.resolver import PythonResolver
 def named_tuple(
     type: TupleType, arguments: Sequence[Argument], range: SourceRange, graph: Graph, call: CallSite
 ) -> SugaredValue:
-    """Emit the construction of a NamedTuple whose fields are the ``arguments`` of a schema, given in ``call``."""
+    """Emit the construction of a NamedTuple of this ``type``, whose fields are the ``arguments`` of a schema, from the
+    arguments of ``call``. Return the tuple.
+
+    Raises:
+        SchemaError: the arguments of the call do not fit the fields.
+    """
     name = type.annotation.rpartition(".")[2]
     schema = FunctionSchema(name, "", tuple(arguments), (Argument("", type),))
     _, plan = match_schemas(name, [schema], range, call.args, call.kwargs)
@@ -89,7 +94,8 @@ _METHODS: Final[dict[str, type[Replace | AsDict]]] = {"_replace": Replace, "_asd
 
 
 def member(range: SourceRange, graph: Graph, value: Value, name: str) -> SugaredValue | None:
-    """Return the member ``name`` that the class of a NamedTuple or an enum defines; None if it has none."""
+    """Return the member ``name`` that the class of a NamedTuple or an enum defines. A property is evaluated. Return
+    None if there is no such member, for other values, and in a graph that does not follow Python."""
     type = value.type
     if not graph.follows_python or not isinstance(type, (TupleType, EnumType)) or type.python_class is None:
         return None

@@ -65,7 +65,8 @@ _COMPILED_FROM_SOURCE: Final = ("stft", "lu", "cdist", "norm", "unique", "unique
 
 
 def builtin_kind(function: object) -> str | None:
-    """Return the kind of the operator for ``function``; None if it must be compiled, or cannot be called."""
+    """Return the kind of the operator for ``function``, such as ``aten::add``; None if there is none. A Python function
+    or class whose operator does not exist has none."""
     function = _behind_torch_compile(function)
     kind = _TABLE.get(id(function))
     if kind is None:
@@ -90,8 +91,8 @@ def is_operator(kind: str) -> bool:
 
 
 def _kind_by_name(function: object) -> str | None:
-    """Return the kind of a method of tensors, or of a C++ function of torch that is recreated on each access; None for
-    other objects."""
+    """Return the kind of the operator for a method of tensors, or for a C++ function of torch that is recreated on each
+    access; None for other objects, and for methods without an operator."""
     if isinstance(function, types.MethodDescriptorType) and issubclass(torch.Tensor, function.__objclass__):
         kind = f"aten::{function.__name__}"
         return kind if is_operator(kind) else None

@@ -27,7 +27,8 @@ from rekindle.scripting.library_values.python_objects import PythonObject
 
 
 def declared_method(type: ClassType, name: str) -> GraphFunction:
-    """Return a method that is implemented in Python: the program calls only ``__enter__`` and ``__exit__``."""
+    """Return a method with a schema and no graph: Python implements it, and programs call it only in ``with``
+    statements."""
     record = GraphFunction(f"{type.name}.{name}")
     arguments = [Argument("self", type)]
     if name == "__exit__":
@@ -70,8 +71,8 @@ class ContextFunction(SugaredFunction, StaticValue):
 
 
 class _HeldArguments:
-    """A function with fixed arguments that are Python objects, by their index. The last arguments are passed by
-    name."""
+    """A callable that calls ``function`` with some arguments fixed to Python objects, by their index in ``held``.
+    Arguments from number ``positional`` on are passed by name."""
 
     def __init__(
         self, function: Callable[..., Any], positional: int, names: tuple[str, ...], held: dict[int, object]

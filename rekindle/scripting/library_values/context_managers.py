@@ -1,7 +1,7 @@
 """PyTorch's context managers within a program: ``with torch.no_grad(): …``
 
-The managers of gradient mode are classes like those of ``torch.jit``: their methods are compiled from PyTorch's
-source. Others are read from a text as archives hold it. Of the rest a program holds the Python object.
+The managers of gradient mode are script classes, as in ``torch.jit``: their methods are compiled from PyTorch's source.
+Others are imported from TorchScript source, as archives hold it. Objects of the rest are created by calling Python.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ _READ: Final[tuple[type, ...]] = (
     torch.cuda.amp.autocast_mode.autocast,
     torch.autograd.profiler.record_function,
 )
-"""Those of PyTorch that they stand for."""
+"""The Python classes that the classes in ``_TEXTS`` represent."""
 
 
 def _text_of(qualifier: str) -> Source | None:
@@ -124,7 +124,7 @@ _types: dict[type, ClassType] = {}
 
 
 class ContextManagerValue(SugaredValue):
-    """A class of context managers."""
+    """A class of context managers. A call creates a context manager."""
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
@@ -160,7 +160,8 @@ class ContextManagerValue(SugaredValue):
 
 
 def class_type_of(cls: type) -> ClassType:
-    """Return the type of the objects of a class of context managers."""
+    """Return the type of the objects of ``cls``, one of PyTorch's classes of context managers; created on the first
+    call."""
     found = _types.get(cls)
     if found is None and cls in _READ:
         read = _importer.load_type(qualified_name(cls))

@@ -1,7 +1,8 @@
 """``torch.cuda`` in programs: its functions are operators of namespace ``cuda``, its classes those of TorchScript.
 
-TorchScript's operators take less than Python's functions do: a device is an index or a ``torch.device``, and never left
-out. Calls are converted to what they take, so that ``torch.jit.load`` reads archives with them.
+TorchScript's operators accept fewer forms of arguments than Python's functions: a device is an index or a
+``torch.device``, and is never omitted. The arguments of calls are converted, so that ``torch.jit.load`` reads archives
+with them.
 """
 
 from __future__ import annotations
@@ -119,8 +120,8 @@ ConvertDevice = Callable[[SourceRange, Graph, Value], Value]
 
 
 def as_device(range: SourceRange, graph: Graph, device: Value) -> Value:
-    """Return ``device`` as a ``torch.device``, given one, its name, or the index of a GPU. Other values are returned
-    unchanged."""
+    """Emit the conversion of ``device`` to a ``torch.device`` from its name or the index of a GPU, and return the
+    result. Values of other types are returned unchanged."""
     if device.type == STRING:
         return graph.insert("aten::device", [device], range=range)
     if device.type == INT:
@@ -134,8 +135,9 @@ def _as_device_or_index(range: SourceRange, graph: Graph, device: Value) -> Valu
 
 
 def as_index(*, optional: bool) -> ConvertDevice:
-    """Return a function that converts a device to its index. If ``optional``, a value that denotes no device gives the
-    index of the current one."""
+    """Return a function that emits the conversion of a device to its index. The converted program raises ValueError for
+    a device other than a GPU; for one without an index it uses the current GPU if ``optional``, and raises ValueError
+    otherwise."""
 
     def convert(range: SourceRange, graph: Graph, device: Value) -> Value:
         if device.type == INT:
@@ -160,8 +162,8 @@ class _Parameter:
 
 
 class CudaFunction(StaticValue):
-    """A function of ``torch.cuda`` that an operator implements. ``omits`` states whether the operator has an overload
-    without the argument, which is called if the argument is omitted."""
+    """A function of ``torch.cuda`` that the operator ``kind`` implements. If ``omits`` is set, a call without arguments
+    calls the operator without arguments; otherwise omitted arguments are passed as their defaults."""
 
     def __init__(self, name: str, kind: str, parameters: Sequence[_Parameter], *, omits: bool = False) -> None:
         self.name = name
@@ -184,10 +186,10 @@ class CudaFunction(StaticValue):
 
 
 def bind_devices(what: str, call: CallSite, parameters: Sequence[_Parameter]) -> list[NamedValue]:
-    """Return the arguments of a call by position, with devices converted, and None for omitted arguments.
+    """Return the arguments of a call by position, with devices converted, and the default of each omitted argument.
 
     Raises:
-        SchemaError: the call does not fit the parameters.
+        SchemaError: the call does not fit the parameters. The message begins with ``what``.
     """
     names = [each.name for each in parameters]
     given = dict(zip(names, call.args, strict=False))
@@ -368,10 +370,10 @@ class CudaMethod(StaticValue):
 
 
 class ToMethod(StaticValue):
-    """``x.to(…)`` of a tensor. For Python an int is the index of a device, for the operator the number of a dtype.
+    """``x.to(…)`` of a tensor. An int is the index of a device in Python, and the number of a dtype in the operator.
 
-    Only a literal is known to be an int: a parameter that is annotated as int, as TorchScript has it, may be given a
-    ``torch.dtype``.
+    Only a literal int is converted to a device: a parameter annotated as int, as TorchScript declares dtypes, may hold
+    a ``torch.dtype``.
     """
 
     description = "the method 'to'"

@@ -101,7 +101,7 @@ _REFUSED: Final = {
 
 _OF_FLOATS: Final = frozenset({"rect"})
 _OF_PYTHON: Final = frozenset({"log2", "exp2", "cbrt", "nextafter"})
-"""Those that are computed by Python itself. Some were added in Python 3.11."""
+"""Functions that operators of namespace ``python`` compute by calling Python. Some were added in Python 3.11."""
 
 
 def math_functions() -> dict[int, SugaredValue]:
@@ -117,7 +117,8 @@ def math_name(function: object) -> str | None:
 
 
 def math_function(name: str) -> MathFunction | None:
-    """Return the function of ``math`` or ``cmath`` that has a name; None where there is none."""
+    """Return the function of ``math`` or ``cmath`` with a qualified name such as ``cmath.sqrt``; None if there is
+    none."""
     return next((found for found in _FUNCTIONS.values() if found.qualified_name == name), None)
 
 

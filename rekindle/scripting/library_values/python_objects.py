@@ -47,13 +47,14 @@ class IdentityKey:
 
 
 def is_known(obj: object) -> bool:
-    """Return whether a Python object that is not a value of programs may be used as a compile-time value. Tensors and
-    modules may not, since they are mutable; items of lists and sets must be declared."""
+    """Return whether a Python object may be used as a compile-time value. Tensors, modules, lists, tuples and sets may
+    not: tensors and modules are mutable, and the types of items must be declared."""
     return not isinstance(obj, (torch.Tensor, torch.nn.Module, list, tuple, set, frozenset))
 
 
 class PythonObject(StaticValue):
-    """A Python object known at compile time. A program cannot use it as a run-time value."""
+    """A Python object known at compile time. A program cannot use it as a run-time value: such a use raises
+    ``refusal``, by default an error that names the object's class."""
 
     def __init__(
         self,
@@ -162,7 +163,11 @@ class PythonObject(StaticValue):
         return self.resolver.sugared(found, range, graph, f"{self.name}[{key!r}]" if self.name else None)
 
     def _choice(self, range: SourceRange, graph: Graph, index: Value) -> SugaredValue:
-        """Return the item for a name that is known only at run time; all items of the table are compiled."""
+        """Return the item for a string that is known only at run time; all items of the table are compiled.
+
+        Raises:
+            CompileError: ``index`` is not a string, or the table is empty or has keys other than strings.
+        """
         if index.type != STRING or not self.obj or not all(type(key) is str for key in self.obj):
             raise self._refuse(range)
         what = f"'{self.name}'" if self.name else "a table"

@@ -101,11 +101,11 @@ _SAME: Final = (
     *("concat", "contains", "getitem", "setitem", "delitem"),
 )
 _OPERATOR: Final = {**{name: name for name in _SAME}, "countOf": "count_of", "indexOf": "index_of", "inv": "invert"}
-"""Functions of ``operator``, with their names in the texts of the library."""
+"""Functions of ``operator``, with their names in the prelude."""
 
 
 def _library() -> dict[str, Any]:
-    """Return by the name of its special form each function of Python's library that the emitter compiles specially."""
+    """Return each function of Python's library that the emitter compiles as a special form, by the name of the form."""
     names = ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "nlargest", "nsmallest", "merge")
     found = {name: getattr(heapq, name) for name in names}
     found |= {name: getattr(bisect, name) for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")}
@@ -118,8 +118,8 @@ def _library() -> dict[str, Any]:
 
 
 def _written() -> dict[int, SugaredValue]:
-    """Return by identity the sugared values of Python's library functions that the prelude or operators implement; they
-    may be passed as arguments."""
+    """Return the sugared values of Python's library functions that the prelude or operators implement, by the identity
+    of the function. They may be passed as arguments."""
     found = math_functions()
     found |= {id(getattr(math, name)): library_function(name) for name in _MATH}
     found |= {id(getattr(operator, name)): library_function(f"operator_{text}") for name, text in _OPERATOR.items()}

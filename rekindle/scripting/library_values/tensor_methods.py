@@ -1,7 +1,7 @@
 """Methods of tensors that are implemented in Python: they are compiled as the function of ``torch`` that they call.
 
-Several have an operator of the same name, which does less (``aten::stft`` does not pad) or gives more
-(``aten::unique_consecutive`` always gives three results).
+The operator of the same name may do less (``aten::stft`` does not pad) or return more (``aten::unique_consecutive``
+always returns three results).
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from rekindle.ops.tensor.torchbind_objects import class_of_wrapper, methods_of, 
 
 
 class TorchBindClass(StaticValue):
-    """A class written in C++, which is a type of programs; objects are created in Python."""
+    """A class written in C++, which is a type of programs. A call creates an object, in Python unless the schema of
+    ``__init__`` is known."""
 
     def __init__(self, wrapper: Any, type: ClassType | None = None) -> None:
         self.wrapper = wrapper

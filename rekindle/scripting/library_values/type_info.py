@@ -47,7 +47,8 @@ class TypeInfoClass(SugaredValue):
 
 
 class TypeInfo(SugaredValue):
-    """Information about a dtype: constants, if the compiler knows the dtype."""
+    """A ``torch.finfo`` or ``torch.iinfo``: its attributes are constants if the dtype is constant, else read at run
+    time."""
 
     def __init__(self, cls: Any, dtype: Value) -> None:
         self.cls = cls

@@ -1,4 +1,4 @@
-"""Python objects that programs cannot use: every use is an error, with the kind of object and a suggestion."""
+"""Python objects that programs cannot use: each use is an error that states the kind of object and a suggestion."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class UnusableValue(SugaredValue):
 
 
 def _refusal(obj: Any, name: str | None) -> tuple[str, str]:
-    """Return why ``obj`` cannot be used, and what to do."""
+    """Return the error message about a use of ``obj``, found under ``name``, and a hint."""
     what = f"'{name}'" if name else "this"
     if isinstance(obj, torch.Tensor):
         return (

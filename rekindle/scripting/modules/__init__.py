@@ -1,5 +1,5 @@
 """``nn.Module`` in programs: its types and constants, its submodules and hooks, and attributes assigned by methods.
 
-``module_types`` says what is known of a module, ``module_inference`` finds it out, ``module_values`` is ``self`` within
-its methods, ``script_modules`` compiles it.
+``module_types`` is the data model of what is known of a module, and ``module_inference`` infers it. ``module_values``
+has the sugared value of ``self`` within its methods, and ``script_modules`` compiles the module.
 """

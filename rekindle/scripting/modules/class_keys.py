@@ -16,12 +16,12 @@ _BY_IDENTITY: Final = (FunctionType, property, staticmethod, classmethod)
 """Classes of values that are equal to themselves alone."""
 
 _keys: dict[type, object] = {}
-"""The keys of the classes met while something is scripted: for so long they stay as they are."""
+"""The keys of classes, cached during a compilation: classes are assumed not to change until it ends."""
 
 
 def class_key(cls: type) -> object:
-    """Return a key that is equal while ``cls`` and its bases below ``nn.Module`` have the same members. The key keeps
-    these members alive."""
+    """Return a key that is equal as long as ``cls`` and its bases, except ``nn.Module``, have the same members. The key
+    keeps these members alive. It is cached until :func:`forget_classes` is called."""
     found = _keys.get(cls)
     if found is None:
         owners = [owner for owner in owners_of(cls) if owner is not object and owner is not torch.nn.Module]
@@ -30,7 +30,7 @@ def class_key(cls: type) -> object:
 
 
 def forget_classes() -> None:
-    """Discard the cached results of inspecting classes."""
+    """Discard the keys that :func:`class_key` has cached."""
     _keys.clear()
 
 
@@ -39,8 +39,8 @@ def _held_by(owner: type) -> object:
 
 
 def is_seen(name: str, value: object) -> bool:
-    """Return whether programs can depend on a class member; not on those that Python itself maintains, like
-    ``__doc__``."""
+    """Return whether programs can depend on a class member. They cannot depend on data that Python itself maintains,
+    such as ``__doc__``."""
     is_pythons = name.startswith("__") and name.endswith("__") and not name.startswith("__jit_")
     return not is_pythons or isinstance(value, _BY_IDENTITY)
 

@@ -1,7 +1,7 @@
 """Definitions of a module's class that are visible to programs.
 
-Classes of compiled modules derive from :class:`rekindle.ScriptModule`, of which programs see nothing, and mark the
-methods that are compiled (:mod:`rekindle.scripting.modules.module_classes`): there, programs see the functions.
+A class that derives from :class:`rekindle.ScriptModule` marks its compiled methods
+(:mod:`rekindle.scripting.modules.module_classes`). Programs see the marked functions, and no member of ScriptModule.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rekindle.scripting.callables.modifiers import export
 
 
 class ScriptMethod:
-    """A descriptor of a compiled method: what :func:`rekindle.script_method` replaces the function by."""
+    """A descriptor of a compiled method. :func:`rekindle.script_method` returns it in place of the function."""
 
     def __init__(self, function: FunctionType) -> None:
         self.function = export(function)
@@ -28,7 +28,8 @@ class ScriptMethod:
         self.owner, self.name = owner, name
 
     def __get__(self, module: ScriptModule | None, owner: type | None = None) -> Any:
-        """Return the compiled method of a module; for ``super()``, that of the class that defines it.
+        """Return the compiled method of ``module``; for ``super()``, that of the class that defines it. On the class,
+        return the descriptor itself.
 
         Raises:
             RuntimeError: the ``__init__`` of the module still runs.
@@ -52,12 +53,13 @@ def owners_of(cls: type) -> Iterator[type]:
 
 
 def members_of(owner: type) -> Iterator[tuple[str, object]]:
-    """Yield the definitions of one class, by name."""
+    """Yield the name and the definition of each member in the body of one class; for a marked method, its function."""
     return ((name, _seen(value)) for name, value in vars(owner).items())
 
 
 def find_member(cls: type, name: str, default: object = None) -> object:
-    """Return the definition of a name in the class or one of its bases."""
+    """Return the definition of a name in the class or the first of its bases that has it; ``default`` if none has. For
+    a marked method, return its function."""
     for owner in owners_of(cls):
         if name in vars(owner):
             return _seen(vars(owner)[name])

@@ -20,10 +20,10 @@ _HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks")
 
 
 def check_not_distributed(module: torch.nn.Module) -> None:
-    """Raise an error for a module that only Python can run, because it is distributed over several processes.
+    """Reject a module that only Python can run, because it is distributed over several processes.
 
     Raises:
-        NotScriptableError: it is such a module; the hint says in which order to do it.
+        NotScriptableError: it is such a module; the hint states whether to compile before distributing.
     """
     for cls in type(module).__mro__:
         if not cls.__module__.startswith("torch."):

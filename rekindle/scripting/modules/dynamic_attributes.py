@@ -1,8 +1,8 @@
 """Attributes that methods of a module create: ``self.last = …`` in ``forward`` without an assignment in ``__init__``.
 
-Such an attribute is a slot of the class as any other, of the type that is assigned first. Until then objects do not
-have it; where a program asks whether they do (``hasattr``, ``getattr`` with a default), a second slot, a bool, says so.
-Where the text reads or asks for it before it assigns it, emission begins again once the type is known.
+Such an attribute is a slot of the class type, of the type that is assigned first. Until the assignment, objects do not
+have it. If a program tests whether they do (``hasattr``, ``getattr`` with a default), a second slot, a bool, stores it.
+If a method reads or tests the attribute before it assigns it, its emission restarts once the type is known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def may_be_created_by_method(cls: type, name: str) -> bool:
 class _Names:
     assigned: set[str] = field(default_factory=set)
     queried: set[str] = field(default_factory=set)
-    """The strings in the methods, of which some are names of attributes."""
+    """The identifiers among the strings in the methods: names that ``hasattr`` or ``getattr`` may test."""
 
 
 @lru_cache(maxsize=512)
@@ -67,8 +67,9 @@ def _read(code: CodeType, names: _Names) -> None:
 
 
 def dynamic_slot(concrete: ConcreteModuleType, name: str, type: Type | None = None) -> ClassAttribute | None:
-    """Return the slot of an attribute that a method assigns, of ``type`` unless the class declares another. None if
-    no method assigns it, or its type is unknown."""
+    """Return the slot of an attribute that a method assigns; it is added to the class type if it is new. Its type is
+    the one that the class declares, that of a value in the class, or ``type``. Return None if no method assigns the
+    attribute, or none of these is known. An existing slot of any kind is returned as it is."""
     slot = concrete.type.attributes.get(name)
     if slot is not None or name in concrete.type.properties:
         return slot
@@ -99,7 +100,8 @@ def _is_plain(value: object) -> bool:
 
 
 def flag_of(slot: ClassAttribute, concrete: ConcreteModuleType) -> str:
-    """Return the name of the slot that stores whether an object has the attribute."""
+    """Return the name of the bool slot that stores whether an object has the attribute. The slot is added if it is
+    new."""
     name = f"_has_{slot.name}"
     if name not in concrete.type.attributes:
         concrete.type.add_attribute(name, BOOL)
@@ -113,7 +115,8 @@ def ask(slot: ClassAttribute, concrete: ConcreteModuleType, module: Value, range
 
 
 def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: SourceRange, graph: Graph) -> None:
-    """Record that the attribute has been assigned, so that later queries of its existence in the graph return True."""
+    """Emit the assignment of True to the bool slot of an attribute that was just assigned, so that later tests of its
+    existence return True. Emit nothing if no method tests the attribute, or every object has it."""
     slot = concrete.type.attributes.get(name)
     if slot is None or not slot.is_dynamic or slot.initial is not None:
         return
@@ -125,16 +128,17 @@ def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: Sou
 
 
 def note_read(concrete: ConcreteModuleType, name: str, graph: Graph) -> None:
-    """Record that ``graph`` reads or queries an attribute whose type is not known yet."""
+    """Record that ``graph`` reads or tests an attribute whose type is not known yet; an earlier record stays."""
     concrete.queried.setdefault(name, graph)
 
 
 def make_slot(concrete: ConcreteModuleType, name: str, type: Type, range: SourceRange, graph: Graph) -> None:
-    """Emit the first assignment of an attribute, after which it exists.
+    """Add the slot of an attribute that is assigned for the first time, unless it has one. The caller emits the
+    assignment.
 
     Raises:
-        RestartEmission: it has been read or queried above.
-        UnsupportedError: another method has queried it, and was compiled as if there were none.
+        RestartEmission: the same graph has read or tested the attribute before.
+        UnsupportedError: another method has read or tested the attribute, and was compiled as if it did not exist.
     """
     if name in concrete.type.attributes or dynamic_slot(concrete, name, type) is None:
         return

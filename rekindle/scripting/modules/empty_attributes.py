@@ -26,10 +26,10 @@ _ASSUMED: Final[dict[type, Type]] = {list: ListType(TENSOR), dict: DictType(STRI
 
 
 def empty_slot(concrete: ConcreteModuleType, name: str, refusal: CompileError) -> ClassAttribute | None:
-    """Return the slot of an attribute whose value is an empty container of unknown element type; None for other
-    attributes.
+    """Add and return the slot of an attribute whose value is an empty container of unknown element type; None for other
+    attributes, and for dicts that no method fills.
 
-    ``refusal`` is raised after compilation unless a method shows the type of the elements.
+    ``refusal`` is raised after compilation unless a method adds an element, which determines the type.
     """
     kind = concrete.facts.empty.get(name)
     if kind is None or (kind is dict and name not in _filled_dicts(concrete.python_class)):

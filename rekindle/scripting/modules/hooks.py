@@ -35,7 +35,8 @@ Forward = Callable[[Sequence[NamedValue]], SugaredValue]
 
 
 class HookedCall:
-    """A call, at one place of a program, of a module that has hooks."""
+    """A call of a module that has hooks, at one source location. Called with the arguments, it emits the calls of the
+    hooks."""
 
     def __init__(
         self, concrete: ConcreteModuleType, module: Value, range: SourceRange, graph: Graph, compile: Compile
@@ -47,11 +48,13 @@ class HookedCall:
         self.compile = compile
 
     def __call__(self, args: Sequence[NamedValue], forward: Forward) -> SugaredValue:
-        """Return the result of ``forward`` for ``args``, with all hooks around it.
+        """Emit the pre-hooks, the call that ``forward`` emits for the arguments that these return, and the hooks.
+        Return the result.
 
         Raises:
-            NotScriptableError: a hook takes keyword arguments.
-            SchemaError: the arguments do not fit.
+            NotScriptableError: a hook takes keyword arguments, or is not a function.
+            SchemaError: the arguments, or those that a pre-hook returns, do not fit ``forward``.
+            TypeMismatchError: the parameters or the result of a hook have types other than the call has.
         """
         facts = self.concrete.facts
         if facts.hooks_take_keywords:
@@ -99,7 +102,11 @@ class HookedCall:
         return found if isinstance(found.type, TupleType) else self._pack([found])
 
     def _run(self, hook: Any, what: str, given: dict[str, Value]) -> Value:
-        """Call a hook."""
+        """Emit a call of a hook with the module and the values in ``given``; return its result.
+
+        Raises:
+            CompileError: the hook cannot be compiled, or does not take values of these types.
+        """
         record = self._record(hook)
         record.ensure_defined(self.range)
         self._check(record, what, given)
@@ -130,10 +137,10 @@ class HookedCall:
         return records[hook]
 
     def _check(self, record: GraphFunction, what: str, given: dict[str, Value]) -> None:
-        """Check that the parameter types of a hook equal the types of its arguments, which are not converted.
+        """Check that each parameter of a hook holds the type of its argument, which is not converted.
 
         Raises:
-            TypeMismatchError: they are not, or their number is another.
+            TypeMismatchError: a parameter has another type, or their number differs.
         """
         types = [f"{name}: {unshaped(value.type).annotation}" for name, value in given.items()]
         hint = f"declare it as def {record.basename}(self, {', '.join(types)}), or remove it before compiling"
@@ -158,7 +165,7 @@ class HookedCall:
             )
 
     def _or(self, found: Value, before: Value) -> Value:
-        """Return ``found``, or ``before`` if it is None.
+        """Emit the selection of ``found``, or of ``before`` if ``found`` is None; return the result.
 
         Raises:
             TypeMismatchError: the two have different types.
@@ -185,8 +192,8 @@ class HookedCall:
 
 
 def declare_hooks(concrete: ConcreteModuleType, compile: Compile) -> None:
-    """Declare a module's hooks in its class type, as archives store them. Calls from Python run the original hooks;
-    they are compiled only for archives."""
+    """Replace the hooks in the class type of ``concrete`` by those of its modules, as archives store them. Calls from
+    Python run the original hooks; these are compiled only for archives, when they are first read."""
     facts, type = concrete.facts, concrete.type
     type.pre_hooks[:] = [_method(concrete, hook, compile, "pre-hook") for hook in facts.pre_hooks]
     type.hooks[:] = []
@@ -197,8 +204,9 @@ def declare_hooks(concrete: ConcreteModuleType, compile: Compile) -> None:
 def _method(
     concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str, before: Sequence[GraphFunction] = ()
 ) -> GraphFunction:
-    """Return a hook as a method. Its parameters must be those of ``forward`` as a tuple, and the result of ``forward``
-    and of the hooks ``before`` it."""
+    """Return a hook as a method, compiled on first use. Its parameters must accept the arguments of ``forward`` as a
+    tuple and, unless it is a pre-hook, the result of ``forward`` as the hooks ``before`` it change it. Its compilation
+    raises NotScriptableError otherwise."""
     what = f"the {what} '{_name(hook)}' of the module '{concrete.name}'"
 
     def define(record: GraphFunction) -> None:

@@ -1,10 +1,10 @@
-"""Types of the parameters of ``__init__`` that have no annotation: what calls of the class pass.
+"""Inferred types of the parameters of ``__init__`` that have no annotation: the types of the arguments of calls.
 
-A class has one ``__init__`` and one type for each attribute, so that such a parameter has the type that all arguments
-in a program join to. Where a call passes something that the known type does not hold, ``__init__`` is compiled again,
-and with it every function that uses an attribute of the class. Where there is no such type, as of an int and a Tensor,
-the calls of the program that is being compiled count, and functions of other programs are compiled again when they are
-next called.
+A class has one ``__init__`` and one type for each attribute, so that such a parameter has the common supertype of all
+arguments in a program. If a call passes an argument that this type does not hold, ``__init__`` is compiled again, and
+with it every function that uses an attribute of the class. If there is no common supertype, as of an int and a Tensor,
+the type is that of the calls in the program that is being compiled, and functions of other programs are compiled again
+when they are next called.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class _Shown:
 
 
 def shown_parameters(cls: type, init: FunctionType) -> dict[str, Type]:
-    """Return the types that calls have determined for the parameters of ``init``, a function that makes objects of
-    ``cls``."""
+    """Return the types that calls have determined for the parameters of ``init``, a function that creates attributes of
+    ``cls``. The result is the mutable record itself, which is stored on the class."""
     found = vars(cls).get(_KEPT)
     if not isinstance(found, _Shown) or found.cls is not cls:
         found = _Shown(cls)

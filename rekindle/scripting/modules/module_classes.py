@@ -16,8 +16,8 @@
                 x = self.linear(x)
             return x
 
-While ``__init__`` runs, the object is a plain module. When it has ended, the methods that are marked are compiled, and
-so are the parts; other methods stay Python's, unless those that are compiled call them.
+While ``__init__`` runs, the object is a plain module. When it has ended, the marked methods and the submodules are
+compiled. Other methods remain Python functions, unless compiled methods call them.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ def script_method(fn: Any) -> Any:
 
 
 def compile_instance(module: ScriptModule) -> None:
-    """Compile an object of a class of compiled modules.
+    """Compile an object of a class that derives from :class:`rekindle.ScriptModule`, in place, when its ``__init__``
+    has ended.
 
     Raises:
-        CompileError: one of its methods or parts cannot be compiled.
+        CompileError: one of its methods or submodules cannot be compiled.
     """
     own, cls = module.__dict__, type(module)
     definitions, declared = own.pop("_rekindle_definitions", ()), own.pop("_rekindle_declared", {})

@@ -1,5 +1,5 @@
-"""Inference of :class:`ConcreteModuleType` from an ``nn.Module``: all that compiled code may depend on is gathered from
-the module, its class and its parts."""
+"""Inference of :class:`ConcreteModuleType` from an ``nn.Module``: collect all that compiled code may depend on from the
+module, its class and its submodules."""
 
 from __future__ import annotations
 
@@ -49,12 +49,15 @@ def _is_declaration(name: str) -> bool:
 
 
 _types: weakref.WeakValueDictionary[object, ConcreteModuleType] = weakref.WeakValueDictionary()
-"""The types that some compiled module has, by the key of their facts."""
+"""The types of the compiled modules that are alive, by the key of their facts."""
 
 
 def module_type_of(module: torch.nn.Module) -> ConcreteModuleType:
-    """Return the type of ``module``, which modules share if all properties that compiled code may depend on are
-    equal."""
+    """Return the type of ``module``. Modules share a type if all properties that compiled code may depend on are equal.
+
+    Raises:
+        NotScriptableError: the module, or a submodule, cannot be compiled: see :func:`gather_facts`.
+    """
     facts = gather_facts(module)
     key = facts.key()
     found = _types.get(key)
@@ -74,7 +77,8 @@ def gather_facts(
     tensor regardless of declarations.
 
     Raises:
-        NotScriptableError: the module was not initialized, or only Python can run it.
+        NotScriptableError: the module was not initialized, or only Python can run it: it is distributed, or has
+            parametrizations or backward hooks.
     """
     if not for_trace:
         check_not_distributed(module)
@@ -133,7 +137,7 @@ class _Gatherer:
         return name in facts.attributes or name in facts.submodules or name in facts.constants
 
     def _slot_type(self, name: str, value: torch.Tensor | None) -> Type:
-        """Return the type of a parameter or a buffer, which may be declared as Optional."""
+        """Return the type of a parameter or a buffer: the declared one, such as Optional, or that of its value."""
         declared = self._declared(name)
         if declared is not None and not isinstance(declared, NotInferable) and not self._is_traced_tensor(value):
             return declared
@@ -174,7 +178,8 @@ class _Gatherer:
         return float(value) if type(value) is int and self._declared(name) == FLOAT else value
 
     def _plain(self, name: str, value: Any) -> None:
-        """Add an ordinary attribute, from the ``__dict__`` of the module."""
+        """Add an ordinary attribute, from the ``__dict__`` of the module, to the facts: a callable, a value with its
+        type, or a value that programs cannot use with the reason."""
         if self._callable(name, value):
             return
         declared: Type | NotInferable | None = self._declared(name)
@@ -220,7 +225,8 @@ class _Gatherer:
     # ------------------------------------------------------------------------------------------------------ annotations
 
     def _declared(self, name: str) -> Type | NotInferable | None:
-        """Return the type that the class declares for an attribute; None where it declares none."""
+        """Return the type that the class declares for an attribute; None if it declares none, or a module class; the
+        reason if the annotation is not a type of programs."""
         entry = self.annotations.get(name)
         if entry is None:
             return None
@@ -230,8 +236,8 @@ class _Gatherer:
         return self._convert(lambda: find_type(annotation, resolver=self._resolver(owner)), annotation)
 
     def _declared_in_init(self, name: str) -> Type | None:
-        """Return the type in an annotation in ``__init__``; None if it is not a type of programs, since annotations may
-        be for other tools."""
+        """Return the type in an annotation in ``__init__``; None if there is none. An annotation that is not a type of
+        programs is ignored, since it may be for other tools."""
         entry = declared_in_init(self.cls).get(name)
         if entry is None:
             return None
@@ -277,7 +283,7 @@ def forget_prepared() -> None:
 
 
 def type_of_part(part: torch.nn.Module, type_of_module: PartType = module_type_of) -> ConcreteModuleType:
-    """Return the type of a submodule, which may already be compiled."""
+    """Return the type of a submodule. A submodule that is compiled already has the type that it was compiled with."""
     part = prepared(part)
     if isinstance(part, ScriptModule):
         binding: Any = part._rekindle_binding
@@ -293,7 +299,7 @@ def check_initialized(module: torch.nn.Module) -> None:
     """Reject a module whose ``__init__`` was not completed, and one made by ``torch.jit``.
 
     Raises:
-        NotScriptableError: it is such a module, or one with parameters that have no shape yet.
+        NotScriptableError: the module is such a module, or has a parameter or buffer without a shape.
     """
     name = type(module).__name__
     if isinstance(module, torch_jit.SCRIPT_MODULE) and not isinstance(module, ScriptModule):
@@ -317,8 +323,11 @@ def check_initialized(module: torch.nn.Module) -> None:
 
 
 def check_not_parametrized(module: torch.nn.Module) -> None:
-    """Reject parameters that are computed when they are read, which PyTorch implements by properties that raise in a
-    program."""
+    """Reject a module with parametrizations: parameters that are computed when they are read.
+
+    Raises:
+        NotScriptableError: the module has parametrizations.
+    """
     if is_parametrized(module):
         assert isinstance(module.parametrizations, torch.nn.ModuleDict)
         names = list(module.parametrizations)
@@ -331,8 +340,11 @@ def check_not_parametrized(module: torch.nn.Module) -> None:
 
 
 def _repeated(module: torch.nn.Module) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the paths below ``module`` that ``named_modules``, ``named_parameters`` and ``named_buffers`` omit, since
-    an earlier path has the same module or tensor, and the names that ``named_children`` omits."""
+    """Return the repeated paths and the repeated names of children.
+
+    Repeated paths are those below ``module`` that ``named_modules``, ``named_parameters`` and ``named_buffers`` omit,
+    since an earlier path has the same module or tensor. Repeated names are those that ``named_children`` omits.
+    """
     repeated: set[str] = set()
     seen: set[tuple[str, int]] = {("module", id(module))}
 

@@ -54,11 +54,12 @@ class ModuleFacts:
     failed: dict[str, str] = field(default_factory=dict)
     """Attributes that no program can use as values, and why; reported when one does."""
     empty: dict[str, type] = field(default_factory=dict)
-    """Those that are empty lists and dicts, by their class: methods that add elements determine their types."""
+    """Attributes of ``failed`` that are empty lists or dicts, with their class: methods that add elements determine
+    their types."""
     objects: dict[str, object] = field(default_factory=dict)
-    """Those that the compiler can read at compile time: configurations, tables of functions."""
+    """Attributes of ``failed`` that the compiler can read at compile time: configurations, tables of functions."""
     present: dict[str, object] = field(default_factory=dict)
-    """The strings, numbers and bools in attributes. Modules that hold others share the type."""
+    """The values of attributes that are strings, numbers or bools. They are not part of the key."""
     items: tuple[str, ...] = ()
     """The names of a container's items, in order."""
     repeated: frozenset[str] = frozenset()
@@ -110,13 +111,13 @@ class ConcreteModuleType:
         self.facts = facts
         self.type = type or _class_type(facts)
         self.hooks: dict[FunctionType, GraphFunction] = {}
-        """The hooks of such modules that programs call."""
+        """The compiled hooks of these modules, by their functions."""
         self.specialized: dict[FunctionType, GenericFunction] = {}
-        """The methods that are compiled for what calls pass."""
+        """The methods that are compiled separately for the argument types of each call, by their functions."""
         self.is_compiled = False
         """Whether the entry points have been compiled."""
         self.assumed: dict[str, CompileError] = {}
-        """The attributes that were left empty and are used, with how they are refused unless a method fills them."""
+        """The used attributes that hold empty containers, with the error to raise unless a method fills them."""
         self.queried: dict[str, Graph] = {}
         """The attributes that were read or tested with ``hasattr`` before any method had assigned them, and the graph
         of the method."""
@@ -131,7 +132,8 @@ class ConcreteModuleType:
         return self.facts.python_class.__name__
 
     def class_function(self, name: str) -> FunctionType | None:
-        """Return the function ``name`` of the class that programs can call; None where there is none."""
+        """Return the function ``name`` of the class that programs can call; None if there is none. Methods of
+        ``nn.Module`` itself, and those of containers that are special in programs, are excluded."""
         found = find_member(self.python_class, name)
         if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
             return None  # what nn.Module itself can do is for Python only
@@ -160,7 +162,7 @@ class ConcreteModuleType:
 
     def overloads(self, name: str) -> list[FunctionType]:
         """Return the declarations of overloads of a method (``torch.jit._overload_method``) in the class that defines
-        it."""
+        it; empty if it has none."""
         for owner in self.python_class.__mro__:
             function = vars(owner).get(name)
             if function is None:

@@ -82,8 +82,8 @@ class ModuleBinding:
         return ModuleValue(value, self.concrete)
 
     def record_of(self, name: str, function: FunctionType, owner: builtins.type) -> GraphFunction:
-        """Return the record of a method: a function of the class, or of its base ``owner``, compiled for this module
-        type."""
+        """Return the record of a method ``name``, compiled for this module type from ``function``, which is that of the
+        class or of its base ``owner``."""
         if function is self.concrete.class_function(name):
             return method_records(self.concrete, name)[0]
         return _record(self.concrete, f"{name}__{owner.__name__}", function, None)
@@ -105,7 +105,8 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFuncti
 
 
 def _overload_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFunction, ...]:
-    """Return the records of the overloads of the method ``name``, in the order of their declarations."""
+    """Return the records of the overloads of the method ``name``, in the order of their declarations; empty if it has
+    none."""
     function = concrete.method_function(name)
     if function is None:
         return ()
@@ -116,11 +117,11 @@ def _overload_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFun
 
 
 def method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
-    """Return the method that implements an interface method. It must have no overloads, and the module no hooks, since
-    a call through an interface would not run them; None otherwise.
+    """Return the method that implements an interface method; None if the module has no such method, or overloads of it.
 
     Raises:
-        NotScriptableError: the module has hooks.
+        NotScriptableError: the method is ``forward`` and the module has hooks, which a call through an interface would
+            not run.
     """
     if name == "forward" and concrete.facts.has_hooks:
         raise NotScriptableError(
@@ -148,8 +149,11 @@ def _record(
 
 
 def _check_hooks_known(concrete: ConcreteModuleType, name: str) -> None:
-    """Raise an error before ``forward`` of a traced submodule with hooks is compiled: only its trace could record these
-    hooks."""
+    """Reject the compilation of ``forward`` of a traced submodule with hooks: only its trace could record these hooks.
+
+    Raises:
+        NotScriptableError: the trace did not call the submodule, and it has hooks.
+    """
     if name == "forward" and concrete.facts.has_traced_hooks:
         raise NotScriptableError(
             f"the module '{concrete.name}' is part of a trace that did not call it, so that its hooks are lost",
@@ -163,10 +167,11 @@ def compile_method(
     function: FunctionType,
     declaration: FunctionType | None = None,
 ) -> None:
-    """Compile a function of the module's class as a method.
+    """Compile a function of the module's class as a method into ``record``, or load its compiled form from disk.
 
     Raises:
-        NotScriptableError: it is the ``forward`` of a part of a trace that the trace did not call, with hooks.
+        CompileError: the function cannot be compiled, or is the ``forward`` of a submodule with hooks that was not
+            called by the trace to which it belongs.
     """
     _check_hooks_known(concrete, record.basename)
     binding = ModuleBinding(concrete)
@@ -181,8 +186,9 @@ def compile_method(
 
 
 def _method_called(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
-    """Return the method ``name`` of the class, one of its overloads (``forward__0``), or the method of one of its bases
-    as ``super()`` calls it, to be compiled; None where there are several, or none."""
+    """Return the record of the method ``name`` of the class, of one of its overloads (``forward__0``), or of a method
+    of one of its bases as ``super()`` calls it (``forward__Base``). Return None if there is none, or if ``name`` has
+    several overloads."""
     records = method_records(concrete, name)
     if records:
         return records[0] if len(records) == 1 else None
@@ -200,8 +206,8 @@ stored_methods.make_method = _method_called
 
 
 def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
-    """Return the property ``name`` of the module's class, its getter and setter still to be compiled; None where there
-    is none."""
+    """Return the property ``name`` of the module's class; its getter and setter are compiled on first use. Return None
+    if there is none, or it is left to Python."""
     known = concrete.type.properties.get(name)
     if known is not None:
         return known
@@ -224,7 +230,7 @@ def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
 
 
 class ModuleValue(SugaredValue):
-    """A module: a value of the graph, and its facts."""
+    """A module: a value of the graph, and its compile-time facts."""
 
     is_passed_sugared = True
 
@@ -290,7 +296,8 @@ class ModuleValue(SugaredValue):
         return ask(slot, self.concrete, self.value, range, graph)
 
     def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
-        """Return the sugared value of ``self.name``, or None."""
+        """Return the sugared value of ``self.name``, for which reads of the slot or a property are emitted; None if the
+        module has no attribute ``name``, or one that programs cannot use."""
         facts = self.facts
         slot = self._slot(name, range)
         if slot is not None:
@@ -344,7 +351,8 @@ class ModuleValue(SugaredValue):
         return MethodValue(self.value, *records) if records else None
 
     def _generic(self, function: FunctionType, find: Callable[[], tuple[GraphFunction, ...]]) -> SugaredValue:
-        """Return a method that may have to be compiled for what calls pass."""
+        """Return a method that may be compiled separately for the argument types of each call. ``find`` returns its
+        records."""
         concrete = self.concrete
         itself = ModuleValue(self.value, concrete)
         forms = {"super": SuperForm(concrete, function)}
@@ -352,7 +360,8 @@ class ModuleValue(SugaredValue):
         return GenericMethod(itself, self.value, concrete.specialized, owner, function, find, forms)
 
     def _known_object(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        """Return an attribute that is known at compile time, but not a value."""
+        """Return the sugared value of the attribute ``name``, an object known at compile time. Its use as a run-time
+        value raises."""
         found = sugared_value(self.facts.objects[name], range, graph, _EMPTY, f"self.{name}")
         if not isinstance(found, PythonObject):
             return found
@@ -368,9 +377,13 @@ class ModuleValue(SugaredValue):
         return function_value(function, PythonResolver.of_function(function))
 
     def _from_class(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
-        """Return the definition of ``name`` in the class, or in the module if it replaces a method of its class:
-        functions left to Python, static methods, constants. The result is None if the class has no such name, or a
-        method that is compiled."""
+        """Return the definition of ``name`` in the class, or the function with which the module replaces a method of
+        its class: functions left to Python, static and class methods, constants. Return None if the class has no such
+        name, or a method that is compiled.
+
+        Raises:
+            NotScriptableError: ``name`` is a property that is marked as not to be compiled.
+        """
         cls = self.concrete.python_class
         if name == "__class__":
             return ClassValue(cls, _EMPTY)
@@ -481,7 +494,8 @@ class ModuleValue(SugaredValue):
         return self.facts.container is not Container.NONE
 
     def _has_own(self, name: str) -> bool:
-        """Return whether the special method ``name`` is the class's own, and no property of PyTorch's containers."""
+        """Return whether to call the special method ``name`` of the class: it is not a container of PyTorch, or
+        overrides the container's method."""
         return self.facts.container is Container.NONE or own_method(self.facts.python_class, name) is not None
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
@@ -581,7 +595,8 @@ class SuperForm(SugaredValue):
 
 
 class SuperValue(ModuleValue):
-    """``super()``: the module, with the methods of the classes after ``owner`` in the resolution order."""
+    """``super()`` in a method of ``owner``: the module, with the methods of the classes after ``owner`` in the
+    resolution order."""
 
     def __init__(self, value: Value, concrete: ConcreteModuleType, owner: type) -> None:
         super().__init__(value, concrete)

@@ -31,7 +31,8 @@ def is_view_of_items(concrete: ConcreteModuleType, name: str) -> bool:
 
 
 def is_view_of_parts(concrete: ConcreteModuleType, name: str) -> bool:
-    """Return whether ``name`` is a method of ``nn.Module`` that lists parts or tensors."""
+    """Return whether ``name`` is a method of ``nn.Module`` that lists submodules or tensors, and the class does not
+    override it."""
     return name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(concrete.python_class, name)
 
 

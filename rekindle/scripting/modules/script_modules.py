@@ -1,4 +1,4 @@
-"""``nn.Module`` -> ``ScriptModule``: the parts first, then the entry points compiled."""
+"""Compile an ``nn.Module`` to a ``ScriptModule``: first its submodules, then its entry points."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
 
 
 SCRIPTING: Final = threading.RLock()
-"""One thread scripts at a time: equal modules are to find each other's type."""
+"""One thread compiles modules at a time, so that equal modules share a type."""
 
 
 def script_module(module: torch.nn.Module) -> ScriptModule:
-    """Compile ``module`` and all its parts. Parameters and buffers are shared with it, not copied.
+    """Return ``module`` compiled with all its submodules. Parameters and buffers are shared with it, not copied.
 
     Raises:
-        CompileError: a part of it cannot be compiled.
+        CompileError: the module or a submodule cannot be compiled.
     """
     with _compilation():
         return _compile(prepared(module))
@@ -75,11 +75,11 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
 def compile_in_place(
     result: ScriptModule, module: torch.nn.Module, definitions: Iterable[Definition], *, is_alone: bool
 ) -> None:
-    """Make ``result``, which is not compiled yet, the compiled module that stands for ``module``, with the methods of
-    ``definitions`` besides. If it ``is_alone``, no other module shares its type.
+    """Turn ``result``, which is not compiled yet, into the compiled module of ``module``, with the methods of
+    ``definitions`` added. If it ``is_alone``, no other module shares its type.
 
     Raises:
-        CompileError: a part of it cannot be compiled.
+        CompileError: the module, a submodule or a definition cannot be compiled.
     """
     with _compilation():
         concrete = ConcreteModuleType(gather_facts(module)) if is_alone else module_type_of(module)
@@ -95,7 +95,8 @@ Definition: TypeAlias = "tuple[str, Resolver]"
 
 @contextmanager
 def _compilation() -> Iterator[None]:
-    """Assume within the ``with`` block that classes and modules do not change."""
+    """Hold the lock of compilations within the ``with`` block, and cache facts of classes and modules: they are assumed
+    not to change. The caches are empty afterwards."""
     with SCRIPTING:
         forget_classes()
         try:
@@ -122,7 +123,7 @@ def instantiate(module: torch.nn.Module, concrete: ConcreteModuleType) -> Script
 
 @dataclass(slots=True)
 class _Made:
-    """Compiled objects, by the identity of the original: an object that occurs twice remains one object."""
+    """Compiled objects, by the id of the original: an object that occurs twice is compiled once."""
 
     modules: dict[int, ScriptModule] = field(default_factory=dict)
     containers: dict[int, tuple[object, object]] = field(default_factory=dict)
@@ -145,7 +146,8 @@ def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: _M
 
 
 def _complete(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModuleType, made: _Made) -> None:
-    """Give an empty compiled module its type, and what ``module`` holds."""
+    """Set the type of ``result``, an empty compiled module, and copy the state of ``module`` to it: parameters,
+    buffers, compiled submodules, attributes and hooks."""
     result._take_type(concrete.type, ModuleBinding(concrete), concrete.python_class)
     if concrete.type.method_finder is None:
         concrete.type.method_finder = partial(method_of_interface, concrete)
@@ -190,7 +192,8 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
 
 
 def _own(value: Any, made: _Made) -> Any:
-    """Return ``value`` with its lists and dicts copied, each of them once: the compiled modules change their own."""
+    """Return ``value`` with its lists and dicts copied, since compiled modules change their own. An object that occurs
+    twice is copied once: copies are recorded in ``made``."""
     kind = type(value)
     if kind is tuple:
         return tuple(_own(item, made) for item in value)
@@ -218,10 +221,10 @@ def _part(
 
 
 def _check_part(part: ScriptModule, interface: InterfaceType, where: str) -> None:
-    """Compile the methods of ``interface`` that ``part`` has, which must be all.
+    """Check that ``part`` implements ``interface``, and compile the methods that this requires.
 
     Raises:
-        TypeMismatchError: one is missing.
+        TypeMismatchError: a method is missing, or has another signature.
     """
     binding = part._rekindle_binding
     if isinstance(binding, ModuleBinding):
@@ -240,7 +243,11 @@ def _check_part(part: ScriptModule, interface: InterfaceType, where: str) -> Non
 
 
 def compile_entry_points(concrete: ConcreteModuleType) -> None:
-    """Compile the methods that Python can call: ``forward`` and exported methods, of submodules first."""
+    """Compile the methods that Python can call: ``forward`` and exported methods, of submodules first.
+
+    Raises:
+        CompileError: a method cannot be compiled; the type is then not marked as compiled.
+    """
     check_call_is_forward(concrete.python_class, UNKNOWN_RANGE)
     progress = _Progress()
     try:
@@ -277,7 +284,7 @@ class _ClassMembers:
 
     @classmethod
     def of(cls, python_class: type) -> _ClassMembers:
-        """Look for them."""
+        """Return the names of the exported methods and the properties of a class and its bases."""
         members = _members(python_class)
         exported = [name for name, member in members if modifier_of(member) is Modifier.EXPORT]
         return cls(exported, [name for name, member in members if isinstance(member, property)])
@@ -285,7 +292,8 @@ class _ClassMembers:
 
 @dataclass(slots=True)
 class _FailedPart:
-    """A submodule whose ``forward`` lacks the types to be compiled by itself; calls of it may supply them."""
+    """A submodule whose ``forward`` cannot be compiled by itself, since its signature lacks types. Calls of it may
+    supply them."""
 
     concrete: ConcreteModuleType
     forward: types.FunctionType
@@ -328,7 +336,8 @@ def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, 
 
 
 def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
-    """Report the submodules for which no call supplies argument types."""
+    """Report to ``diagnostics`` the submodules for which no call has supplied argument types. Remove ``forward`` from
+    the types of the others, since Python cannot call it."""
     for part in failed:
         if part.concrete.was_specialized(part.forward):
             part.concrete.type.methods.pop("forward", None)  # there is none that could be called from outside
@@ -337,15 +346,16 @@ def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
 
 
 def _entry_points(concrete: ConcreteModuleType, exported: list[str]) -> list[str]:
-    """Return the names of the methods that are compiled though nothing may call them."""
+    """Return the names of the methods that are compiled even if no compiled code calls them: the exported ones and,
+    unless the class derives from ScriptModule, ``forward``."""
     if issubclass(concrete.python_class, ScriptModule):
         return exported  # what is not marked is Python's
     return ["forward", *(name for name in exported if name != "forward")]
 
 
 def _members(cls: type) -> list[tuple[str, object]]:
-    """Return the definitions of a class and its bases, by name: ``inspect.getattr_static`` of all of ``dir(cls)`` at
-    once."""
+    """Return the definitions of a class and its bases with their names, sorted by name. It equals
+    ``inspect.getattr_static`` of all of ``dir(cls)``, in one pass."""
     found: dict[str, object] = {}
     for owner in reversed([*owners_of(cls)]):
         found.update(members_of(owner))
@@ -364,8 +374,8 @@ def _make_properties(concrete: ConcreteModuleType, names: list[str]) -> None:
 
 
 def _define_container_methods(concrete: ConcreteModuleType) -> None:
-    """Define ``__len__`` and ``__contains__`` of a container module, for ``len(self.layers)`` and ``key in
-    self.layers``."""
+    """Add ``__len__`` and, for dicts, ``__contains__`` to the class type of a container, for ``len(self.layers)`` and
+    ``key in self.layers``. A method that the user's class defines takes precedence. Other modules are unchanged."""
     facts = concrete.facts
     if facts.container is Container.NONE:
         return
@@ -398,7 +408,8 @@ def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> GraphFunct
 
 def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any:
     """Return an attribute of a compiled module that was not compiled with it: methods left to Python, methods that are
-    compiled on access, overloaded methods, properties, static methods and constants of the class."""
+    compiled on access, overloaded methods, properties, static methods and constants of the class. Return None if there
+    is none, for special names such as ``__len__``, and for modules that were not compiled from Python."""
     binding = module._rekindle_binding
     if not isinstance(binding, ModuleBinding) or name.startswith("__"):
         return None

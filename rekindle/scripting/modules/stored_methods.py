@@ -1,8 +1,8 @@
 """Compiled methods of modules on disk: see :mod:`rekindle.scripting.callables.stored_functions`.
 
-Beside the names that it uses, a method depends on what is known of its module and its parts, which is described whole:
-the facts by which modules share their types, and what their classes define. Modules with hooks, with attributes that
-methods make or fill, or with objects that only the compiler knows are compiled in every process.
+Beside the names that it uses, a method depends on its module and the module's submodules. Their description covers the
+facts by which modules share their types, and the members of their classes. Modules with hooks, with attributes that
+methods create or fill, or with attributes that are compile-time objects are compiled in every process.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ class _Tree:
 
     @classmethod
     def of(cls, concrete: ConcreteModuleType, known: dict[ConcreteModuleType, _Tree]) -> _Tree:
-        """Describe a type of modules; ``known`` are the trees that have been made, and gets this one.
+        """Describe a type of modules and the types of their submodules. ``known`` has the descriptions made so far; new
+        ones are added.
 
         Raises:
-            NotKept: it depends on something that only this process has.
+            NotKept: the type depends on something that exists only in this process.
         """
         found = known.get(concrete)
         if found is None:
@@ -69,7 +70,7 @@ class _Tree:
 
     @property
     def is_as_described(self) -> bool:
-        """Return whether no method has changed the recorded properties of the modules."""
+        """Return whether the types are as they were described: no method has added or changed an attribute since."""
         for member, slots in self.slots:
             if member.queried or member.assumed or len(slots) != len(member.type.attributes):
                 return False
@@ -82,7 +83,11 @@ class _Tree:
 
 
 def _slots(concrete: ConcreteModuleType) -> list[tuple[ClassAttribute, Type]]:
-    """Return the attributes of a type of modules, with the types that they begin with."""
+    """Return the attributes of a type of modules, each with its type before any method was compiled.
+
+    Raises:
+        NotKept: methods have added attributes.
+    """
     facts = concrete.facts
     found: list[tuple[ClassAttribute, Type]] = []
     for name, slot in concrete.type.attributes.items():
@@ -105,7 +110,8 @@ def _parts(concrete: ConcreteModuleType) -> list[ConcreteModuleType]:
 def stored_method(
     concrete: ConcreteModuleType, record: GraphFunction, function: FunctionType, declaration: FunctionType | None
 ) -> StoredFunction | None:
-    """Return where a method is, or may be, on disk; None if it is not kept. ``declaration`` is that of an overload."""
+    """Return a handle for the stored form of a method; None if it cannot be stored. ``declaration`` is that of an
+    overload."""
     name = record.basename
     overloads = () if declaration is None else concrete.overloads(name.rpartition("__")[0])
     stored = StoredFunction.of(function, name, records_called, declaration, overloads, is_method=True)
@@ -140,7 +146,7 @@ class _Batch:
         return self.payloads.get(key)
 
     def store(self, key: bytes, payload: bytes) -> bool:
-        """Keep the payload until :meth:`write`."""
+        """Record the payload until :meth:`write` writes the file; return True."""
         self.payloads[key] = payload
         self.is_changed = True
         return True
@@ -153,8 +159,8 @@ class _Batch:
 
 @contextmanager
 def compiled_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
-    """Read compiled methods within the ``with`` block from one file, and write them to it at the end. Without a cache
-    on disk, or while passes are logged, limited, verified or added, it does nothing."""
+    """Read compiled methods within the ``with`` block from one file, and write it at the end if methods were added.
+    Without a cache on disk, or while passes are logged, limited, verified or added, do nothing."""
     disk = disk_cache()
     if disk is None or are_passes_watched():
         yield
@@ -188,7 +194,7 @@ class _Owner:
 
     @property
     def functions(self) -> Sequence[FunctionType]:
-        """The functions in attributes."""
+        """The Python functions in attributes of the module and its submodules."""
         every = (function for member in self.tree.members for function in member.facts.functions.values())
         return [function for function in every if isinstance(function, FunctionType)]
 
@@ -198,8 +204,8 @@ class _Owner:
         return self.tree.is_as_described
 
     def method(self, number: int, name: str) -> GraphFunction | None:
-        """Return the stored method of a module or one of its submodules, if it would be compiled unchanged from the
-        class; None otherwise."""
+        """Return the method ``name`` of the module or submodule ``number``; it is created if the class defines it.
+        Return None if there is none."""
         member = self.tree.members[number]
         found = member.type.methods.get(name)
         if found is None and make_method is not None:
@@ -208,8 +214,8 @@ class _Owner:
 
 
 make_method: Any = None
-"""A slot: the record of a method that has not been requested yet. :mod:`rekindle.scripting.modules.module_values` fills
-it."""
+"""Hook: create the record of a method that is not in the class type yet. It is set by
+:mod:`rekindle.scripting.modules.module_values`."""
 
 
 # --------------------------------------------------------------------------------------------------------- descriptions
@@ -220,7 +226,11 @@ _DESCRIPTIONS: Final[WeakKeyDictionary[ConcreteModuleType, tuple[object, bytes]]
 
 
 def _description(concrete: ConcreteModuleType) -> bytes:
-    """Describe a type of modules without its parts."""
+    """Return the digest of the description of a type of modules without its submodules.
+
+    Raises:
+        NotKept: the type depends on something that exists only in this process.
+    """
     key = class_key(concrete.python_class)
     known = _DESCRIPTIONS.get(concrete)
     if known is not None and known[0] is key:

@@ -39,7 +39,7 @@ class View:
 
 @dataclass(slots=True, frozen=True)
 class Field(Generic[V]):
-    """A property of a view: child ``index`` of its tree, as a view of the class ``view``."""
+    """Descriptor of a view: child ``index`` of its tree, as a view of the class ``view``."""
 
     index: int
     view: type[V]
@@ -50,7 +50,7 @@ class Field(Generic[V]):
 
 @dataclass(slots=True, frozen=True)
 class ListField(Generic[V]):
-    """A property of a view: the items of the list at ``index``."""
+    """Descriptor of a view: the items of the ``list`` tree at child ``index``, each as a view of the class ``view``."""
 
     index: int
     view: type[V]
@@ -61,7 +61,8 @@ class ListField(Generic[V]):
 
 @dataclass(slots=True, frozen=True)
 class OptionField(Generic[V]):
-    """A property of a view: the content of the option at ``index``, or None."""
+    """Descriptor of a view: the content of the ``option`` tree at child ``index``, as a view of the class ``view``;
+    None if it is empty."""
 
     index: int
     view: type[V]
@@ -73,7 +74,7 @@ class OptionField(Generic[V]):
 
 @dataclass(slots=True, frozen=True)
 class TextField:
-    """A property of a view: the string at ``index``."""
+    """Descriptor of a view: the string at child ``index``."""
 
     index: int
 

@@ -23,8 +23,8 @@ from rekindle.syntax.views.base import (
 class Param(View):
     """One parameter: ``(param (ident name) (option annotation) (option default) marker)``.
 
-    ``marker`` is empty, ``*`` for a parameter that only a keyword can give, ``*args`` for one that takes all further
-    positional arguments, ``**kwargs`` for one that takes all further keywords.
+    ``marker`` is empty, ``*`` for a keyword-only parameter, ``*args`` for one that takes all further positional
+    arguments, and ``**kwargs`` for one that takes all further keyword arguments.
     """
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class Param(View):
 
     @classmethod
     def variadic(cls, range: SourceRange, name: Ident, annotation: Expr | None, stars: str) -> Param:
-        """Create the parameter ``*name`` or ``**name``."""
+        """Create the parameter ``*name`` or ``**name``, according to ``stars``."""
         return cls._marked(range, name, annotation, None, "*args" if stars == "*" else "**kwargs")
 
     @classmethod
@@ -56,12 +56,12 @@ class Param(View):
 
     @property
     def takes_positional(self) -> bool:
-        """Whether it is ``*name``."""
+        """Whether the parameter is ``*name``."""
         return self.tree.string(3) == "*args"
 
     @property
     def takes_keywords(self) -> bool:
-        """Whether it is ``**name``."""
+        """Whether the parameter is ``**name``."""
         return self.tree.string(3) == "**kwargs"
 
     @property

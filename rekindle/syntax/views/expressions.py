@@ -91,7 +91,7 @@ class Dots(Expr):
 
 
 class CurrentException(Expr):
-    """The exception of a ``raise`` alone: the one that is being handled."""
+    """The operand of a bare ``raise``: the exception that is being handled."""
 
     __slots__ = ()
     KIND = "caught"
@@ -144,18 +144,18 @@ class Apply(Expr):
 
     @property
     def has_keywords(self) -> bool:
-        """Whether there are arguments by name."""
+        """Whether there are keyword arguments."""
         return bool(self.tree.subtree(2).children)
 
     @property
     def callee_name(self) -> str | None:
-        """The name that is called; None where another expression is."""
+        """The name of the called variable; None if another expression is called."""
         callee = self.tree.subtree(0)
         return callee.subtree(0).string(0) if callee.kind == Var.KIND else None
 
     @property
     def only_argument(self) -> Expr | None:
-        """The argument of a call that has one, by its position; None of other calls."""
+        """The argument of a call with exactly one positional argument and no keyword argument; None for other calls."""
         inputs = self.inputs
         return inputs[0] if len(inputs) == 1 and not self.has_keywords else None
 
@@ -199,9 +199,8 @@ class Lambda(Expr):
 
 
 class Subscript(Expr):
-    """``value[index, …]`` as ``(subscript value (list index …))``; a parenthesised tuple is one index here, while in
-    Python ``x[(0, 1)]`` and ``x[0, 1]`` both have two.
-    """
+    """``value[index, …]`` as ``(subscript value (list index …))``. ``x[(0, 1)]`` and ``x[0, 1]`` both have two indices;
+    an empty tuple, as in ``Tuple[()]``, is one index."""
 
     __slots__ = ()
     KIND = "subscript"
@@ -252,7 +251,7 @@ class SetLiteral(_Sequence):
 
 
 class Expansion(Expr):
-    """Stands for the key of ``**value`` in a dict."""
+    """Placeholder for the key of ``**value`` in a dict literal."""
 
     __slots__ = ()
     KIND = "expansion"

@@ -169,8 +169,8 @@ class Nonlocal(Stmt):
 
 
 class LocalClass(Stmt):
-    """``class Name: …`` within a function: its text, decorators included, and the line of its file where that
-    begins."""
+    """``class Name: …`` within a function: its text, including decorators, and the number of the line in its file where
+    the text begins."""
 
     KIND = "local_class"
     __slots__ = ()
@@ -238,9 +238,8 @@ class With(Stmt):
 
 
 class ErrorStmt(Stmt):
-    """Placeholder for unsupported Python that is reported already: ``(given_up (list (ident name) …) (list (block
-    statement …) …))``, the names that it binds and the blocks within it. As an expression it has no blocks.
-    """
+    """Placeholder for unsupported Python whose error was reported: ``(given_up (list (ident name) …) (list (block
+    statement …) …))``, with the names that it binds and the blocks within it. As an expression it has no blocks."""
 
     __slots__ = ()
     KIND = "given_up"

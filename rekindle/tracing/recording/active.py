@@ -1,4 +1,4 @@
-"""Which recording is under way on this thread."""
+"""The recorder that is active on this thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def active_recorder() -> Recorder | None:
 
 @contextmanager
 def recording(recorder: Recorder | None) -> Iterator[None]:
-    """Make ``recorder`` the recorder of this thread within the ``with`` block; None suspends recording."""
+    """Make ``recorder`` the recorder of this thread within the ``with`` block, and intercept calls of compiled
+    functions with it. None suspends recording."""
     saved, _active.recorder = _active.recorder, recorder
     before = interceptors.get(threading.get_ident())
     _intercept(None if recorder is None else recorder.call_compiled)

@@ -1,6 +1,6 @@
 """Autocast in traces: the conversions of arguments become part of the program.
 
-So the program needs no autocasting when it runs, and none changes it.
+The program computes the same whether autocasting is enabled when it runs or not.
 """
 
 from __future__ import annotations
@@ -40,20 +40,21 @@ def no_cache() -> Iterator[None]:
 
 
 class Casts:
-    """The conversions within one call of an operator."""
+    """The dtype conversions that autocasting inserts within one call of an operator."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[torch.Tensor, torch.dtype]] = {}
 
     def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None:
-        """Record that an operator was called within the call."""
+        """Record ``args[0]`` as converted to the dtype of ``result``, if ``function`` is a dtype conversion."""
         if function is torch.ops.aten._to_copy.default and isinstance(result, torch.Tensor):
             self._found[id(args[0])] = args[0], result.dtype
 
     @contextmanager
     def recorded(self, recorder: Recorder, kind: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Iterator[None]:
-        """Record the conversions of the arguments. While the body runs, the arguments are bound to the converted
-        values."""
+        """Record the conversions of the arguments of a call of the operator ``kind``. Within the ``with`` block, the
+        arguments are bound to the converted values. If tensors other than the arguments were converted, nothing is
+        recorded, and the trace report gets an entry, unless ``kind`` is known to convert all its arguments."""
         tensors = {id(tensor): tensor for tensor in _tensors([*args, *kwargs.values()])}
         wanted = {number: dtype for number, (_, dtype) in self._found.items() if number in tensors}
         if len(wanted) < len(self._found):

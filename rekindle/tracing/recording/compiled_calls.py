@@ -24,7 +24,12 @@ from rekindle.tracing.source_locations import current_place, users_place
 
 
 def record_compiled_call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Run a compiled function and add its call to the trace of this thread."""
+    """Run a compiled function without recording its operators, add its call to the trace of this thread, and return its
+    result bound to the result of the call.
+
+    Raises:
+        TracingError: ``record`` is a method of a module that is not part of the traced module.
+    """
     recorder = active_recorder()
     assert recorder is not None
     owner = args[0] if args and isinstance(args[0], ScriptModule) else None

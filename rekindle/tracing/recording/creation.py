@@ -1,4 +1,5 @@
-"""Tensors that code makes of numbers: ``torch.tensor(data)``, ``x.new_tensor(data)``, ``x.new(…)``."""
+"""Handlers of functions that create tensors from Python numbers: ``torch.tensor(data)``, ``x.new_tensor(data)``,
+``x.new(…)``."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _SPELLINGS: Final = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 
 
 def as_in_schema(kwargs: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return the arguments under the parameter names of the operators of ``kind``, without those that have no
-    effect."""
+    """Return the keyword arguments under the parameter names of the operators of ``kind``. ``requires_grad=False`` and
+    ``out=None`` are dropped unless an operator has such a parameter."""
     taken = {argument.name for operator in REGISTRY.overloads(kind) for argument in operator.schema.arguments}
     found = {}
     for name, item in kwargs.items():
@@ -31,7 +32,7 @@ def as_in_schema(kwargs: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 
 def tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Record ``torch.tensor(data)``: an operator if the data are numbers of the trace, else a constant."""
+    """Run and record ``torch.tensor(data)``: an operator for traced numbers, a copy for a tensor, else a constant."""
     result = function(*map(all_plain, args), **{name: all_plain(item) for name, item in kwargs.items()})
     data = args[0] if args else kwargs.get("data")
     if _is_traced(recorder, data):
@@ -50,7 +51,8 @@ def tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ..
 
 
 def new_tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Record ``x.new_tensor(data)``, which creates a tensor on the device of x."""
+    """Run and record ``x.new_tensor(data)``. The result has the dtype and the device of ``x`` unless the call specifies
+    others."""
     result = function(*map(all_plain, args), **{name: all_plain(item) for name, item in kwargs.items()})
     source, data = args[0], args[1] if len(args) > 1 else kwargs["data"]
     device = NamedValue(recorder.insert("prim::device", [source]), name="device")
@@ -72,7 +74,8 @@ def new_tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
 
 
 def new(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Record ``x.new(2, 3)`` as ``x.new_empty((2, 3))``, and ``x.new([1.0])`` as ``x.new_tensor([1.0])``."""
+    """Run and record ``x.new(2, 3)`` as ``x.new_empty((2, 3))``, ``x.new([1.0])`` as ``x.new_tensor([1.0])``, and
+    ``x.new(y)`` as an alias of the tensor ``y``."""
     result = function(*args, **kwargs)
     source, *data = args
     if len(data) == 1 and isinstance(data[0], (list, tuple)) and not isinstance(data[0], torch.Size):
@@ -94,7 +97,8 @@ def _is_traced(recorder: Recorder, data: object) -> bool:
 
 @dataclass(slots=True)
 class FreshConstant:
-    """A constant tensor that the code creates at each call: ``copy`` is the node that copies it for this call."""
+    """A constant tensor that the code creates at each call: ``copy`` is the node that copies it for this call.
+    ``version`` is the version counter of ``made`` when it was created."""
 
     made: torch.Tensor
     version: int | None
@@ -114,7 +118,8 @@ def _version(tensor: torch.Tensor) -> int | None:
 
 
 def settle_constants(recorder: Recorder, outputs: Sequence[Value]) -> None:
-    """Remove the copies of constants that the code neither writes to, stores nor returns."""
+    """Remove from the graph the copies of constants that the code neither writes to, stores in attributes nor returns.
+    Clear the recorder's list of them."""
     kept = set(_held_by(outputs))
     for constant in recorder.fresh_constants:
         copy = constant.copy.output

@@ -1,8 +1,8 @@
 """Provenance of dtypes: for ``torch.zeros(n, dtype=x.dtype)`` the program queries the dtype of ``x``.
 
 Dtypes are singletons, so the object does not record which tensor it came from. The source of the call determines it:
-the argument must be ``x.dtype`` itself, a local variable that is always assigned it, or a parameter for which the
-caller passed one of these. Any other dtype is a constant. Before Python 3.11 code does not record columns, and all
+the argument must be the expression ``x.dtype``, a local variable whose only assignment is one, or a parameter for which
+the caller passed one of these. Any other dtype is a constant. Before Python 3.11 code does not record columns, and all
 dtypes are constants.
 """
 
@@ -28,7 +28,8 @@ _DEPTH: Final = 8
 
 
 class DtypeOrigins:
-    """Records the tensors whose dtypes were queried, and where."""
+    """Record of the tensors whose dtypes the traced code queried, each with the frame and the source position of the
+    query."""
 
     def __init__(self) -> None:
         self._queried: dict[tuple[int, _Position], tuple[FrameType, torch.Tensor]] = {}
@@ -43,7 +44,7 @@ class DtypeOrigins:
     def origin(self, dtype: torch.dtype, argument: int | str) -> torch.Tensor | None:
         """Return the tensor whose dtype is passed as an argument of the current call; None unless that is certain.
 
-        Arguments have names, or negative positions counted from the end (-1 is the last).
+        ``argument`` is the name of a keyword argument, or a negative position counted from the end (-1 is the last).
         """
         frame = innermost_frame()
         call = None if frame is None else _call(frame)
@@ -141,8 +142,8 @@ def _extent(node: ast.expr) -> _Position | None:
 
 @lru_cache(maxsize=16384)
 def _position(code: CodeType, instruction: int) -> _Position | None:
-    """Return the source of an instruction, by its offset in bytes. The result is None before Python 3.11, or if it has
-    no position."""
+    """Return the source position of an instruction, given its offset in bytes; None before Python 3.11, or if it has
+    none."""
     positions = getattr(code, "co_positions", None)
     if positions is None:
         return None
@@ -158,7 +159,8 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _stores(code: CodeType, name: str) -> list[_Position | None]:
-    """Return for each store to the local variable ``name`` the ``x.dtype`` that it stores."""
+    """Return one entry for each store to the local variable ``name``: the position of the ``x.dtype`` that it stores,
+    or None if it stores something else."""
     found: list[_Position | None] = []
     before: dis.Instruction | None = None
     for instruction in dis.get_instructions(code):
@@ -171,7 +173,7 @@ def _stores(code: CodeType, name: str) -> list[_Position | None]:
 
 
 def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
-    """Return the names that an instruction stores to, in order."""
+    """Return the names that a store instruction stores to, in order."""
     if not isinstance(instruction.argval, tuple):
         return (str(instruction.argval),)
     return instruction.argval[:1] if "LOAD" in instruction.opname else instruction.argval

@@ -45,22 +45,24 @@ class GradMode:
         self._report = report
 
     def enter(self, manager: object, enabled: bool, place: SourceRange) -> None:
-        """Record that the code entered ``manager``, which set the mode. ``enabled`` is whether gradients are recorded
-        since."""
+        """Record that the code entered ``manager``, which set the mode; ``enabled`` is whether gradients are recorded
+        since. A ``no_grad`` within the forward method of a ``torch.autograd.Function``, where they are off already, is
+        ignored."""
         if not enabled and not getattr(manager, "prev", True) and _custom_function() is not None:
             return  # it was off there already
         self._wanted.append(_Region(enabled, place, manager))
 
     def leave(self, manager: object) -> None:
-        """Record that the code left ``manager``."""
+        """Record that the code left ``manager``, and with it every region entered since. An unknown manager is
+        ignored."""
         for index in reversed(range(len(self._wanted))):
             if self._wanted[index].manager is manager:
                 del self._wanted[index:]
                 return
 
     def sync(self, graph: Graph) -> None:
-        """Enter and leave regions in the graph so that they match those of the running code. Called before a node is
-        recorded."""
+        """Insert entries and exits of regions into the graph so that its regions match those of the running code. It is
+        called before a node is recorded."""
         wanted = self._wanted_now()
         shared = self._outer
         for (region, _), other in zip(self._entered[shared:], wanted[shared:], strict=False):
@@ -90,12 +92,12 @@ class GradMode:
             exit_mode(graph, manager, region.place)
 
     def finish(self, graph: Graph) -> None:
-        """Leave the regions that were entered in the method that ends."""
+        """Insert the exits of the regions that were entered in the method that ends."""
         self._exit_to(graph, self._outer)
 
     @contextmanager
     def method(self, graph: Graph) -> Iterator[None]:
-        """Leave, at the end of the ``with`` block, the regions entered in it."""
+        """Insert, at the end of the ``with`` block, the exits of the regions that were entered in it."""
         saved, self._outer = self._outer, len(self._entered)
         try:
             yield
@@ -126,8 +128,8 @@ def _may_have_gradient(tensor: torch.Tensor) -> bool:
 
 
 def _custom_function() -> tuple[type[torch.autograd.Function], FrameType] | None:
-    """Return the ``torch.autograd.Function`` whose forward method runs, if one does, and the frame of that method. Its
-    caller may have no frame: since PyTorch 2.15 ``apply`` is not a Python function. The result is None if none runs."""
+    """Return the ``torch.autograd.Function`` whose forward method runs, and the frame of that method; None if none
+    runs. The caller of that method may have no frame: since PyTorch 2.15 ``apply`` is not a Python function."""
     methods = {
         function.forward.__code__: function
         for function in _subclasses(torch.autograd.Function)
@@ -182,7 +184,7 @@ MANAGERS: Final = (torch.no_grad, torch.enable_grad, torch.set_grad_enabled, tor
 
 
 def entered(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return ``__enter__`` of a manager, which notifies the recorder."""
+    """Return a replacement of ``__enter__`` of a context manager that also notifies the recorder of this thread."""
 
     def __enter__(self: Any) -> Any:
         result = original(self)
@@ -195,7 +197,7 @@ def entered(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def left(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``__exit__`` of a manager, which notifies the recorder."""
+    """Return a replacement of ``__exit__`` of a context manager that also notifies the recorder of this thread."""
 
     def __exit__(self: Any, *error: Any) -> Any:
         recorder = active_recorder()

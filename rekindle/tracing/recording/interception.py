@@ -42,8 +42,8 @@ class _TracingFunctionMode(TorchFunctionMode):
 
 
 def _underlying_method(function: types.FunctionType) -> Any:
-    """Return the C++ method that the Python method ``function`` extends. C++ reports such methods to modes by name, and
-    modes receive the Python function of that name."""
+    """Return the C++ method that the Python method ``function`` of tensors extends; None for other functions. C++
+    reports such methods to modes by name, and modes receive the Python function of that name."""
     name = function.__name__
     return vars(torch._C.TensorBase).get(name) if vars(torch.Tensor).get(name) is function else None
 
@@ -71,7 +71,8 @@ class _TracingDispatchMode(TorchDispatchMode):
 
 @contextmanager
 def watching(recorder: Recorder) -> Iterator[None]:
-    """Record the tensor operations of this thread with ``recorder`` within the ``with`` block."""
+    """Record the tensor operations of this thread with ``recorder`` within the ``with`` block. Functions that no mode
+    intercepts are replaced in all threads, and are restored when no thread records."""
     with _patches.applied(), recording(recorder), no_cache(), _TracingDispatchMode(), _TracingFunctionMode():  # type: ignore[no-untyped-call]
         yield
 

@@ -1,11 +1,10 @@
-"""Lends the caller's tensors to a run, and restores them afterwards.
+"""Pass the caller's tensors to a run, and restore them afterwards.
 
-Code may ask whether an argument is a tensor that it knows (``x is self.cached``, a parameter in a registry), so a run
-gets the caller's own tensors. While they are lent they have a storage of their own: what the code writes to them is
-not seen outside, and is gone afterwards.
+Code may test the identity of an argument (``x is self.cached``, a parameter in a registry), so a run receives the
+caller's own tensors. During the run they have another storage, so that writes of the code are discarded afterwards.
 
-Some tensors cannot be given back as they were: results of operators that autograd records, views, subclasses, sparse
-and quantized tensors. Of these the run gets copies.
+Some tensors cannot be restored: results of operators that autograd records, views, subclasses, sparse and quantized
+tensors. The run receives copies of these.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class _Lent:
 
     tensor: torch.Tensor
     data: torch.Tensor
-    """Shares the storage that the tensor had."""
+    """A tensor that shares the original storage of ``tensor``."""
     grad: torch.Tensor | None
     requires_grad: bool
     version: int
@@ -34,8 +33,8 @@ class _Lent:
 
 @dataclass(slots=True)
 class LentTensors:
-    """The example tensors of one run. Within ``with``, :meth:`lend` returns the tensors that the run receives; at the
-    end the originals are restored."""
+    """The example tensors of one run. :meth:`lend` returns the tensors that the run receives. The originals are
+    restored at the end of the ``with`` block."""
 
     is_kept: Callable[[torch.Tensor], bool] = lambda tensor: False
     """Whether a tensor is copied instead of lent, because the recording has bound it to another value."""
@@ -44,8 +43,8 @@ class LentTensors:
     """The tensors by their ids, each with its substitute in the run."""
 
     def lend(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the tensor to pass in place of ``tensor``: itself, or a copy. If ``tensor`` was lent before, return
-        another view of it, so that the two arguments are distinct objects."""
+        """Return the tensor to pass in place of ``tensor``: itself, with another storage until the end, or a copy. If
+        ``tensor`` was lent before, return another view of it, so that the two arguments are distinct objects."""
         before = self._given.get(id(tensor))
         if before is not None:
             with torch.enable_grad():

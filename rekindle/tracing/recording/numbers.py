@@ -1,7 +1,7 @@
 """Traced numbers: sizes of tensors, and numbers computed from them, with their values of the graph.
 
-A traced number is an int or a float to the code that runs, with a value of the graph attached. Arithmetic on it is
-recorded. Comparisons are not: their result is that of this run, which is in the report.
+For the traced code a traced number is an int or a float. It also refers to the value of the graph that computes it.
+Arithmetic on it is recorded. Comparisons are not: their result in this run is a constant, listed in the trace report.
 """
 
 from __future__ import annotations
@@ -69,14 +69,15 @@ def traced_number(recorder: Recorder, number: int | float, value: Value) -> Trac
 
 
 def value_of_number(number: object, recorder: Recorder) -> Value | None:
-    """Return the graph value of ``number`` in this recording; None if it has none."""
+    """Return the graph value of ``number`` in the recording of ``recorder``; None if it is not a traced number of
+    it."""
     if isinstance(number, (TracedInt, TracedFloat)) and getattr(number, "_recorder", None) is recorder:
         return number._value
     return None
 
 
 def plain(number: Any) -> Any:
-    """Return ``number`` without its graph value."""
+    """Return a traced number as an int or float without its graph value; other objects unchanged."""
     if isinstance(number, TracedInt):
         return int.__add__(number, 0)
     if isinstance(number, TracedFloat):
@@ -252,8 +253,8 @@ _fill(TracedFloat)
 
 
 class _Conversion(type):
-    """``int`` and ``float`` convert any argument to a plain number. The classes of this metaclass keep traced numbers
-    traced; they replace those two in code that only converts with them and tests ``isinstance``."""
+    """Metaclass of substitutes for ``int`` and ``float`` in code that only converts with them and tests ``isinstance``.
+    The originals convert any argument to a plain number; a call of a substitute keeps a traced number traced."""
 
     python: type
 
@@ -271,13 +272,13 @@ class _Conversion(type):
 
 
 class KeptInt(metaclass=_Conversion):
-    """``int``"""
+    """Substitute for ``int`` that keeps traced numbers traced."""
 
     python = int
 
 
 class KeptFloat(metaclass=_Conversion):
-    """``float``"""
+    """Substitute for ``float`` that keeps traced numbers traced."""
 
     python = float
 

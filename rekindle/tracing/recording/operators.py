@@ -1,4 +1,4 @@
-"""Recording of calls of PyTorch's C++ side.
+"""Recording of calls of PyTorch's C++ functions.
 
 Everything that code does to tensors ends in a call of a function, a method or a descriptor that C++ defines. Most are
 operators of the same name. The others are in the tables here.
@@ -36,7 +36,7 @@ def perform(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
     """Call ``function``, record what the call computes, and return its result.
 
     Raises:
-        TracingError: it computes tensors in a way that no graph can hold.
+        TracingError: the call computes tensors, and is not an operator, or its arguments cannot be recorded.
     """
     if torch._C._functorch.maybe_current_level() is not None:
         return _transformed(recorder, function, args, kwargs)
@@ -54,7 +54,8 @@ def perform(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
 
 
 def _transformed(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Run a function transformed by ``torch.vmap`` or ``torch.func``, and record the operators that it calls."""
+    """Run a function within a transform of ``torch.vmap`` or ``torch.func`` and return its result. The call is not
+    recorded here: the dispatch mode records the operators that it calls."""
     recorder.bake_setting(
         "a transform of torch.func", "applied", "the trace keeps the sizes that the tensors within it had"
     )
@@ -62,7 +63,11 @@ def _transformed(recorder: Recorder, function: Callable[..., Any], args: Argumen
 
 
 def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Run a function other than an operator. It may query tensors; computations on them must be done by operators."""
+    """Run a function other than an operator and return its result. It may query tensors.
+
+    Raises:
+        TracingError: it returns a new tensor, and takes one that the trace computes.
+    """
     result = function(*args, **kwargs)
     computed = [result] if isinstance(result, torch.Tensor) else result if isinstance(result, (list, tuple)) else []
     inputs = [item for item in (*args, *kwargs.values()) if isinstance(item, torch.Tensor)]
@@ -104,7 +109,12 @@ def kind_of(function: Callable[..., Any]) -> str | None:
 
 
 def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Run ``function`` and record it as ``kind``."""
+    """Run ``function`` and record it as a call of the operator ``kind``. Return the result, bound to the graph value. A
+    call whose result has no tensor is not recorded.
+
+    Raises:
+        TracingError: the arguments fit no overload, or one is a C++ object that is not an attribute of the module.
+    """
     keywords = as_in_schema(kwargs, kind)
     # Before the call: an operator that writes to its argument gives the argument a new value.
     positional = [_argument(recorder, item, index - len(args)) for index, item in enumerate(args)]
@@ -153,8 +163,8 @@ def _writes(kind: str) -> bool:
 
 
 def _unaliased(recorder: Recorder, given: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    """Return ``result``, or a view of it where ``x.to(torch.float32)`` returned ``x`` itself: in another run it may be
-    a copy, so the graph has two values, and the run needs two tensors."""
+    """Return ``result``; a new view of it if it is ``given`` itself, as ``x.to(torch.float32)`` may return ``x``. In
+    another run it may be a copy, so the graph has two values, and the run needs two tensors."""
     if result is not given or result.layout is not torch.strided or recorder.is_of_module(result):
         return result
     enabled = torch.is_grad_enabled()
@@ -176,10 +186,10 @@ def _insert_leniently(
     recorder: Recorder, kind: str, args: Arguments, keywords: Keywords, is_method: bool, error: SchemaError
 ) -> Value:
     """Insert a call with arguments that Python's functions accept and operators do not: ints in a list of floats, and
-    numbers in place of tensors, as in ``torch.floor_divide(7, x)``.
+    numbers in place of tensors, as in ``torch.floor_divide(7, x)``. Return its result.
 
     Raises:
-        SchemaError: ``error``; that is not all there is to it.
+        SchemaError: ``error``, if the call fits no overload with either conversion.
     """
     for convert in (_floats, _as_tensor):
         try:
@@ -200,7 +210,7 @@ def _floats(recorder: Recorder, item: object) -> object:
 
 
 def _as_tensor(recorder: Recorder, item: object) -> object:
-    """Return a number as a tensor without dimensions."""
+    """Return a number as a graph value of a tensor without dimensions; other objects and bools unchanged."""
     if isinstance(item, bool) or not isinstance(item, (int, float, complex)):
         return item
     if recorder.is_traced_number(item):
@@ -209,7 +219,8 @@ def _as_tensor(recorder: Recorder, item: object) -> object:
 
 
 def record_unseen(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Run and record an operator that reached the dispatcher without being recorded. Its numbers are plain ones."""
+    """Run and record an operator that reached the dispatcher without being recorded, and return its result. Its sizes
+    and numbers are plain, so that they are constants of the trace."""
     schema = function._schema  # type: ignore[attr-defined]
     if schema.name == "aten::set_":
         with recorder.within_call():
@@ -252,7 +263,7 @@ def _stride(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
 
 
 def _refused(name: str) -> Handler:
-    """Return a handler that rejects a call which runs Python code on each element."""
+    """Return a handler that rejects the method ``name`` of tensors, which runs Python code on each element."""
 
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         raise TracingError(
@@ -306,7 +317,7 @@ def _bakes(what: str) -> Handler:
 
 
 def _is_computed(recorder: Recorder, tensor: torch.Tensor) -> bool:
-    """Return whether the tensor may be different in another call: it is computed in the trace."""
+    """Return whether the tensor may be different in another call: its graph value is not a constant."""
     value = recorder.known(tensor)
     return value is not None and value.node.kind != "prim::Constant"
 
@@ -354,7 +365,7 @@ def _data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwa
 
 
 def _set_data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Record ``x.data = y``."""
+    """Run and record ``x.data = y``: ``x`` has the value of ``y`` from then on."""
     tensor, data = args
     value = recorder.value_of_tensor(tensor)
     if value.node.kind in (ATTRIBUTE, "prim::Param"):
@@ -374,7 +385,8 @@ def _set_requires_grad(recorder: Recorder, function: Callable[..., Any], args: A
 
 
 def _set(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Record ``x.set_(y)``; a tensor made of a storage is not a tensor of the trace."""
+    """Run and record ``x.set_(y)``. If the argument is a storage, nothing is recorded: ``x`` is a constant from then
+    on."""
     if len(args) > 1 and isinstance(args[1], torch.Tensor):
         return record_call(recorder, "aten::set_", function, args, kwargs)
     result = function(*args, **kwargs)

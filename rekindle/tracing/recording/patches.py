@@ -1,6 +1,6 @@
 """Functions that are replaced while a trace is recorded, because no mode of PyTorch intercepts them.
 
-Each looks at its own thread first, so that other threads notice nothing.
+Each replacement first checks whether its own thread records, and otherwise calls the original.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def _asks_nobody(original: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _length(original: Callable[[Any], int]) -> Callable[[Any], int]:
-    """Return a replacement of ``len``, which converts the result of ``__len__`` to a plain int."""
+    """Return a replacement of ``len`` that returns the size of a tensor as a traced number. The original converts it to
+    a plain int."""
 
     def length(obj: Any, /) -> int:
         if isinstance(obj, torch.Tensor) and active_recorder() is not None and obj.dim() > 0:
@@ -168,8 +169,8 @@ def _ranges(original: type[range]) -> type:
 
 
 def _in_scope(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a wrapper of a module's ``__call__`` that records its operators in a scope of its own; each submodule's
-    operators become a method."""
+    """Return a replacement of a module's ``__call__`` that records the operators of the call in a scope. Each scope is
+    lowered to a method of the submodule."""
 
     def __call__(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         recorder = active_recorder()
@@ -195,7 +196,7 @@ def _iterated(original: Callable[[torch.Tensor], Iterator[Any]]) -> Callable[[to
 
 
 def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
-    """Return a function that reports whether a trace is being recorded."""
+    """Return a replacement of ``torch.jit.is_tracing`` that also returns True while this thread records a trace."""
 
     def is_tracing() -> bool:
         return active_recorder() is not None or original()
@@ -204,13 +205,13 @@ def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _is_own(frame: FrameType) -> bool:
-    """Return whether a frame runs code of PyTorch's package, which asks for PyTorch's own tracer."""
+    """Return whether a frame runs code of PyTorch's package, whose queries refer to PyTorch's own tracer."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] == "torch"
 
 
 def _tracing_state(original: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a replacement of ``torch._C._get_tracing_state``, which returns an object on which packages name
-    scopes."""
+    """Return a replacement of ``torch._C._get_tracing_state``. While this thread records, it returns to callers outside
+    of PyTorch an object with ``push_scope`` and ``pop_scope``."""
 
     def _get_tracing_state() -> Any:
         recorder = active_recorder()
@@ -222,8 +223,8 @@ def _tracing_state(original: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _reported_to_packages(original: Callable[[], bool]) -> Callable[[], bool]:
-    """Return a replacement of the function that returns whether a trace is recorded: it also returns True while this
-    package records, unless PyTorch's own code calls it."""
+    """Return a replacement of ``torch._C._is_tracing``: it also returns True while this thread records, unless
+    PyTorch's own code calls it."""
 
     def _is_tracing() -> bool:
         return original() or (active_recorder() is not None and not _is_own(sys._getframe(1)))
@@ -232,8 +233,8 @@ def _reported_to_packages(original: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``__reduce_ex__`` for tensors while a trace is recorded. ``copy.copy`` and pickling create a tensor from
-    the storage of one, so that its contents become constants: report that."""
+    """Return a replacement of ``Tensor.__reduce_ex__`` that reports tensors of the trace. ``copy.copy`` and pickling
+    create a tensor from the storage of another, so that its contents become constants."""
 
     def __reduce_ex__(self: torch.Tensor, protocol: Any) -> Any:
         recorder = active_recorder()
@@ -272,7 +273,8 @@ def _seeded(original: Callable[[int], torch.Generator]) -> Callable[[int], torch
 
 
 def _unrecorded(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a wrapper that runs the function unrecorded: its result, a string, has no influence on tensors."""
+    """Return a replacement that calls the original without recording: its result, a string, has no influence on
+    tensors."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         with recording(None):
@@ -282,8 +284,8 @@ def _unrecorded(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _copied(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Return ``__deepcopy__`` for tensors while a trace is recorded. It records ``aten::clone``, since the original
-    copies a storage, which no operator does."""
+    """Return a replacement of ``Tensor.__deepcopy__`` that records ``aten::clone``. The original copies a storage,
+    which no operator does."""
 
     def __deepcopy__(self: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
         recorder = active_recorder()
@@ -298,7 +300,8 @@ def _copied(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor
 
 
 def _parameter(original: Callable[..., torch.Tensor]) -> Any:
-    """Return a wrapper of the constructor of parameters, which accepts tensors of the trace."""
+    """Return a replacement of the constructor of ``nn.Parameter`` that records the parameter made from a tensor of the
+    trace."""
 
     def __new__(cls: type, data: torch.Tensor | None = None, requires_grad: bool = True) -> torch.Tensor:
         recorder = active_recorder()
@@ -319,7 +322,8 @@ def _parameter(original: Callable[..., torch.Tensor]) -> Any:
 
 
 def run_backward(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a wrapper of the function through which ``backward`` and ``torch.autograd.grad`` run."""
+    """Return a replacement of the function through which ``backward`` and ``torch.autograd.grad`` run. It records the
+    call as an operator, and raises TracingError for arguments that the operator does not have."""
 
     def function(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         recorder = active_recorder()

@@ -21,10 +21,11 @@ _KEYS = ((str, STRING), (int, INT), (float, FLOAT))
 
 
 def type_of_example(example: object, where: str) -> Type:
-    """Return the type of an input, determined from its example; ``where`` describes it in errors.
+    """Return the type of an input, determined from its example; ``where`` describes the input in errors.
 
     Raises:
-        TracingError: an input of such a kind cannot be traced.
+        TracingError: the example is not a tensor, or a non-empty tuple, list or dict of such, or the items of a list or
+            dict have no common type.
     """
     if isinstance(example, torch.Tensor):
         return TENSOR
@@ -85,13 +86,14 @@ def enter(recorder: Recorder, value: Value, example: Any, lent: LentTensors) -> 
 
 
 def leave(recorder: Recorder, result: Any, strict: bool, where: str = "the result") -> Value:
-    """Return the graph value of what the traced code returned.
+    """Return the graph value of ``result``, which the traced code returned.
 
-    Numbers that the trace does not compute, strings and None are constants. Lists keep their length and dicts their
-    keys: with ``strict``, a list is reported, and a dict is an error.
+    Numbers that the trace does not compute, strings and, within containers, None are constants, listed in the trace
+    report. Lists keep their length and dicts their keys: with ``strict``, a list is reported, and a dict is an error.
 
     Raises:
-        TracingError: it holds something else, or, with ``strict``, a dict.
+        TracingError: ``result`` is None or an empty container, holds an object of another class, or, with ``strict``, a
+            dict.
     """
     if isinstance(result, torch.Tensor):
         return recorder.value_of_tensor(result)

@@ -1,4 +1,4 @@
-"""The recorder: maps objects of the run to values of the graph, and records calls as nodes."""
+"""The recorder: maps Python objects of the run to values of the graph, and records calls as nodes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WRITE: Final = "prim::TracedSetAttr"
 Path = tuple[str, ...]
 
 _NUMBERED: Final[dict[type, Type]] = {torch.dtype: DTYPE, torch.layout: LAYOUT, torch.memory_format: MEMORY_FORMAT}
-"""The types of constants that are ints in the IR."""
+"""The IR types of constants that are ints in the IR, by their Python class."""
 
 _OF_ANY_LENGTH: Final = frozenset(
     f"aten::{name}" for name in ("split", "unsafe_split", "unbind", "tensor_split", "nonzero_numpy")
@@ -75,8 +75,8 @@ class CallObserver(Protocol):
 
 
 class UnnamedScopes:
-    """What ``torch._C._get_tracing_state()`` returns where the scopes of nodes are those of modules: the names that
-    code pushes are not recorded."""
+    """The result of ``torch._C._get_tracing_state()`` if the scopes of nodes are modules: the names that code pushes
+    are not recorded."""
 
     def push_scope(self, name: str) -> None:
         """Do nothing."""
@@ -159,17 +159,18 @@ class Recorder:
     # -------------------------------------------------------------------------------------------------- objects
 
     def bind(self, thing: object, value: Value) -> None:
-        """Record that the tensor ``thing`` has the graph value ``value`` from now on."""
+        """Record that ``thing``, a tensor, has the graph value ``value`` from now on."""
         self._values[id(thing)] = (thing, value)
         if value.recorded_type is None and isinstance(thing, torch.Tensor):
             value.recorded_type = _type_now(thing)
 
     def forget(self, thing: object) -> None:
-        """Treat ``thing`` as a constant from now on."""
+        """Remove the graph value of ``thing``: it is an attribute of the module or a constant from now on."""
         self._values.pop(id(thing), None)
 
     def known(self, thing: object) -> Value | None:
-        """Return the graph value of ``thing`` if it was computed in this recording; None otherwise."""
+        """Return the graph value that ``thing`` is bound to: a computed value, an input, an attribute or a constant
+        that was used before. Return None if it is not bound."""
         found = self._values.get(id(thing))
         return None if found is None else found[1]
 
@@ -178,8 +179,12 @@ class Recorder:
         return id(item) in self._tensors
 
     def value_of_tensor(self, tensor: torch.Tensor) -> Value:
-        """Return the graph value of ``tensor``: a computed value, an attribute of the module, or otherwise a
-        constant."""
+        """Return the graph value of ``tensor``: the value it is bound to, an attribute of the module, or otherwise a
+        new constant, which the trace report lists.
+
+        Raises:
+            TracingError: the tensor requires grad and is neither bound nor an attribute.
+        """
         found = self._values.get(id(tensor))
         if found is not None:
             value = found[1]
@@ -192,7 +197,8 @@ class Recorder:
         return value
 
     def attribute(self, path: Path, type: Type = TENSOR) -> Value:
-        """Return the graph value of the attribute at ``path`` of the root module."""
+        """Return the graph value of the attribute at ``path`` of the root module; its node is inserted on the first
+        use."""
         found = self._attributes.get(path)
         if found is None:
             node = self.graph.create(ATTRIBUTE, types=[type], attributes={"path": list(path)}, range=current_place())
@@ -219,7 +225,7 @@ class Recorder:
         return self.constant(tensor.detach())
 
     def constant(self, value: object) -> Value:
-        """Return a constant of the graph, at its start."""
+        """Insert a constant at the start of the graph, and return its value."""
         node = self.graph.create_constant(value, range=current_place())
         self.graph.block.prepend(node)
         return node.output
@@ -235,7 +241,13 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------ arguments
 
     def argument(self, item: object, name: str | None = None) -> NamedValue:
-        """Return an argument of a call as a graph value with its name."""
+        """Return an argument of a call as a graph value or a constant, with its name. Dtypes, devices and generators,
+        which are constants, are listed in the trace report.
+
+        Raises:
+            TracingError: ``item`` has a tensor that requires grad and is neither an input nor part of the traced
+                module.
+        """
         place = current_place()
         value = self._value(item, place)
         if value is not None:
@@ -249,7 +261,7 @@ class Recorder:
         return NamedValue(constant=_as_constant(item), range=place, name=name, declared=declared)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
-        """Return the graph value of ``item``; None if it is a constant."""
+        """Return the graph value of ``item``; None if it is a constant. Containers are inserted as new nodes."""
         if isinstance(item, torch.Tensor):
             return self.value_of_tensor(item)
         number = value_of_number(item, self)
@@ -267,7 +279,7 @@ class Recorder:
         return None
 
     def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
-        """Return a dict of the items, if they are of one type; None otherwise."""
+        """Insert a dict of the items and return it; None if its keys or its values have no common type."""
         pairs = [self._item(item, place) for pair in items.items() for item in pair]
         keys, values = unify_all([pair.type for pair in pairs[::2]]), unify_all([pair.type for pair in pairs[1::2]])
         if keys is None or values is None:
@@ -276,8 +288,8 @@ class Recorder:
         return self.graph.insert_node(node).output
 
     def _item(self, item: object, place: SourceRange) -> Value:
-        """Return the graph value of an item of a dict. A list whose items have one type stays a list, since tuples are
-        not converted in a dict."""
+        """Return the graph value of an item of a dict. A list whose items have a common type stays a list; other lists
+        become tuples."""
         if isinstance(item, list) and item:
             values = [self._item(each, place) for each in item]
             element = unify_all([value.type for value in values])
@@ -287,9 +299,10 @@ class Recorder:
         return self.argument(item).materialize(self.graph)
 
     def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> NamedValue:
-        """Return a dtype that is an argument of the current call: a query of a tensor's dtype, or a constant.
+        """Return a dtype that is an argument of the current call: a query of a tensor's dtype if its origin is known,
+        else a constant.
 
-        Arguments have names, or positions counted from the end.
+        ``argument`` is the name of a keyword argument, or a negative position counted from the end.
         """
         name = argument if isinstance(argument, str) else None
         tensor = self.dtypes.origin(dtype, argument)
@@ -298,7 +311,8 @@ class Recorder:
         return NamedValue(self.insert("prim::dtype", [tensor]).set_type(DTYPE), range=current_place(), name=name)
 
     def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
-        """Return a tuple of the items, which is converted to a list if an operator takes one."""
+        """Insert a tuple of the items and return it. It is converted to a list if an operator takes one. Ints among
+        floats become floats."""
         if any(isinstance(item, float) for item in items) and all(isinstance(item, (int, float)) for item in items):
             items = [float(item) if type(item) is int else item for item in items]
         values = [self.argument(item).materialize(self.graph) for item in items]
@@ -316,8 +330,9 @@ class Recorder:
         *,
         is_method: bool = False,
     ) -> Value:
-        """Insert a call of the operator ``kind`` for objects of the run. The first argument of a method is the one that
-        is called self, at any position.
+        """Insert a call of the operator ``kind``, and return its result. Arguments are objects of the run, or graph
+        values as :class:`NamedValue`. With ``is_method``, the first argument is the one that the schema calls ``self``,
+        at any position.
 
         Raises:
             SchemaError: the arguments fit no overload.
@@ -333,13 +348,15 @@ class Recorder:
         return item if isinstance(item, NamedValue) else self.argument(item, name)
 
     def node(self, kind: str, inputs: Sequence[Value], types: Sequence[Type]) -> Node:
-        """Insert a node whose types are known."""
+        """Insert a node with outputs of the given types, and return it."""
         return self.graph.insert_node(self.graph.create(kind, inputs, types=types, range=current_place()))
 
     def bind_result(self, result: object, value: Value) -> Any:
-        """Bind the result of a call to its value in the graph: tensors, also within lists and tuples, and numbers.
+        """Bind the result of a call to its value in the graph: tensors and numbers, also within lists, tuples and
+        dicts.
 
-        Returns the result, in which numbers remember their values.
+        Return the result with traced numbers in place of its numbers. Containers with such numbers, lists and dicts are
+        new.
         """
         if isinstance(value.type, OptionalType) and result is not None:
             value = self.insert("aten::_unwrap_optional", [NamedValue(value)])
@@ -365,7 +382,8 @@ class Recorder:
         return result
 
     def unpacked(self, value: Value, count: int) -> list[Value]:
-        """Return the elements of a list of ``count`` elements."""
+        """Insert the unpacking of a list of ``count`` elements, and return them. If the number depends on sizes, report
+        it."""
         assert isinstance(value.type, ListType)
         if value.node.kind in _OF_ANY_LENGTH:
             self.report.add(Baked.SIZE, f"the number of tensors that {value.node.kind} gives", count, users_place())
@@ -374,7 +392,7 @@ class Recorder:
     # -------------------------------------------------------------------------------------------------- numbers
 
     def size(self, tensor: torch.Tensor, dim: int) -> int:
-        """Return the size of a dimension as a traced number."""
+        """Return the size of dimension ``dim`` as a traced number, and record its computation."""
         value = self.insert("aten::size", [tensor, dim])
         return traced_number(self, tensor.size(dim), value)  # type: ignore[return-value]
 
@@ -383,14 +401,14 @@ class Recorder:
         return torch.Size([self.size(tensor, dim) for dim in range(tensor.dim())])
 
     def as_float(self, number: int | float) -> float:
-        """Return a number as a float."""
+        """Return a number as a float; a traced int as a traced float, whose conversion is recorded."""
         if not isinstance(number, int) or not self.is_traced_number(number):
             return float(plain(number))
         found: float = traced_number(self, float(plain(number)), self.insert("aten::Float", [number]))
         return found
 
     def arithmetic(self, kind: str, operands: Sequence[object], result: Any) -> Any:
-        """Record arithmetic on numbers."""
+        """Record the operator ``kind`` on numbers, and return ``result`` as a traced number."""
         value = self.insert(kind, operands)
         if isinstance(result, int) and value.type == FLOAT:
             value = self.insert("aten::Int", [NamedValue(value)])
@@ -399,7 +417,8 @@ class Recorder:
     # --------------------------------------------------------------------------------------------------- baking
 
     def bake_number(self, what: str, result: object, kind: Baked | None = None) -> None:
-        """Report that the trace fixes a traced number: the code used it as a plain number."""
+        """Add to the trace report, and warn, that the trace fixes ``result``, which the code computed from a traced
+        number. There is no warning if PyTorch's own code did."""
         kind = kind or (Baked.BRANCH if isinstance(result, bool) else Baked.NUMBER)
         place = users_place()
         within = module_in_torch()
@@ -409,13 +428,14 @@ class Recorder:
             self.warn(what, result, place)
 
     def bake_tensor(self, what: str, result: object, kind: Baked = Baked.NUMBER) -> None:
-        """Report that the trace fixes a Python value that the code read from a computed tensor."""
+        """Add to the trace report, and warn, that the trace fixes a Python value that the code read from a computed
+        tensor."""
         place = users_place()
         if self.report.add(kind, what, _short(result), place):
             self.warn(what, result, place)
 
     def bake_list(self, what: str, length: int) -> None:
-        """Report that the trace fixes the length of a list that the code returns."""
+        """Add to the trace report, and warn, that the trace fixes the length of a list that the code returns."""
         place = users_place()
         if self.report.add(Baked.SIZE, what, length, place):
             self.warn_of(
@@ -425,7 +445,8 @@ class Recorder:
             )
 
     def bake_setting(self, what: str, result: object, consequence: str) -> None:
-        """Report that Python code changed a setting for operators that the compiled program will not change."""
+        """Add to the trace report, and warn, that the code ran under a setting or had an effect that the trace does not
+        reproduce. ``consequence`` is a clause for the warning."""
         place = users_place()
         if self.report.add(Baked.STATE, what, result, place):
             self.warn_of(f"{_where(place)}{what} was {result}: {consequence}", place)
@@ -446,7 +467,8 @@ class Recorder:
     # --------------------------------------------------------------------------------------------------- scopes
 
     def place_of_module(self, module: torch.nn.Module) -> Path | None:
-        """Return the path of ``module`` below the module that is running; None if it has none."""
+        """Return the first path of ``module`` strictly below the module whose ``forward`` is running; None if it has
+        none."""
         depth = len(self.path)
         for path in self._modules.get(id(module), ()):
             if len(path) > depth and path[:depth] == self.path:
@@ -477,7 +499,8 @@ class Recorder:
 
 
 def _as_constant(item: object) -> object:
-    """Return a Python value as a constant of the graph."""
+    """Return a Python value in the form that a constant of the graph has: a traced number as a plain one, a Python
+    number class as a dtype, a tuple as a list, a numpy scalar as a Python number."""
     if isinstance(item, (TracedInt, TracedFloat)):
         return plain(item)
     if item is float or item is int or item is bool or item is complex:
@@ -499,7 +522,7 @@ def _type_now(tensor: torch.Tensor) -> TensorType | None:
 
 
 def description(tensor: torch.Tensor) -> str:
-    """Return the dtype and the shape: ``float32[2x3]``."""
+    """Return the dtype and the shape of a tensor: ``float32[2x3]``."""
     return f"{str(tensor.dtype)[6:]}[{'x'.join(map(str, tensor.shape)) or 'a number'}]"
 
 

@@ -16,7 +16,7 @@ _MASKS: Final = (torch.bool, torch.uint8)
 
 
 def record_getitem(recorder: Recorder, tensor: torch.Tensor, index: object) -> Value:
-    """Record reading ``tensor[index]``; returns the value of the result."""
+    """Record reading ``tensor[index]``, and return the graph value of the result."""
     view, tensors = _view(recorder, tensor, index)
     if not tensors:
         # Eager gives a new tensor even where nothing is taken away.
@@ -45,8 +45,8 @@ def record_setitem(recorder: Recorder, tensor: torch.Tensor, index: Any, value: 
 
 
 def _without_leading_ones(recorder: Recorder, value: torch.Tensor, rank: int) -> NamedValue:
-    """Return ``value`` with at most ``rank`` dimensions: Python takes more of them where the first are of size one,
-    which the operators do not."""
+    """Return ``value`` without leading dimensions of size one that exceed ``rank``. Python's assignment accepts these,
+    and the operators do not."""
     given = recorder.argument(value)
     for _ in range(min(value.dim() - rank, _leading_ones(value))):
         given = NamedValue(recorder.insert("aten::squeeze", [given, 0]))
@@ -58,8 +58,8 @@ def _leading_ones(value: torch.Tensor) -> int:
 
 
 def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Value, list[Value | None]]:
-    """Return the view selected by the ints, slices and Nones of ``index``, and the tensors that index its
-    dimensions."""
+    """Record the view of ``tensor`` that the ints, slices and Nones of ``index`` select. Return it, and the index
+    tensor of each of its dimensions: None for dimensions without one, and no entries after the last."""
     value = recorder.value_of_tensor(tensor)
     tensors: list[Value | None] = []
     dim = 0

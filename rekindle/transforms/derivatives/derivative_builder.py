@@ -42,6 +42,13 @@ class DerivativeBuilder:
 
     @classmethod
     def of(cls, func: Any, argnums: int | Sequence[int], has_aux: bool, limit: int | None = None) -> DerivativeBuilder:
+        """Return the builder for a copy of the graph of ``func``. The parameters are those of
+        :func:`~rekindle.transforms.derivatives.functions.grad`.
+
+        Raises:
+            DifferentiationError: ``func`` has no derivative as a program, or an option is invalid.
+            CompileError: ``func`` cannot be compiled.
+        """
         _check_limit(limit)
         program = program_of(func)
         graph = program.graph
@@ -73,7 +80,11 @@ class DerivativeBuilder:
         return self.program.graph
 
     def check_result(self) -> None:
-        """Raise an error if the result cannot be differentiated."""
+        """Check that the result can be differentiated.
+
+        Raises:
+            DifferentiationError: a leaf of the result is not a tensor, or a list or dict of tensors.
+        """
         check_differentiable(self.value, f"the result of '{self.program.basename}'", self.range)
 
     def return_results(self) -> None:
@@ -83,6 +94,7 @@ class DerivativeBuilder:
             self.graph.add_output(value)
 
     def return_nothing(self) -> None:
+        """Remove all outputs of the graph."""
         for index in reversed(range(len(self.graph.outputs))):
             self.graph.block.erase_output(index)
 
@@ -113,7 +125,8 @@ class DerivativeBuilder:
         return (unflatten_like(self.value, found[:count]), derivative, *found[count:])
 
     def finished(self, results: Pytree, what: str, description: str) -> Function:
-        """Return the function that returns ``results``."""
+        """Return the function that returns ``results``, after simplifying the graph. ``what`` is the end of its name,
+        ``description`` the beginning of its docstring."""
         self.graph.add_output(unflatten(self.graph, results))
         clean_up(self.graph)
         program = self.program

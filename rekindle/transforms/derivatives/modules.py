@@ -30,9 +30,9 @@ from rekindle.transforms.indexing import inline_with_plain_indices
 
 
 def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str, Graph, tuple[Argument, ...], Pytree]:
-    """Return ``forward`` as a function: its name, its graph with calls inlined, and its parameters, of which the first
-    is a dict of the parameters of ``module`` by name, and of those of its ``buffers`` that are named; last the entries
-    of that.
+    """Return ``forward`` of ``module`` as a function: its name, its graph with calls inlined, its parameters, and the
+    entries of the first parameter. That is a dict of the parameters of ``module``, and of the named ``buffers``, by
+    name.
 
     Raises:
         DifferentiationError: ``forward`` does more with the module than reading its attributes.

@@ -52,8 +52,8 @@ def program_of(function: Any) -> Program:
     first. A module becomes a function of its parameters followed by the arguments of ``forward``.
 
     Raises:
-        DifferentiationError: it is none of these, or writes to what cannot be followed.
-        CompileError: it cannot be compiled.
+        DifferentiationError: ``function`` is none of these, or writes in a way that cannot be functionalized.
+        CompileError: ``function`` cannot be compiled.
     """
     try:
         compiled = script(function)
@@ -82,7 +82,12 @@ def program_of(function: Any) -> Program:
 
 
 def _rewrite(program: Program) -> None:
-    """Remove from the graph writes to tensors and tasks that run in parallel."""
+    """Remove what has no derivative from the graph, in place: tasks, gradient contexts, objects that do not escape, and
+    writes.
+
+    Raises:
+        DifferentiationError: one of these cannot be removed.
+    """
     graph = program.graph
     lower_contexts(graph)
     scalar_replace_objects(graph)

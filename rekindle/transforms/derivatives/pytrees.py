@@ -57,7 +57,7 @@ def taken_apart_like(graph: Graph, value: Value, like: Pytree) -> Pytree:
 
 
 def entries(graph: Graph, value: Value, keys: Sequence[str]) -> Pytree:
-    """Return the entries of a dict of tensors as a tree."""
+    """Return the entries of a dict of tensors as a tree; insert the nodes that read them."""
     return {
         key: graph.insert_node(graph.create("aten::__getitem__", [value, graph.insert_constant(key)])).output
         for key in keys

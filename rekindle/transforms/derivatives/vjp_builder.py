@@ -27,7 +27,7 @@ class Vjp:
     residuals: list[Value]
     backward: Graph
     roots: list[int]
-    """The results, by number, whose gradients ``backward`` takes first; it takes what is ``residuals`` then."""
+    """The indices of the results whose gradients ``backward`` takes first; it takes the ``residuals`` after them."""
 
     def gradients(self, given: Sequence[Value] | Mapping[int, Value]) -> list[Value]:
         """Insert the backward from the gradients ``given`` of all results. Return the gradients of ``wanted``, zeros
@@ -42,7 +42,11 @@ def build_vjp(
 ) -> Vjp:
     """Return the vector-Jacobian product of ``graph`` from all its outputs that have gradients, or from those
     ``among`` them, to ``wanted``. The outputs are removed from ``graph``, which is changed so that it saves its
-    residuals; of loops at most ``limit`` bytes, if given."""
+    residuals; of loops at most ``limit`` bytes, if given.
+
+    Raises:
+        DifferentiationError: no gradient can be computed through a node.
+    """
     segments = {} if limit is None else checkpoint_loops(graph, wanted, limit)
     steps = build_tape(graph.block)
     needed = active_values(steps, wanted)

@@ -75,7 +75,7 @@ def callable_value(function: Any, graph: Graph, range: SourceRange, args: Argume
     """Return the sugared value of ``function`` for a call with these arguments.
 
     Raises:
-        GraphError: it is nothing that can be called within a graph.
+        GraphError: ``function`` cannot be called within a graph.
     """
     if isinstance(function, Method):
         raise GraphError(

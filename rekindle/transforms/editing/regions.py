@@ -73,7 +73,9 @@ def move(nodes: Sequence[Node], *, before: Node) -> None:
     """Move ``nodes`` of one block, in their order, to the position before another node of it.
 
     Raises:
-        GraphError: a node between them depends on the order. The graph is not modified.
+        GraphError: the nodes and ``before`` are not in one block, or a node between them depends on the order. The
+            graph
+            is not modified.
 
     Example:
         >>> from rekindle.transforms.editing import move
@@ -94,7 +96,11 @@ def move(nodes: Sequence[Node], *, before: Node) -> None:
 
 
 def _check_order(region: Region, place: Node) -> None:
-    """Check that the nodes may be moved together directly before ``place``."""
+    """Check that the nodes may be moved together directly before ``place``.
+
+    Raises:
+        GraphError: a node in between depends on the order.
+    """
     own = set(region.nodes)
     effects_of = AliasDb(region.graph).effects_of
     position = float("inf") if place.kind == "prim::Return" else place._position
@@ -232,7 +238,12 @@ def _parts(found: Any, count: int) -> tuple[Any, ...]:
 
 
 def _place(region: Region) -> Node:
-    """Return the legal insertion point of all nodes of the region: before the first or the last of them."""
+    """Return a node before which all nodes of the region may be moved: the one after the last of them, or else the
+    first.
+
+    Raises:
+        GraphError: a node between them depends on the order.
+    """
     try:
         _check_order(region, region.nodes[-1].next)
     except GraphError as error:

@@ -486,4 +486,4 @@ LIBRARY: Final[tuple[type[Pass], ...]] = (
     RemoveIdentities,
     RemoveRequantization,
 )
-"""All of them."""
+"""The passes that apply the built-in rules."""

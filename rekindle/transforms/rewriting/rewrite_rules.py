@@ -194,7 +194,14 @@ def underlying_graph(target: Any) -> Graph:
 
 def graph_of(source: Any) -> tuple[str, Graph]:
     """Return the name and the graph of a Python function, compiled or not, of IR text, or of a graph; in normal form:
-    calls inlined, constants folded."""
+    calls inlined, constants folded. ``source`` is not changed.
+
+    Raises:
+        RuleError: ``source`` is of another class, or a function with overloads.
+        CompileError: the function cannot be compiled.
+        ParseError: the text is not a graph.
+        VerificationError: the graph is invalid.
+    """
     if isinstance(source, str):
         name, graph = "text", parse_graph(source.strip() + "\n")
     elif isinstance(source, Graph):

@@ -57,7 +57,7 @@ def dim_tree_of(type: Type, dims: Dims, option: str, what: str) -> DimTree:
     ``"in_dims"`` or ``"out_dims"``.
 
     Raises:
-        BatchingError: these do not fit.
+        BatchingError: ``dims`` do not fit the structure or the types of ``what``.
     """
     if isinstance(dims, Mapping):
         if not DictType(STRING, TENSOR).accepts(type):
@@ -114,8 +114,8 @@ def _parts(graph: Graph, value: Value, form: DimTree) -> Sequence[Value]:
 
 
 def unflatten(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
-    """Return the value with these ``leaves``; insert the nodes that construct it. Numbers among the leaves may have
-    become tensors."""
+    """Return the value with the next of ``leaves``; insert the nodes that construct it. Numbers among the leaves may
+    have become tensors."""
     if form.parts is None:
         return next(leaves)
     parts = [unflatten(graph, part, leaves) for part in form.parts]

@@ -128,7 +128,7 @@ define i32 @exchange(i32 %value, i32 %mask) noinline {
   call void @barrier()
   ret i32 %found
 }
-define void @report_index(ptr %status) {
+define void @report_failure(ptr %status) {
   store i64 1, ptr @failed
   ret void
 }

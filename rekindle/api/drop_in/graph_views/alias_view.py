@@ -1,4 +1,4 @@
-"""A view of an alias database."""
+"""View of an alias database: ``torch._C.AliasDb``'s methods on an :class:`AliasDb`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from rekindle.passes import inline
 
 
 class AliasDbView:
-    """The result of ``graph.alias_db()``. It is a snapshot of the graph: after a change, make another."""
+    """The result of ``graph.alias_db()``: the aliases of the graph as it was then. It is not updated when the graph
+    changes."""
 
     __slots__ = ("_inlined", "ir")
 
@@ -25,8 +26,11 @@ class AliasDbView:
 
     @classmethod
     def descending(cls, graph: Graph, is_frozen: bool) -> AliasDbView:
-        """Return the view of an inlined copy of ``graph``, so that the effects of called functions are known. It knows
-        the values of the outermost block alone."""
+        """Return the view of an inlined copy of ``graph``, so that the effects of called functions are known.
+
+        Queries accept only values of the outermost block of ``graph``, and raise GraphError for others. Nodes cannot be
+        moved through this view.
+        """
         copied = Graph()
         copies = copied.block.clone_from(graph.block, _no_value)
         # A node that is in no block, and uses all: inlining replaces its inputs as it does others.
@@ -43,7 +47,11 @@ class AliasDbView:
         return self.ir.may_contain_alias(self._values(a), self._values(b))
 
     def has_writers(self, subject: Any) -> bool:
-        """Return whether some node may write to a value, or to an input or output of a node."""
+        """Return whether some node may write to a value, or to an input or output of a node.
+
+        Raises:
+            GraphError: the view descends into calls, and a value is not of the outermost block.
+        """
         if self._inlined is None:
             return self.ir.has_writers(subject.ir)
         if isinstance(subject.ir, Value):
@@ -70,7 +78,7 @@ class AliasDbView:
         return "".join(lines)
 
     def to_graphviz_str(self) -> str:
-        """Return a picture of which values may alias, for Graphviz."""
+        """Return a graph in the DOT language, whose edges connect values that may alias."""
         nodes = [f'  "%{value.name}"\n' for value in self._with_memory()]
         edges = [f'  "%{a.name}" -> "%{b.name}" [dir=none]\n' for a, b in self._pairs()]
         return f"digraph alias_db {{\n{''.join(nodes + edges)}}}\n"

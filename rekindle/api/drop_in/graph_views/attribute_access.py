@@ -23,7 +23,7 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
     (Type, "ty"),
     (ConstantObject, "ival"),
 )
-"""The accessor of an attribute by its class; that of a list has an ``s`` more."""
+"""The name of the accessor by the class of an attribute. The accessor of a list has an ``s`` appended."""
 
 _NAMES: Final = {
     "i": "an int",
@@ -45,7 +45,8 @@ _NAMES: Final = {
 
 
 def accessor_of(value: AttributeValue) -> str:
-    """Return the name of the accessor of an attribute: what ``node.kindOf(name)`` returns."""
+    """Return the name of the accessor for an attribute's value, such as ``i`` or ``ss``, as ``node.kindOf(name)`` does.
+    An empty list has the accessor ``is``."""
     if isinstance(value, list):
         return f"{accessor_of(value[0])}s" if value else "is"
     return next(accessor for kind, accessor in _KINDS if isinstance(value, kind))
@@ -91,7 +92,7 @@ def _setter(accessor: str) -> Callable[[_OfNode, str, Any], Any]:
 
 
 def attribute_of(node: Node, name: str) -> AttributeValue:
-    """Return an attribute of a node.
+    """Return the value of the attribute ``name`` of a node.
 
     Raises:
         GraphError: the node does not have it.

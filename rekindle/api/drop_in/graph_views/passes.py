@@ -1,7 +1,7 @@
 """Functions of ``torch._C`` that take graphs, for views of graphs: ``torch._C._jit_pass_inline(graph)``.
 
-While the drop-in is installed, each looks at its first argument: a view goes to the functions here, anything else to
-PyTorch's own.
+While the drop-in is installed, each is replaced by a function that looks at its first argument: a view is passed to the
+functions in this file, anything else to PyTorch's own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from rekindle.passes.canonicalization.inlining import replace_call
 
 
 def inline_with_scopes(graph: Graph) -> None:
-    """Inline every call, and name the modules that the nodes of methods run in: ``Node.scope``.
+    """Inline every call except recursive ones, in place, and set the scope of inlined nodes: the modules that they run
+    in.
 
     Before::
 
@@ -112,7 +113,8 @@ FUNCTIONS_OF_GRAPHS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def for_views(name: str) -> Callable[..., Any]:
-    """Return the function of ``torch._C`` under ``name`` that takes views too."""
+    """Return a function that replaces ``torch._C``'s function ``name``: it handles views of graphs by this file's
+    function, and passes other arguments to the original."""
     original, for_view = getattr(torch._C, name), FUNCTIONS_OF_GRAPHS[name]
 
     @wraps(original)

@@ -29,7 +29,8 @@ _CONVOLUTIONS: Final = {
 
 
 def as_tracer_spells(graph: Graph) -> None:
-    """Replace the convolutions of ``graph``."""
+    """Replace the convolutions of ``graph`` in place with ``aten::_convolution`` or ``aten::_convolution_mode``. The
+    flags of cuDNN are the current ones of ``torch.backends.cudnn``."""
     for node in list(graph.all_nodes()):
         if node.kind in _CONVOLUTIONS:
             _replace(node, transposed=_CONVOLUTIONS[node.kind])

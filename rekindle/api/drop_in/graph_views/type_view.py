@@ -60,7 +60,7 @@ class TypeView:
     # ----------------------------------------------------------------------------------------------- types with parts
 
     def getElementType(self) -> TypeView:
-        """Return the type of the elements of a list, of a value that may be None, of a future.
+        """Return the type of the elements of a list, or the contained type of an Optional, a Future or an Await.
 
         Raises:
             GraphError: the type has no element type.
@@ -91,7 +91,11 @@ class TypeView:
         return self.ir
 
     def name(self) -> _Text:
-        """Return the name of a class without its module."""
+        """Return the name of a class or interface without its module.
+
+        Raises:
+            GraphError: the type is neither a class nor an interface.
+        """
         return self.qualified_name().rpartition(".")[2]
 
     def qualified_name(self) -> _Text:
@@ -102,7 +106,11 @@ class TypeView:
     # -------------------------------------------------------------------------------------------------------- tensors
 
     def sizes(self) -> list[int] | None:
-        """Return the sizes of a tensor; None unless all are known."""
+        """Return the sizes of a tensor; None unless all are known.
+
+        Raises:
+            GraphError: the type is not a tensor type. So do the other methods on tensors.
+        """
         return _known(self._tensor().sizes)
 
     def varyingSizes(self) -> list[int | None] | None:
@@ -135,7 +143,7 @@ class TypeView:
         return bool(self._tensor().undefined)
 
     def contiguous(self) -> TypeView:
-        """Return the type with the strides of a contiguous tensor."""
+        """Return the type with the strides of a contiguous tensor; this type itself if a size is not known."""
         known = self._tensor()
         if known.sizes is None or None in known.sizes:
             return self
@@ -176,10 +184,10 @@ class TypeView:
 
 
 def type_of(given: Any) -> Type:
-    """Return the type that a view, or PyTorch's object for a type, refers to.
+    """Return the type that ``given`` refers to: a type, a view of one, or PyTorch's object for a type.
 
     Raises:
-        GraphError: it is neither, or a class, which only its own graph knows.
+        GraphError: ``given`` is none of these, or is PyTorch's object for a class, an interface, a function or an enum.
     """
     if isinstance(given, Type):
         return given

@@ -160,8 +160,7 @@ class NodeView(AttributeAccess, _View[Node]):
         return self.ir.kind
 
     def scopeName(self) -> str:
-        """Return the modules that the node runs in, of a trace that is inlined:
-        ``__module.encoder/__module.encoder.0``."""
+        """Return the modules that an inlined node runs in, outermost first: ``__module.encoder/__module.encoder.0``."""
         return self.ir.scope
 
     def getModuleHierarchy(self) -> str:
@@ -419,14 +418,15 @@ class GraphView(_View[Graph]):
         return NodeView(self.ir.return_node)
 
     def findNode(self, kind: _Text, recurse: bool = True) -> NodeView | None:
-        """Return the first node of a kind, also within other nodes; None where there is none."""
+        """Return the first node of a kind; None if there is none. With ``recurse``, nested blocks are searched too."""
         return next(_find(self.ir.block, kind, recurse), None)
 
     def findAllNodes(self, kind: _Text, recurse: bool = True) -> list[NodeView]:
         return list(_find(self.ir.block, kind, recurse))
 
     def alias_db(self, isFrozen: bool = False, descend_function_calls: bool = False) -> AliasDbView:
-        """Return the alias database. Called functions may have any effect, unless ``descend_function_calls`` is set."""
+        """Return the alias database. Calls are assumed to have any effect, unless ``descend_function_calls`` is set:
+        then it analyses a copy with the calls inlined."""
         if descend_function_calls:
             return AliasDbView.descending(self.ir, isFrozen)
         return AliasDbView(AliasDb(self.ir, is_frozen=isFrozen))
@@ -438,7 +438,7 @@ class GraphView(_View[Graph]):
         """Check that the graph is valid.
 
         Raises:
-            VerificationError: it is not.
+            VerificationError: the graph is not valid.
         """
         verify(self.ir)
 
@@ -471,7 +471,7 @@ class GraphView(_View[Graph]):
         self.ir.block.erase_output(index)
 
     def makeMultiOutputIntoTuple(self) -> None:
-        """Return several outputs as one tuple."""
+        """Replace the outputs of the graph with one tuple of them, unless there is exactly one output."""
         outputs = list(self.ir.outputs)
         if len(outputs) != 1:
             types = tuple(value.type for value in outputs)
@@ -481,7 +481,11 @@ class GraphView(_View[Graph]):
             self.ir.add_output(made.output)
 
     def create(self, kind: _Text, *given: Any) -> NodeView:
-        """Return a node that is in no block yet: ``create(kind, inputs, number of outputs)``, both optional."""
+        """Return a new node that is in no block yet.
+
+        ``given`` are, in either order and both optional, the inputs (default: none) and the number of outputs (default:
+        1).
+        """
         inputs = next((each for each in given if not isinstance(each, int)), ())
         outputs = next((each for each in given if isinstance(each, int)), 1)
         return NodeView(self.ir.create(kind, [value.ir for value in inputs], outputs=outputs))
@@ -502,7 +506,8 @@ class GraphView(_View[Graph]):
         return ValueView(self.ir.insert_constant(value))
 
     def insert(self, kind: _Text, args: Sequence[Any] = (), kwargs: Mapping[_Text, Any] | None = None) -> ValueView:
-        """Insert a call of an operator; the overload follows from the types of the arguments."""
+        """Insert a call of an operator at the insertion point, and return its output. The overload is selected by the
+        types of the arguments."""
         given = [each.ir if isinstance(each, ValueView) else each for each in args]
         named = {name: each.ir if isinstance(each, ValueView) else each for name, each in (kwargs or {}).items()}
         return ValueView(self.ir.insert(kind, given, named))
@@ -514,7 +519,7 @@ class GraphView(_View[Graph]):
         return NodeView(self.ir.insert_point)
 
     def setInsertPoint(self, place: NodeView | BlockView) -> None:
-        """Insert before a node from here on, or at the end of a block."""
+        """Set the insertion point of the graph before a node, or at the end of a block."""
         self.ir.insert_point = place.ir if isinstance(place, NodeView) else place.ir.return_node
 
     @contextmanager
@@ -530,7 +535,7 @@ class GraphView(_View[Graph]):
 
 
 class FunctionTypeView(TypeView):
-    """The type that one function alone has."""
+    """The type of a function value: each function has a type of its own, from which its graph is found."""
 
     __slots__ = ()
 
@@ -546,7 +551,7 @@ class FunctionTypeView(TypeView):
 
 
 def graph_of(given: GraphView | Graph) -> Graph:
-    """Return the graph that a view is of, or that is given itself."""
+    """Return the graph of a view; a graph is returned unchanged."""
     return given.ir if isinstance(given, GraphView) else given
 
 
