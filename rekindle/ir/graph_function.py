@@ -23,6 +23,7 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.profiling import recorded
 from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, inherit_reliance, users_of
+from rekindle.ir.types.base import Type
 from rekindle.ir.types.named import ClassType, FunctionType
 
 COMPILING = threading.RLock()
@@ -125,6 +126,14 @@ class GraphFunction(_Referable):
     def is_loaded(self) -> bool:
         """Return whether the graph is in memory. If not, it is as it is stored on disk."""
         return self._graph is not None
+
+    @property
+    def input_types(self) -> Sequence[Type]:
+        """The types of the inputs of the graph. If it is not in memory, those of the schema, which are the same."""
+        self.ensure_defined()
+        if self._graph is None and self._schema is not None:
+            return [argument.type for argument in self._schema.arguments]
+        return [value.type for value in self.graph.inputs]
 
     @property
     def is_being_defined(self) -> bool:

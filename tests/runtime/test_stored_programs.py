@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import rekindle
+from rekindle.codegen.llvm.disk_cache import DiskCache
+from rekindle.runtime.strategies import stored_programs
+from rekindle.runtime.strategies.stored_programs import ProgramFile, StoredProgram
+from rekindle.scripting.callables import stored_functions
 from tests.runtime import stored_program_process
 from tests.runtime.stored_program_process import CHANGES, EDITS, READ_AT_RUN_TIME
 
@@ -62,6 +68,24 @@ def test_with_another(change: str, outcomes: Outcomes) -> None:
         assert found["found"] == pytest.approx(found["eager"], rel=1e-6)
     else:
         assert found["found"] != pytest.approx(found["eager"], rel=1e-3)
+
+
+def test_an_edit_in_the_process_that_stores_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(stored_functions, "are_passes_watched", lambda: False)
+    record = rekindle.script(torch.nn.functional.silu)._record
+    assert StoredProgram.of(record) is not None
+    record.graph.block.prepend(record.graph.create_constant(1))
+    assert StoredProgram.of(record) is None
+
+
+def test_a_file_is_replaced_when_it_becomes_too_large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(stored_programs, "MAX_BYTES", 10)
+    file = ProgramFile(DiskCache(tmp_path), b"program")
+    for key, payload in ((b"a", b"123456"), (b"b", b"1234"), (b"c", b"5")):
+        file.store(key, payload)
+        file.write()
+    assert [file.load(key) for key in (b"a", b"b", b"c")] == [None, None, b"5"]
 
 
 PROGRAM = """

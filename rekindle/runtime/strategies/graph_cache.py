@@ -2,8 +2,10 @@
 
 A file holds the graph that passes made of a function, under a key that covers all that they read: the function with
 all that it calls (:mod:`rekindle.ir.bitcode.digest`), what was assumed of the call, PyTorch, the machine, and the files
-of this package. Attributes of modules are checked against the values that they had: partial evaluation reads
-some of them, which ones depends on their values, and a file has a list of them for each variant.
+of this package. Functions whose source is stored unchanged are described by the digest of that, and share one file
+(:mod:`rekindle.runtime.strategies.stored_programs`). Attributes of modules are checked against the values that they
+had: partial evaluation reads some of them, which ones depends on their values, and a file has a list of them for each
+variant.
 
 Graphs that refer to what only one process has, such as functions of Python, are not kept. Nor is anything where passes
 are watched: where the environment requests their log, for a limit of their changes or for verification, and where users
@@ -122,7 +124,7 @@ class GraphCache:
         if program is None:
             return cls.of(record.graph, passes)
         names = tuple([each.name for each in passes])
-        file = ProgramFile.open(disk, marshalled(("program", program.digest, names, process_description())))
+        file = ProgramFile(disk, marshalled(("program", program.digest, names, process_description())))
         return cls(file, program, names, file)
 
     @classmethod

@@ -58,7 +58,7 @@ class NativeVersions(GraphVersions):
         stored: GraphCache | None = None,
     ) -> None:
         super().__init__(record, budget, evaluation, general, stored)
-        self._takes_containers = any(isinstance(each.type, _CONTAINERS) for each in record.schema.arguments)
+        self._takes_containers = any(isinstance(each, _CONTAINERS) for each in record.input_types)
         """Whether :func:`_may_record` is true of all arguments: methods of modules take the module."""
         self._recording = VersionTable()
         """The versions for calls that may record gradients."""

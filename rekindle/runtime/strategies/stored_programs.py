@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.codegen.llvm.disk_cache import DiskCache
@@ -20,42 +20,39 @@ from rekindle.ir.graph_function import GraphFunction, stored_program
 from rekindle.ir.types import ClassType
 
 MAX_BYTES: Final = 4 << 20
-"""Total size in bytes above which a file keeps the payloads of this process alone."""
+"""Total size in bytes above which a file keeps the payloads of the last compilation alone."""
 
 
 @dataclass(slots=True)
 class ProgramFile:
-    """The payloads stored for one program, by key. They are in the file ``key`` of ``disk``, which is read once."""
+    """The payloads stored for one program, by key. They are in the file ``key`` of ``disk``, and in memory only during
+    a compilation, which :meth:`write` ends."""
 
     disk: DiskCache
     key: bytes
-    payloads: dict[bytes, bytes]
-    is_changed: bool = False
-
-    @classmethod
-    def open(cls, disk: DiskCache, key: bytes) -> ProgramFile:
-        """Read the file ``key``, if there is one."""
-        return cls(disk, key, _read(disk, key))
+    _found: dict[bytes, bytes] | None = None
+    _new: dict[bytes, bytes] = field(default_factory=dict)
 
     def load(self, key: bytes) -> bytes | None:
         """Return the bytes stored under ``key``; None if there are none."""
-        return self.payloads.get(_short(key))
+        if self._found is None:
+            self._found = _read(self.disk, self.key)
+        key = _short(key)
+        return self._new.get(key, self._found.get(key))
 
     def store(self, key: bytes, payload: bytes) -> bool:
         """Keep ``payload`` until :meth:`write`."""
-        self.payloads[_short(key)] = payload
-        self.is_changed = True
+        self._new[_short(key)] = payload
         return True
 
     def write(self) -> None:
         """Write the file if there is anything new, with what other processes have added since it was read."""
-        if not self.is_changed:
-            return
-        self.is_changed = False
-        written = {**_read(self.disk, self.key), **self.payloads}
-        if sum(map(len, written.values())) > MAX_BYTES:
-            written = self.payloads
-        self.disk.store(self.key, marshalled(tuple(written.items())))
+        if self._new:
+            written = {**_read(self.disk, self.key), **self._new}
+            if sum(map(len, written.values())) > MAX_BYTES:
+                written = self._new
+            self.disk.store(self.key, marshalled(tuple(written.items())))
+        self._found, self._new = None, {}
 
 
 def _read(disk: DiskCache, key: bytes) -> dict[bytes, bytes]:
