@@ -497,7 +497,7 @@ def _makes_views(node: Node) -> bool:
 
 
 def _is_one_of_several_picked(node: Node) -> bool:
-    """Return whether ``node`` selects a part of a tensor from which other nodes select parts too."""
+    """Return whether ``node`` is one of several ``aten::select`` nodes of the same tensor."""
     return node.kind == "aten::select" and sum(use.user.kind == node.kind for use in node.inputs[0].uses) > 1
 
 

@@ -116,7 +116,8 @@ def compared_calls(
     """Call both programs with ``inputs`` of each of the ``sizes``; return a line for each call, and whether all agree.
 
     Sizes outside of ``bounds`` are replaced by the nearest bound. ``name`` is what messages call the ``other`` program.
-    ``aligned`` brings two results to one form before they are compared.
+    Two calls that raise agree; with ``same_errors``, only if the classes of their exceptions are the same. ``aligned``
+    brings two results to one form before they are compared.
     """
     lines: list[str] = []
     is_same = True

@@ -348,7 +348,7 @@ def _failure(launch: KernelLaunch) -> str:
 
 
 def _is_capturing(device: torch.device | None) -> bool:
-    """Return whether a CUDA graph is being captured on ``device``."""
+    """Return whether ``device`` is a GPU, and the current stream of the current GPU is capturing a CUDA graph."""
     return device is not None and device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 

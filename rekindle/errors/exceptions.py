@@ -237,7 +237,7 @@ class DifferentiationError(CompileError):
 
 
 class CaptureError(CompileError):
-    """A program captured by PyTorch that has something that cannot be imported. ``errors`` has all such problems.
+    """Part of a program captured by PyTorch that cannot be imported. Several are a :class:`ProgramErrors`.
 
     Example:
         >>> try:

@@ -48,7 +48,8 @@ def from_exported(program: ExportedProgram | str | os.PathLike[str] | IO[bytes])
         program: an ``ExportedProgram``, or a ``.pt2`` file: a path or a file open for reading.
 
     Raises:
-        CaptureError: the program holds something that cannot be imported; ``errors`` lists all of it.
+        CaptureError: one part of the program cannot be imported.
+        ProgramErrors: several parts cannot be imported; ``errors`` lists them.
         OSError: the file cannot be read.
         ValueError: the file is not one of ``torch.export``.
 

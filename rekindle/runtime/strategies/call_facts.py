@@ -244,7 +244,8 @@ def _type_of(tensor: torch.Tensor) -> TensorType:
 
 
 def _value_of(arguments: Sequence[object], read: AttributeRead) -> object:
-    """Return the current value of an attribute of a module among ``arguments``; ``UNKNOWN`` if it does not exist."""
+    """Return the current value of an attribute of a module: an argument, or a part of one. Return ``UNKNOWN`` if the
+    attribute does not exist, if the class of the module defines the name, or if Python cannot read it with a dot."""
     module: Any = arguments[read.module.input]
     for name in read.module.names:
         parts = module._modules if isinstance(module, torch.nn.Module) else {}
