@@ -34,6 +34,33 @@ def test_limits_of_ints_are_not_caught(tmp_path):
 
 
 @rekindle.script
+def caught_quotients(a: int, b: int) -> Tuple[int, int]:
+    try:
+        return a // b, a % b
+    except ZeroDivisionError:
+        return 0, 0
+
+
+@rekindle.script
+def caught_shift(a: int, b: int) -> int:
+    try:
+        return a << b
+    except ValueError:
+        return -5
+
+
+def test_quotients_and_shifts_beyond_64_bits_are_not_caught(tmp_path):
+    library = library_of(caught_quotients, tmp_path)
+    assert [library(-7, 2), library(7, -1), library(7, 0)] == [(-4, 1), (-7, 0), (0, 0)]
+    with pytest.raises(OverflowError, match=r"^a quotient beyond 64 bits\n"):
+        library(-(2**63), -1)
+    library = library_of(caught_shift, tmp_path / "shift")
+    assert [library(3, 2), library(3, -1)] == [12, -5]
+    with pytest.raises(OverflowError, match=r"^a shift beyond 64 bits\n"):
+        library(1, 64)
+
+
+@rekindle.script
 def sorted_floats(items: List[float]) -> List[float]:
     return sorted(items)
 

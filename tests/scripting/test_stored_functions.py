@@ -3,6 +3,7 @@ differently."""
 
 from __future__ import annotations
 
+import enum
 import importlib.util
 import os
 import re
@@ -12,7 +13,7 @@ import textwrap
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NewType, TypeVar
 
 import pytest
 import torch
@@ -23,7 +24,13 @@ from rekindle.errors import CompileError
 from rekindle.ir.text.printer import print_graph
 from rekindle.runtime.strategies import graph_cache
 from rekindle.scripting.callables import functions, stored_functions
-from rekindle.scripting.callables.dependencies import described_function
+from rekindle.scripting.callables.dependencies import (
+    NotKept,
+    annotation_text,
+    describe,
+    described_function,
+    described_value,
+)
 
 Compiled = list[str]
 
@@ -371,3 +378,50 @@ def test_functions_with_constant_slices_are_described() -> None:
     assert described_function(of_constant(slice(1, None))) == described_function(of_constant(slice(1, None)))
     assert described_function(of_constant(slice(1, None))) != described_function(of_constant(slice(2, None)))
     assert described_function(of_constant(slice(1, None))) != described_function(of_constant(slice(1, None, 1)))
+
+
+def two_of(source: str, old: str, new: str) -> tuple[Any, Any]:
+    """What ``made`` is in a source, and in the source with ``new`` in place of ``old``."""
+    found = []
+    for text in (source, source.replace(old, new)):
+        names: dict[str, Any] = {"__name__": "helper", "NamedTuple": NamedTuple, "NewType": NewType, "enum": enum}
+        exec(textwrap.dedent(text), names)
+        found.append(names["made"])
+    assert source != source.replace(old, new)
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("class P(NamedTuple):\n    x: int\n    y: int\nmade = P(1, 2)", "x: int\n    y: int", "y: int\n    x: int"),
+        ("class P(NamedTuple):\n    x: int\nmade = P(1)", "P", "Q"),
+        ("class E(enum.Enum):\n    A = 1\n    def __repr__(self): return 'E'\nmade = E.A", "A = 1", "A = 5"),
+        ("class E(enum.IntEnum):\n    A = 1\n    def __repr__(self): return 'E'\nmade = [E.A]", "A = 1", "A = 5"),
+        ("made = {1: 2}", "1:", "'1':"),
+        ("def made(x): return x * 2.5", "2.5", "9.5"),
+    ],
+)
+def test_descriptions_of_different_values_differ(source: str, old: str, new: str) -> None:
+    first, second = two_of(source, old, new)
+    assert described_value(first) == described_value(two_of(source, old, new)[0])
+    assert described_value(first) != described_value(second)
+
+
+def test_descriptions_include_what_a_new_type_stands_for() -> None:
+    for source in (
+        "made = NewType('N', int)",
+        "made = list[NewType('N', int)]",
+        "made = NewType('M', NewType('N', int))",
+    ):
+        first, second = two_of(source, "int", "float")
+        assert repr(first) == repr(second)
+        assert annotation_text(first) == annotation_text(two_of(source, "int", "float")[0])
+        assert annotation_text(first) != annotation_text(second)
+        if isinstance(first, NewType):
+            assert describe(first) != describe(second)
+
+
+def test_annotations_whose_text_hides_more_are_not_kept() -> None:
+    with pytest.raises(NotKept, match="the annotation '~T'"):
+        annotation_text(TypeVar("T", bound=int))

@@ -15,7 +15,7 @@ from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import mathematics
 from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
-from rekindle.codegen.native.arithmetic import EMITTERS as ARITHMETIC, FUNCTIONS
+from rekindle.codegen.native.arithmetic import EMITTERS as ARITHMETIC, FUNCTIONS, SMALLEST
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import BOOL, COMPLEX, DEVICE, FLOAT, INT, NUMBER, Type, UnionType
 
@@ -35,9 +35,17 @@ def set_reason(w: ProgramWriter, node: Node) -> None:
     """Emit the checks that precede an arithmetic node, and set ``w.reason``: the error to raise if the arithmetic
     fails."""
     if node.kind in _DIVISIONS:
+        if node.kind != "aten::div" and all(each.type == INT for each in node.inputs):
+            left, right = (w.name(each) for each in node.inputs)
+            is_smallest = w.emit(f"icmp eq i64 {left}, {SMALLEST}")
+            overflows = w.emit(f"and i1 {is_smallest}, {w.emit(f'icmp eq i64 {right}, -1')}")
+            w.fail_if(overflows, ErrorCode.INT_LIMIT, "a quotient beyond 64 bits")
         w.reason = (ErrorCode.ZERO_DIVISION_ERROR, "division by zero")
     elif node.kind in ("aten::__lshift__", "aten::__rshift__"):
-        w.reason = (ErrorCode.INT_LIMIT, "a shift by a negative number, or beyond 64 bits")
+        if all(each.type == INT for each in node.inputs):
+            is_negative = w.emit(f"icmp slt i64 {w.name(node.inputs[1])}, 0")
+            w.fail_if(is_negative, ErrorCode.VALUE_ERROR, "negative shift count")
+        w.reason = (ErrorCode.INT_LIMIT, "a shift beyond 64 bits")
     elif node.kind in _ROUNDING and node.input.type == FLOAT:
         _check_whole(w, w.name(node.input))
 

@@ -21,7 +21,7 @@ EMITTERS: Final[dict[str, Emitter]] = {}
 COMPARISONS: Final[set[str]] = set()
 """The kinds of operators that compare an int and a float without rounding."""
 
-_SMALLEST: Final = -(2**63)
+SMALLEST: Final = -(2**63)
 _EXACT: Final = 2**53
 """Ints of at most this magnitude are exact as doubles."""
 
@@ -103,7 +103,7 @@ def _check_division(w: RegionWriter, a: str, b: str) -> None:
     if b.lstrip("-").isdecimal() and int(b) not in (0, -1):
         return
     w.leave_if(w.emit(f"icmp eq i64 {b}, 0"))
-    smallest = w.emit(f"icmp eq i64 {a}, {_SMALLEST}")
+    smallest = w.emit(f"icmp eq i64 {a}, {SMALLEST}")
     minus_one = w.emit(f"icmp eq i64 {b}, -1")
     w.leave_if(w.emit(f"and i1 {smallest}, {minus_one}"))
 
@@ -176,7 +176,7 @@ def range_length(w: RegionWriter, low: str, high: str, step: str) -> str:
     """Emit the length of a range: ``(high - low - 1) // step + 1``, or 0 if that is negative; mirrored for a negative
     step."""
     w.leave_if(w.emit(f"icmp eq i64 {step}, 0"))
-    w.leave_if(w.emit(f"icmp eq i64 {step}, {_SMALLEST}"))
+    w.leave_if(w.emit(f"icmp eq i64 {step}, {SMALLEST}"))
     backwards = w.emit(f"icmp slt i64 {step}, 0")
     start = w.emit(f"select i1 {backwards}, i64 {high}, i64 {low}")
     end = w.emit(f"select i1 {backwards}, i64 {low}, i64 {high}")

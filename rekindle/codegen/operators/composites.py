@@ -300,7 +300,7 @@ def binary_cross_entropy(emit: Emitter, self: Tensor, target: Tensor, weight: Te
     if target.layout.sizes != self.layout.sizes:
         raise Unsupported("targets of another shape than the probabilities")
     ops = _Arithmetic(emit)
-    self = emit("check_between", self, 0.0, 1.0)
+    self, target = (emit("check_between", each, 0.0, 1.0) for each in (self, target))
     of_one, of_zero = (emit("clamp_min", each, -100) for each in (emit("log", self), emit("log1p", emit("neg", self))))
     loss = ops.sub(ops.mul(of_zero, ops.sub(target, 1)), ops.mul(of_one, target))
     if weight is not None:

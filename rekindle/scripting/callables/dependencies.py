@@ -8,6 +8,7 @@ import marshal
 import os
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -108,7 +109,7 @@ def describe(value: Any) -> Encoded:
         if is_exception or value.__module__.partition(".")[0] in _LIBRARIES:
             return "exception" if is_exception else "class", value.__module__, value.__qualname__
     if type(value).__module__ == "typing":
-        return "annotation", repr(value), isinstance(value, typing.TypeVar)
+        return "annotation", annotation_text(value), isinstance(value, typing.TypeVar)
     raise NotKept(f"an object of the class {type(value).__qualname__}")
 
 
@@ -136,14 +137,36 @@ def described_function(function: types.FunctionType) -> Encoded:
     closure = {name: value for name, value in closure_of(function).items() if name != OWN_CLASS}
     defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     parts = (tuple(map(_without_class, defaults)), tuple(function.__kwdefaults__ or ()), held, closure)
-    annotations = repr(annotations_of(function))
+    annotations = annotations_text(annotations_of(function))
     if " at 0x" in annotations:
         raise NotKept(f"the function '{function.__qualname__}', whose annotations are objects")
     return (
         *(str(function.__module__), function.__name__, function.__qualname__, status.st_mtime_ns, status.st_size),
-        hashlib.sha256(marshal.dumps(_without_slices(code), 2)).digest(),
+        _code_digest(function),
         *(tuple(map(described_value, parts)), annotations),
     )
+
+
+def annotations_text(annotations: Mapping[str, object]) -> str:
+    """Return the :func:`annotation_text` of each name."""
+    return ", ".join([f"{name}: {annotation_text(each)}" for name, each in annotations.items()])
+
+
+def annotation_text(annotation: object) -> str:
+    """Return a text that differs for different annotations: their ``repr``, and the types of each ``NewType`` in them,
+    which ``repr`` omits.
+
+    Raises:
+        NotKept: the annotation has a type alias of Python 3.12 or a bounded ``TypeVar``.
+    """
+    if hasattr(annotation, "__value__") or getattr(annotation, "__bound__", None) is not None:
+        raise NotKept(f"the annotation '{annotation!r}'")
+    parts = [annotation.__supertype__] if isinstance(annotation, typing.NewType) else typing.get_args(annotation)
+    return " of ".join([repr(annotation), *[annotation_text(each) for each in parts]])
+
+
+def _code_digest(function: types.FunctionType) -> bytes:
+    return hashlib.sha256(marshal.dumps(_without_slices(function.__code__), 2)).digest()
 
 
 def _without_slices(constant: Any) -> Any:
@@ -182,14 +205,21 @@ def described_value(value: Any) -> Encoded:
     Raises:
         NotKept: it is an object of another class.
     """
-    if type(value) in PLAIN or isinstance(value, (*_CONSTANTS, enum.Enum)):
+    if isinstance(value, enum.Enum):
+        return "enum", _name_of_class(value), value.name, described_value(value.value)
+    if type(value) in PLAIN or isinstance(value, _CONSTANTS):
         return type(value).__qualname__, repr(value)
     if isinstance(value, tuple):
-        return tuple(map(described_value, value))
+        items = tuple(map(described_value, value))
+        return items if type(value) is tuple else (_name_of_class(value), getattr(value, "_fields", ()), items)
     if isinstance(value, list):
         return "list", tuple(map(described_value, value))
     if isinstance(value, dict):
-        return tuple([(str(name), described_value(each)) for name, each in value.items()])
+        return tuple([(described_value(name), described_value(each)) for name, each in value.items()])
     if isinstance(value, types.FunctionType):
-        return "function", value.__module__, value.__qualname__, hashlib.sha256(value.__code__.co_code).digest()
+        return "function", value.__module__, value.__qualname__, _code_digest(value)
     raise NotKept(f"a function with an object of the class {type(value).__qualname__}")
+
+
+def _name_of_class(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"

@@ -27,7 +27,7 @@ from rekindle.ir.types import ClassType, Type
 from rekindle.ir.types.named import ClassAttribute
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
 from rekindle.scripting.annotations import annotations_of
-from rekindle.scripting.callables.dependencies import NotKept, described_function, described_value
+from rekindle.scripting.callables.dependencies import NotKept, annotations_text, described_function, described_value
 from rekindle.scripting.callables.functions import records_called
 from rekindle.scripting.callables.stored_functions import StoredFunction, current_storage
 from rekindle.scripting.modules.class_keys import class_key, is_seen
@@ -285,7 +285,7 @@ def _members(owner: type) -> Encoded:
     described = [
         (name, _member(value)) for name, value in members_of(owner) if is_seen(name, value) and name != _ANNOTATE
     ]
-    annotations = repr(annotations_of(owner))
+    annotations = annotations_text(annotations_of(owner))
     if " at 0x" in annotations:
         raise NotKept(f"the class '{owner.__qualname__}', whose annotations are objects")
     return tuple(described), annotations
