@@ -20,6 +20,7 @@ from rekindle.runtime.strategies.stored_programs import ProgramFile, StoredProgr
 from rekindle.scripting.callables import stored_functions
 from tests.runtime import stored_program_process
 from tests.runtime.stored_program_process import CHANGES, EDITS, READ_AT_RUN_TIME
+from tests.scripting.test_stored_functions import forget
 
 ROOT = Path(__file__).parents[2]
 Outcome = dict[str, Any]
@@ -73,10 +74,12 @@ def test_with_another(change: str, outcomes: Outcomes) -> None:
 def test_an_edit_in_the_process_that_stores_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(stored_functions, "are_passes_watched", lambda: False)
+    forget()
     record = rekindle.script(torch.nn.functional.silu)._record
     assert StoredProgram.of(record) is not None
     record.graph.block.prepend(record.graph.create_constant(1))
     assert StoredProgram.of(record) is None
+    forget()
 
 
 def test_a_file_is_replaced_when_it_becomes_too_large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
