@@ -171,7 +171,7 @@ os.replace = os.utime = disk_cache._write = refused
 
 @pytest.mark.parametrize("disk", [FULL, READ_ONLY])
 def test_a_disk_that_cannot_be_written_to(disk: str, tmp_path: Path) -> None:
-    """Programs run as without a cache, and leave nothing behind; what is there is read."""
+    """Programs run as without a cache and write no file; files that exist are read."""
     assert _finished(_started(tmp_path, disk)) == ["True"]
     assert not list(tmp_path.iterdir())
     _finished(_started(tmp_path))
