@@ -295,8 +295,9 @@ def _encoded_queries(creator: ArgumentSpecCreator) -> Encoded:
 
 
 def _decoded_queries(queries: Encoded) -> Sequence[PropertyQuery]:
+    # The indices become part of Python code, so that nothing but ints is taken from a file.
     return [
-        PropertyQuery(ArgumentPath(input, path), ArgumentProperty[name], may_be_none)
+        PropertyQuery(ArgumentPath(int(input), tuple(map(int, path))), ArgumentProperty[name], may_be_none)
         for input, path, name, may_be_none in queries
     ]
 
