@@ -23,6 +23,7 @@ REFUSED: dict[str, str] = {
     "language.functions.ignored_untyped": f"{_PYTHON}'in_python_untyped'",
     "language.modules.interface_variable": f"Squares{_UNION}",
     "language.statements.try_except": "'try' cannot be saved: TorchScript does not know it",
+    "language.statements.with_flags": f"{_PYTHON}'flags'",
     "language.statements.with_inference_mode": f"{_PYTHON}'inference_mode'",
     "language.named.enum_keys": "TorchScript has no dicts whose keys are members of enums",
     "language.named.enum_keys_in_a_loop": "TorchScript has no dicts whose keys are members of enums",
