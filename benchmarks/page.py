@@ -157,7 +157,7 @@ def render() -> str:
         _means(_cuda()),
         "## Measure it yourself",
         (
-            "`make bench` measures everything on the CPU, `make bench-modules` the modules of libraries, "
+            "`make bench` measures the programs on the CPU, `make bench-modules` the modules of libraries, "
             "and `make bench-cuda` the programs on a GPU."
         ),
     ]

@@ -393,6 +393,7 @@ def test_values_that_archives_cannot_hold():
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSC tensor support is in beta state")
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")
 def test_layouts_that_archives_cannot_hold():
     module = rekindle.script(nn.Linear(2, 2))
     module.weight = nn.Parameter(torch.eye(2).to_sparse_coo())
@@ -400,6 +401,10 @@ def test_layouts_that_archives_cannot_hold():
     module.weight = nn.Parameter(torch.eye(2).to_sparse_csc())
     assert refusal(module) == (
         "weight: archives cannot hold a tensor of layout torch.sparse_csc\nHint: make it a dense one: tensor.to_dense()"
+    )
+    module.weight = nn.Parameter(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))
+    assert refusal(module) == (
+        "weight: archives cannot hold a nested tensor\nHint: make it a dense one: tensor.to_padded_tensor(0.0)"
     )
 
 

@@ -121,8 +121,17 @@ def test_conversions_with_a_memory_format():
         assert [each.stride() for each in traced(x)] == [each.stride() for each in function(x)]
 
 
-def test_devices_that_are_named_are_told():
-    traced = rekindle.trace(lambda x: torch.zeros(2, device=torch.device("cpu")) + x, (torch.ones(2),))
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.zeros(2, device=torch.device("cpu")) + x,
+        lambda x: torch.zeros(2, device="cpu") + x,
+        lambda x: x.to("cpu") + 1,
+        lambda x: x.to(device="cpu") + 1,
+    ],
+)
+def test_devices_that_are_named_are_told(function):
+    traced = rekindle.trace(function, (torch.ones(2),))
     assert [(fact.kind.value, fact.what, fact.value) for fact in traced.report] == [
         ("device", "a device that the code names", "cpu")
     ]

@@ -279,7 +279,11 @@ class ValuePickler:
         if value.layout in (torch.sparse_coo, torch.sparse_csr):
             self._sparse(value)
             return
-        if value.layout != torch.strided or value.is_nested:
+        if value.is_nested:
+            raise self._refusal(
+                "archives cannot hold a nested tensor", "make it a dense one: tensor.to_padded_tensor(0.0)"
+            )
+        if value.layout != torch.strided:
             raise self._refusal(
                 f"archives cannot hold a tensor of layout {value.layout}", "make it a dense one: tensor.to_dense()"
             )

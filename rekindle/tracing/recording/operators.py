@@ -119,6 +119,8 @@ def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], arg
     # Before the call: an operator that writes to its argument gives the argument a new value.
     positional = [_argument(recorder, item, index - len(args)) for index, item in enumerate(args)]
     named = {name: _argument(recorder, item, name) for name, item in keywords.items()}
+    if kind == "aten::to" and len(args) > 1 and isinstance(args[1], str):
+        recorder.report_device(args[1])
     recorder.casts = Casts() if autocasting.is_on() and kind != "aten::to" else None
     casts = recorder.casts
     try:

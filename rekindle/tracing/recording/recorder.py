@@ -252,13 +252,18 @@ class Recorder:
         value = self._value(item, place)
         if value is not None:
             return NamedValue(value, range=place, name=name)
-        if isinstance(item, (torch.dtype, torch.device)):
-            kind = Baked.DTYPE if isinstance(item, torch.dtype) else Baked.DEVICE
-            self.report.add(kind, f"a {kind.value} that the code names", item, users_place())
+        if isinstance(item, torch.dtype):
+            self.report.add(Baked.DTYPE, "a dtype that the code names", item, users_place())
+        elif isinstance(item, torch.device) or (name == "device" and isinstance(item, (str, int))):
+            self.report_device(item)
         elif isinstance(item, torch.Generator):
             self.report.add(Baked.CONSTANT, "a generator of random numbers", "one and the same", users_place())
         declared = _NUMBERED.get(type(item))  # so that a dtype is not a size: x.view(torch.int32)
         return NamedValue(constant=_as_constant(item), range=place, name=name, declared=declared)
+
+    def report_device(self, device: torch.device | str | int) -> None:
+        """List a device that the code names, by an object, a string or a number, in the trace report."""
+        self.report.add(Baked.DEVICE, "a device that the code names", device, users_place())
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
         """Return the graph value of ``item``; None if it is a constant. Containers are inserted as new nodes."""
