@@ -184,8 +184,9 @@ def graph_for(record: GraphFunction, arguments: Sequence[object]) -> Graph:
 def set_execution_strategy(name: str) -> str:
     """Select how functions are optimized and run, and return the strategy that was selected before.
 
-    ``"native"`` generates kernels and native code. ``"simple"`` calls operators from Python code that is generated for
-    the program. ``"profiling"`` records types in the first calls and guards them. All functions are optimized again.
+    ``"native"`` generates kernels, and machine code for loops over numbers. ``"simple"`` calls operators one by one,
+    as ``"profiling"`` does, which records types in the first calls and guards them. Plans are native under all of
+    them, if this machine has native plans. All functions are optimized again.
 
     Args:
         name: the name of the strategy.
