@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 import rekindle.ops
-import rekindle.runtime.executor  # noqa: F401 (runs graphs)
+import rekindle.runtime.executor
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.ir.subgraph_execution import callable_of
@@ -177,3 +179,23 @@ def test_padding_that_is_too_wide() -> None:
     graph = parse_graph(text(MAXIMUM, [2], [], [1], [2]))
     with pytest.raises(RuntimeError, match="pad should be at most half of effective kernel size"):
         FusionExecutor(graph)(IMAGE)
+
+
+def max_pooled(x: Tensor) -> Tensor:
+    return functional.max_pool2d(x, 2) * 2
+
+
+def averaged(x: Tensor) -> Tensor:
+    return functional.avg_pool2d(x, 2) * 2
+
+
+@pytest.mark.parametrize("function", [max_pooled, averaged])
+def test_the_default_stride_of_functions_is_fused(function: Callable[[Tensor], Tensor]) -> None:
+    compiled = rekindle.script(function)
+    x = torch.randn(2, 3, 8, 6)
+    with torch.no_grad():
+        (group,) = compiled.graph_for(x).find_nodes("prim::FusionGroup")
+        assert len(list(compiled.graph_for(x).nodes)) == 1
+        for _ in range(3):
+            torch.testing.assert_close(compiled(x), function(x))
+    assert [node.kind for node in group.get_graph("Subgraph").nodes][-1] == "aten::mul"

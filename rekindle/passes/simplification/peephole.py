@@ -134,8 +134,8 @@ _NEVER_NONE: Final = (TensorType, ListType, DictType, TupleType)
 
 
 def _identity(at: RewriteSite) -> bool:
-    """Replace ``x is x``, ``x is None`` if the type of ``x`` determines it, and ``x is y`` if one of them is a new
-    tensor, by a constant."""
+    """Replace ``x is x`` by a constant, ``x is None`` if the type of ``x``, also before casts, determines it, and
+    ``x is y`` if one of them is a new tensor."""
     node = at.node
     left, right = node.inputs
     if left is right:
@@ -147,7 +147,8 @@ def _identity(at: RewriteSite) -> bool:
             continue
         if value.type == NONE or (is_constant(value) and value_of(value.node) is None):
             return at.fold(node.kind == "aten::__is__")
-        if value.type in _PLAIN or isinstance(value.type, _NEVER_NONE):
+        types = value.type, _before_casts(value).type
+        if any(type in _PLAIN or isinstance(type, _NEVER_NONE) for type in types):
             return at.fold(node.kind == "aten::__isnot__")
     return False
 

@@ -199,6 +199,18 @@ graph(%x : Float(2, 3)):
   %r : (int, int) = prim::TupleConstruct(%1, %2)
   return (%r)
 """,
+    "a list is not None, although it was cast to an Optional; what a cast narrows may be None": """
+graph(%o : int[]?):
+  %none : NoneType = prim::Constant()
+  %xs : int[] = prim::ListConstruct()
+  %stride : int[]? = prim::unchecked_cast(%xs)
+  %1 : bool = aten::__is__(%stride, %none)
+  %2 : bool = aten::__isnot__(%stride, %none)
+  %other : int[]? = prim::unchecked_cast(%o)
+  %3 : bool = aten::__is__(%other, %none)
+  %r : (bool, bool, bool) = prim::TupleConstruct(%1, %2, %3)
+  return (%r)
+""",
     "an attribute that is None by its type, of an object that may not have it yet, stays": """
 graph(%m : __torch__.Entry, %x : Tensor):
   %w : NoneType = prim::GetAttr[name="weight"](%m)
