@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Final
 
 from rekindle.codegen.aten.functions import AtenFunction, aten_function
@@ -12,6 +13,7 @@ from rekindle.codegen.fusion import KIND as FUSION_GROUP
 from rekindle.codegen.launched_operation import LaunchedOperation
 from rekindle.codegen.plan_runtime.frame import Kind
 from rekindle.ir.graph import Node
+from rekindle.ir.operators.registry import Operator
 from rekindle.ir.types import INT, ListType, TensorType
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode
@@ -22,15 +24,20 @@ _ITERATIONS: Final = 10
 
 def function_of(node: Node) -> AtenFunction | None:
     """Return the C++ function that runs a node; None if only Python can call its operator."""
+    if not node.kind.startswith("aten::"):
+        return None
     found = node.operator
-    if found is None or not found.is_dispatched or not node.kind.startswith("aten::"):
-        return None
-    function = aten_function(found.schema.qualified_name)
-    if function is None or len(function.parameters) != len(node.inputs) or returned_form(function) is None:
-        return None
-    return function
+    function = None if found is None else _function_of_operator(found)
+    return function if function is not None and len(function.parameters) == len(node.inputs) else None
 
 
+@lru_cache(maxsize=4096)
+def _function_of_operator(operator_: Operator) -> AtenFunction | None:
+    function = aten_function(operator_.schema.qualified_name) if operator_.is_dispatched else None
+    return None if function is None or returned_form(function) is None else function
+
+
+@cache
 def returned_form(function: AtenFunction) -> str | None:
     """Return a name for the C++ return type of a function, such as ``tensor``, ``vector`` or ``nothing``; None if
     native plans do not support the type."""

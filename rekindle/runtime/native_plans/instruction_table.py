@@ -100,6 +100,9 @@ class InstructionTable:
             following = base + places[number] * WORD if entry.next is None else address(entry.next)
             values += (address_of(entry.handler), following, entry.index)
             for operand in entry.operands:
+                if type(operand) is int:
+                    values.append(operand)
+                    continue
                 match operand:
                     case Reference(value):
                         self.kept.append(value)

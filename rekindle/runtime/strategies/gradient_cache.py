@@ -2,8 +2,8 @@
 
 A file holds the forward graph of a gradient and its backward graphs, each under the outputs whose gradients it takes.
 Its key covers all that differentiation reads: the graph with all that it refers to
-(:mod:`rekindle.ir.bitcode.digest`), the inputs that require gradients, and the files of this package, whose formulas are
-among them.
+(:mod:`rekindle.ir.bitcode.digest`), the inputs that require gradients, and the files of this package, with the formulas
+of gradients.
 """
 
 from __future__ import annotations
