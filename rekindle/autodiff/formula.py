@@ -14,21 +14,23 @@ formula declare what they use as parameters:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Protocol
 
+from rekindle.analysis.constants import constant_key, is_constant, value_of
+from rekindle.analysis.effects import is_immutable
 from rekindle.autodiff.formula_parser import Definition, read_definitions
 from rekindle.autodiff.formulas import TEXTS
 from rekindle.errors import InternalError
 from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.operator_sources import OperatorSourceCompiler
-from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.registry import Operator
 from rekindle.ir.operators.schema import FunctionSchema
-from rekindle.ir.types import BOOL, TENSOR, ListType, OptionalType, Type
+from rekindle.ir.types import BOOL, NONE, TENSOR, ListType, OptionalType, Type
 from rekindle.ops.registration.aliasing import is_composite
 from rekindle.passes import (
     CanonicalizeOps,
@@ -36,9 +38,11 @@ from rekindle.passes import (
     DeadCodeElimination,
     Inlining,
     LowerSimpleTuples,
+    PartialEvaluation,
     Pass,
     run_passes,
 )
+from rekindle.passes.simplification.partial_evaluation import PRESENT
 
 _CLEANUP: Final[tuple[Pass, ...]] = (
     Inlining(),
@@ -79,6 +83,29 @@ class FormulaFunction:
     graph: Graph
     parameters: tuple[str, ...]
     returns: tuple[str, ...]
+
+    _evaluated: dict[Hashable, Graph] = field(default_factory=dict, init=False, repr=False)
+
+    def graph_for(self, arguments: Sequence[Value]) -> Graph:
+        """Return the graph with those branches that ``arguments`` select: by constants, and by whether they are None.
+        It is shared: do not change it."""
+        if not any(node.blocks for node in self.graph.nodes):
+            return self.graph
+        known: dict[int, object] = {}
+        key: list[Hashable] = []
+        for index, (value, parameter) in enumerate(zip(arguments, self.graph.inputs, strict=True)):
+            if value.type == NONE:
+                known[index] = None
+            elif is_constant(value) and is_immutable(value.type):
+                known[index] = value_of(value.node)
+            elif isinstance(parameter.type, OptionalType) and not isinstance(value.type, OptionalType):
+                known[index] = PRESENT
+            key.append((constant_key(value.node) if is_constant(value) else True) if index in known else None)
+        found = self._evaluated.get(tuple(key))
+        if found is None:
+            found = self._evaluated[tuple(key)] = self.graph.copy()
+            PartialEvaluation(known).run(found)
+        return found
 
 
 @dataclass(slots=True, eq=False)
@@ -251,9 +278,10 @@ def family_of(operator: str) -> str | None:
 
 @cache
 def _key(operator: Operator) -> str | None:
-    """Return the name of an operator in the texts, as ``add.Tensor``; None for operators outside of ``aten``."""
-    schema = operator.schema
-    return schema.qualified_name.removeprefix("aten::") if schema.name.startswith("aten::") else None
+    """Return the name of an operator in the texts, as ``add.Tensor`` or ``own.attention``; None for operators of other
+    namespaces than ``aten`` and ``autodiff``."""
+    namespace, _, name = operator.schema.qualified_name.partition("::")
+    return {"aten": name, "autodiff": f"own.{name}"}.get(namespace)
 
 
 @cache
@@ -282,7 +310,11 @@ def operators_recorded(node: Node) -> list[Node]:
     if formula is None or not is_dispatched or not is_composite(formula.schema.qualified_name):
         return [node]
     composite = formula.composite
-    return [node] if composite is None else [each for each in composite.graph.all_nodes() if formula_of(each)]
+    if composite is None:
+        return [node]
+    arguments = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
+    graph = composite.graph_for([arguments[name] for name in composite.parameters])
+    return [each for each in graph.all_nodes() if formula_of(each)]
 
 
 def is_constant_operator(node: Node) -> bool:

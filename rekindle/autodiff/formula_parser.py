@@ -14,8 +14,9 @@ A text is a list of definitions, each of which begins at the start of a line:
 * ``def NAME(…):`` is a function that all texts may call.
 * ``constant OPERATOR, …`` lists operators whose results have no gradient.
 
-OPERATOR is the name in the ``aten`` namespace, and the overload after a dot; several, separated by commas, share one
-definition. Types that the schema of the operator determines are omitted.
+OPERATOR is the name in the ``aten`` namespace, and the overload after a dot, or ``own.NAME`` for an operator of this
+package; several, separated by commas, share one definition. Types that the schema of the operator determines are
+omitted.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ class DifferentiationProfit:
         """Return whether it is faster to outline ``nodes``, of which those in ``differentiable`` have gradients."""
         saved = launches_saved(nodes, differentiable, self.counts)
         saved += sum(self.products.launches_saved(node) for node in nodes if node in differentiable)
+        saved += sum(_SAVED_BY_ATTENTION for node in nodes if self._is_written_out(node))
         if self.products.captured:
             return saved >= _MIN_SAVED
         saved -= sum(node.kind in _DROPOUTS for node in nodes)
@@ -59,7 +60,13 @@ class DifferentiationProfit:
         """Return how many operators that kernels compute ``node`` counts for: a product for several."""
         if self.products.belongs_in_graph(node):
             return 1 + int(self.products.launches_saved(node))
-        return int(is_computed(node))
+        return int(is_computed(node) or self._is_written_out(node))
+
+    def _is_written_out(self, node: Node) -> bool:
+        """Return whether ``node`` is attention with dropout, whose formula consists of operators that are fused."""
+        if node.kind != "aten::scaled_dot_product_attention" or self.products.on_gpu:
+            return False
+        return any(each.kind == "aten::_safe_softmax" for each in operators_recorded(node))
 
     def excludes(self, node: Node) -> bool:
         """Return whether ``node`` stays outside of differentiable graphs: a library computes it, or, on a GPU,
@@ -71,6 +78,9 @@ class DifferentiationProfit:
         return self.products.on_gpu and (node.kind in FOR_CPU or (node.kind in _CELLS and not self.products.captured))
 
 
+_SAVED_BY_ATTENTION: Final = 8
+"""Number of launches that are saved where attention with dropout is in a graph, beside those of its operators that are
+fused: PyTorch runs twenty operators, and as many for the gradients."""
 _DROPOUTS: Final = frozenset({"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout"})
 """Operators that a differentiable graph runs in several steps, where PyTorch has one."""
 

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from rekindle.analysis.aliasing.alias_summaries import AliasSummary, alias_summary_of
+from rekindle.analysis.object_identity import creates_results
 from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.operators.traits import Trait
 from rekindle.ops.registration.traits import kinds_with
@@ -77,6 +78,10 @@ def check_call(operator: Operator, arguments: Sequence[Any], call: Callable[[], 
             raise Unannounced(f"result {number} of {name} shares memory with an argument")
         if any((_storages(part) & _storages(other)) - set().union(*storages) for other in results[number + 1 :]):
             raise Unannounced(f"results of {name} share memory")
+    if creates_results(operator):
+        for index, argument in enumerate(arguments):
+            if any(each is one for each in _tensors(result) for one in _tensors(argument)):
+                raise Unannounced(f"{name} returns argument {index} itself")
     return result
 
 
@@ -182,6 +187,19 @@ def test_a_lie_is_found() -> None:
     assert plain is not None
     with pytest.raises(Unannounced, match="aten::neg writes to argument 0"):
         check_call(plain, [x], x.neg_)
+
+
+def test_an_argument_that_is_returned_is_found() -> None:
+    x = torch.zeros(2, 3)
+    view = REGISTRY.find("aten::transpose.int")
+    contiguous = REGISTRY.find("aten::contiguous")
+    assert view is not None
+    assert contiguous is not None
+    assert creates_results(view)
+    assert not creates_results(contiguous)
+    check_call(view, [x, 0, 0], lambda: torch.ops.aten.transpose.int(x, 0, 0))
+    with pytest.raises(Unannounced, match="aten::transpose returns argument 0 itself"):
+        check_call(view, [x, 0, 0], lambda: x)
 
 
 def test_normalisation_writes_its_statistics() -> None:

@@ -200,3 +200,74 @@ def test_sizes_that_are_written_are_not_known_by_the_tensor() -> None:
     compiled = rekindle.script(Sized())
     for _ in range(3):
         torch.testing.assert_close(compiled(torch.ones(2)), torch.full((2,), 3.0))
+
+
+class Attends(nn.Module):
+    """Calls a method with the same tensor twice, with different tensors, and with tensors that may be the same."""
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        if query is key:
+            return query * 2 + value
+        query, key = (x.transpose(0, 1) for x in (query, key))
+        if query is key:
+            return query * 5
+        if key is value:
+            return query - key
+        return query + key * value.transpose(0, 1)
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        z = x + y
+        return self.attend(x, x, y, x), self.attend(z, x, x, None), self.attend(x, y, y, y)
+
+
+@pytest.mark.parametrize("small", [0, 24])
+def test_identity_of_arguments_selects_branches(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partial_evaluation, "_SMALL", small)
+    module = rekindle.script(Attends())
+    graph = module.forward.graph.copy()
+    assert run_passes(graph, [PartialEvaluation(attributes=Values(module))], verify)
+    kinds = [node.kind for node in graph.all_nodes()]
+    assert kinds.count("aten::__is__") == 1  # whether x is y
+    assert kinds.count("prim::If") == 1
+    assert "prim::ListUnpack" not in kinds
+    assert kinds.count("aten::mul") == 4  # one in the first and second call, and in both branches of the last
+    assert "aten::sub" not in kinds  # a transposed tensor is a new one
+    x, y = torch.arange(4.0).reshape(2, 2), torch.ones(2, 2)
+    for arguments in ((x, y), (x, x)):
+        torch.testing.assert_close(module(*arguments), Attends()(*arguments))
+
+
+class Unpacks(nn.Module):
+    """Unpacks lists that are written to, or that others hold, before and after."""
+
+    def forward(self, x: Tensor, c: bool) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
+        appended = [x + 1]
+        appended.append(x + 2)
+        a, b = appended
+        written = [x + 3]
+        written[0] = x + 4
+        (d,) = written
+        perhaps = [x]
+        if c:
+            perhaps.append(x + 5)
+        else:
+            perhaps.append(x + 6)
+        _, e = perhaps
+        kept = [x + 7, x + 8]
+        f, _ = kept
+        later = [x + 9]
+        if c:
+            (g,) = later
+            f = f * g
+        later.append(x)
+        return a * b, d, e * f, kept + later
+
+
+def test_lists_are_unpacked_where_their_items_are_known() -> None:
+    module = rekindle.script(Unpacks())
+    graph = module.forward.graph.copy()
+    assert run_passes(graph, [PartialEvaluation(attributes=Values(module))], verify)
+    unpacked = [node for node in graph.all_nodes() if node.kind == "prim::ListUnpack" and node.has_uses]
+    assert len(unpacked) == 4  # of those that are written to, passed on, or read in a branch
+    for c in (True, False):
+        torch.testing.assert_close(module(torch.ones(2), c), Unpacks()(torch.ones(2), c))

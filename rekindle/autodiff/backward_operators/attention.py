@@ -10,10 +10,43 @@ import torch
 from torch import Tensor
 
 from rekindle.autodiff.backward_operators.sizes import sum_to
+from rekindle.ir.scalar_types import DTYPES, number_of
 from rekindle.ops.registration.declare import implements
 
 _FLASH = 1
 """PyTorch's number for its flash attention kernel."""
+
+
+@implements("autodiff::accumulation_dtype(int dtype) -> int")
+def accumulation_dtype(dtype: int) -> int:
+    """Return the number of the dtype in which PyTorch computes attention of tensors of ``dtype`` on a CPU."""
+    return number_of(torch.float32) if DTYPES[dtype] in (torch.float16, torch.bfloat16) else dtype
+
+
+@implements("autodiff::attention_factors(int width, float? scale) -> (float, float)")
+def attention_factors(width: int, scale: float | None) -> tuple[float, float]:
+    """Return the factors of query and key, whose product is the scale of scores. ``width`` is the size of a head."""
+    whole = 1 / math.sqrt(width) if scale is None else scale
+    return math.copysign(math.sqrt(abs(whole)), whole), math.sqrt(abs(whole))
+
+
+@implements("autodiff::causal_mask(Tensor scores) -> Tensor")
+def causal_mask(scores: Tensor) -> Tensor:
+    """Return the matrix of bools that is True where a query may attend to a key: up to its own position."""
+    return torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+
+
+@implements("autodiff::attention_noise(Tensor weights, float p) -> Tensor", nondeterministic=True)
+def attention_noise(weights: Tensor, p: float) -> Tensor:
+    """Return what dropout in training multiplies attention weights by: 0 with probability ``p``, else 1 / (1 - p). The
+    random numbers are those of eager.
+
+    Raises:
+        RuntimeError: ``torch.nn.attention.sdpa_kernel`` excludes the only implementation that has dropout.
+    """
+    if not torch.backends.cuda.math_sdp_enabled():
+        raise RuntimeError("No available kernel.  Aborting execution.")
+    return torch.zeros_like(weights) if p == 1 else torch.empty_like(weights).bernoulli_(1 - p).div_(1 - p)
 
 
 @implements(
@@ -43,10 +76,8 @@ def attention(
         )
         return result, sums, None
     weights = _weights(query, key, attn_mask, is_causal, scale, enable_gqa)
-    noise = None
-    if dropout_p > 0:
-        noise = torch.empty_like(weights).bernoulli_(1 - dropout_p)
-        noise = noise.div_(1 - dropout_p) if dropout_p < 1 else noise
+    noise = attention_noise(weights, dropout_p) if dropout_p > 0 else None
+    if noise is not None:
         weights = weights * noise
     result = weights @ _repeated(value, query, enable_gqa)
     if way == _FLASH and result.dim() == 4:
@@ -69,10 +100,10 @@ def _weights(
     query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None, enable_gqa: bool
 ) -> Tensor:
     """Return the attention weights: the softmax of the scaled scores, with the mask."""
-    factor = math.sqrt(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
-    scores = (query * factor) @ (_repeated(key, query, enable_gqa) * factor).mT
+    first, second = attention_factors(query.shape[-1], scale)
+    scores = (query * first) @ (_repeated(key, query, enable_gqa) * second).mT
     if is_causal:
-        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+        mask = causal_mask(scores)
     if mask is not None:
         scores = scores.masked_fill(mask.logical_not(), -math.inf) if mask.dtype is torch.bool else scores + mask
     return torch._safe_softmax(scores, -1)

@@ -211,7 +211,7 @@ class BlockBackward:
     def _apply(self, step: TapeEntry, formula: Formula) -> None:
         part = formula.backward
         arguments = [self._argument(step, formula, name) for name in part.parameters]
-        (result,) = self.graph.insert_graph(part.graph, arguments)
+        (result,) = self.graph.insert_graph(part.graph_for(arguments), arguments)
         found = [result]
         if len(part.returns) > 1:
             unpack = self.graph.create("prim::TupleUnpack", [result], types=list(result.type.contained))

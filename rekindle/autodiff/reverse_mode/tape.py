@@ -119,7 +119,8 @@ def _insert(node: Node, formula: Formula, part: FormulaFunction) -> list[Value]:
     arguments = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
     with graph.inserting_before(node):
         before = node.prev
-        (result,) = graph.insert_graph(part.graph, [arguments[name] for name in part.parameters])
+        passed = [arguments[name] for name in part.parameters]
+        (result,) = graph.insert_graph(part.graph_for(passed), passed)
         each = before.next
         while each is not node:
             for inserted in (each, *each.inner_nodes()):

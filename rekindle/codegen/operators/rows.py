@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -97,6 +98,13 @@ def softmax(b: Builder, row: Row, self: E, dim: E, dtype: object) -> E:
     if b.arithmetic.divides_fast:
         return b.div(power, whole)
     return b.mul(power, b.reciprocal(whole))  # one division a row; the sum is between 1 and the row's length
+
+
+@_rows("_safe_softmax", dims="dim")
+def safe_softmax(b: Builder, row: Row, self: E, dim: E, dtype: object) -> E:
+    found = softmax(b, row, self, dim, dtype)
+    is_masked = b.compare("eq", row.reduce("maximum", self), b.like(-math.inf, self))
+    return b.select(is_masked, b.like(0.0, found), found)
 
 
 @_rows("log_softmax.int", dims="dim")

@@ -31,6 +31,7 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of
 from rekindle.analysis.constants import constant_key, is_constant
 from rekindle.analysis.effects import is_immutable, may_write, writes_modes
+from rekindle.analysis.object_identity import are_distinct_objects
 from rekindle.analysis.transfer_functions import TransferFunctions, fact_of_input
 from rekindle.analysis.type_propagation import may_reshape
 from rekindle.ir.control_flow import LoopView
@@ -85,6 +86,7 @@ _SMALL: Final = 24
 sharing one."""
 _MAX_OPERATORS: Final = 8
 """Maximum number of operators between a tensor and the parameters that its type is inferred from."""
+_IDENTITY_TESTS: Final = frozenset({"aten::__is__", "aten::__isnot__"})
 _MAX_DEPTH: Final = 100
 """Maximum nesting depth of callees that are evaluated before they are inlined: each level takes a few frames of
 Python's stack."""
@@ -192,13 +194,22 @@ class _Callee:
     reads: dict[AttributeRead, object]
 
 
+class _Identity(NamedTuple):
+    """What is known of the identity of a call's tensor arguments. ``same`` has the index of each argument that is also
+    passed earlier, and the first index where it is; ``distinct`` the pairs of indices of different objects."""
+
+    same: tuple[tuple[int, int], ...]
+    distinct: frozenset[tuple[int, int]]
+
+
 @dataclass(slots=True)
 class _Callees:
     """The callees that have been evaluated so far."""
 
     attributes: Attributes | None
     with_types: bool
-    evaluated: dict[tuple[GraphFunction, Hashable], list[_Callee]] = field(default_factory=dict)
+    evaluated: dict[tuple[GraphFunction, Hashable, _Identity | None], list[_Callee]] = field(default_factory=dict)
+    identity_tests: dict[GraphFunction, bool] = field(default_factory=dict)
     depth: int = 0
     """Nesting depth of callees being evaluated."""
 
@@ -208,11 +219,29 @@ class _Callees:
     def is_written(self, key: AttributeKey) -> bool:
         return self.attributes is None or self.attributes.is_written(key)
 
+    def tests_identity(self, record: GraphFunction) -> bool:
+        """Return whether a function, or one that it calls, tests whether two tensors are the same object."""
+        found = self.identity_tests.get(record)
+        if found is None:
+            self.identity_tests[record] = False  # for recursive calls
+            found = self.identity_tests[record] = any(map(self._may_test_identity, nodes_within(record.graph)))
+        return found
+
+    def _may_test_identity(self, node: Node) -> bool:
+        if node.kind in _IDENTITY_TESTS:
+            return all(isinstance(value.type, TensorType) for value in node.inputs)
+        called = called_function(node)
+        return called is not None and self.tests_identity(called)
+
     def specialized(
-        self, record: GraphFunction, arguments: Sequence[Value], modules: Sequence[ModulePath | None]
+        self,
+        record: GraphFunction,
+        arguments: Sequence[Value],
+        modules: Sequence[ModulePath | None],
+        identity: _Identity | None,
     ) -> _Callee:
         """Return the function evaluated for a call with ``arguments``, of which ``modules`` are the known modules."""
-        key = record, tuple(map(_known_of, arguments, record.graph.inputs))
+        key = record, tuple(map(_known_of, arguments, record.graph.inputs)), identity
         candidates = self.evaluated.setdefault(key, [])
         for each in candidates:
             if all(self._holds(read, value, modules) for read, value in each.reads.items()):
@@ -226,9 +255,16 @@ class _Callees:
             elif _is_narrower(value, parameter):
                 parameter.set_type(value.type)
         walk = _Walk(self, graph, modules)
+        if identity is not None:
+            for index, first in identity.same:
+                if graph.inputs[first].type.is_subtype_of(graph.inputs[index].type):
+                    graph.inputs[index].replace_all_uses_with(graph.inputs[first])
+            walk.distinct = {frozenset((graph.inputs[i], graph.inputs[j])) for i, j in identity.distinct}
         self.depth += 1
         walk.block(graph.block)
         self.depth -= 1
+        if self.with_types:
+            walk.refine_results()
         run_nested(DeadCodeElimination(), graph)
         found = _Callee(graph, walk.reads)
         candidates.append(found)
@@ -305,9 +341,43 @@ def _may_be_written(value: Value) -> bool:
 
 def _only_reads(node: Node) -> bool:
     """Return whether a node neither writes to a list among its inputs, nor passes it on."""
-    if node.operator is None or node.blocks or may_write(node):
+    if node.kind != "prim::ListUnpack" and (node.operator is None or node.blocks or may_write(node)):
         return False
     return all(isinstance(output.type, TensorType) or is_immutable(output.type) for output in node.outputs)
+
+
+def _unpack_list(node: Node) -> bool:
+    """Replace the results of unpacking a list that the graph constructs by its items. Return whether anything
+    changed."""
+    items = _items_at(node, node.input)
+    if items is None or len(items) != len(node.outputs) or not may_change("unpack", node):
+        return False
+    for output, item in zip(node.outputs, items, strict=True):
+        output.replace_all_uses_with(item)
+    node.destroy()  # it may not raise: the list has as many items
+    return True
+
+
+def _items_at(reader: Node, whole: Value) -> list[Value] | None:
+    """Return the items that a list has when ``reader`` runs: those of a list literal, and those that the same block
+    appends before. Return None if they are not known."""
+    literal = whole.node
+    if literal.kind != "prim::ListConstruct":
+        return None
+    items, appends = list(literal.inputs), 0
+    for use in whole.uses:
+        if use.user.kind == "aten::append" and use.offset == 0 and not use.user.has_uses:
+            appends += 1
+        elif not _only_reads(use.user):
+            return None
+    if appends and reader.owning_block is not literal.owning_block:
+        return None
+    node = literal
+    while appends and (node := node.next) is not reader and node.kind != "prim::Return":
+        if node.kind == "aten::append" and node.inputs[0] is whole:
+            items.append(node.inputs[1])
+            appends -= 1
+    return None if appends else items
 
 
 def keeps_types(graphs: Iterable[Graph]) -> bool:
@@ -336,6 +406,8 @@ class _Walk:
             if path is not None
         }
         """The modules that are known in the graph, by paths from its inputs."""
+        self.distinct: set[frozenset[Value]] = set()
+        """Pairs of inputs that are known to be different objects."""
         self.reads: dict[AttributeRead, object] = {}
         self.aliases = AliasFacts(graph, disabled=True)
 
@@ -364,6 +436,8 @@ class _Walk:
                 return self._loop(node), following
             case "prim::TupleUnpack" | "prim::TupleIndex" | "prim::TupleSlice":
                 return lower_tuple(node), following
+            case "prim::ListUnpack":
+                return _unpack_list(node), following
         changed = False
         for block in node.blocks:
             changed |= self.block(block)
@@ -395,6 +469,11 @@ class _Walk:
         fact = self._fact_by_attributes(value, self.reads, _MAX_OPERATORS)
         is_refined = isinstance(fact, TensorType) and _refine(value, fact)
         return value.type if is_refined and isinstance(value.type, TensorType) else None
+
+    def refine_results(self) -> None:
+        """Refine the types of tensors that the graph returns: the caller does not know its parameters."""
+        for value in self.graph.outputs:
+            self._refined_by_attributes(value)
 
     def _fact_by_attributes(self, value: Value, reads: dict[AttributeRead, object], depth: int) -> Fact:
         """Return the fact about ``value``, if parameters and buffers have the types in ``reads``."""
@@ -454,6 +533,8 @@ class _Walk:
         return changed
 
     def _simplify(self, node: Node) -> bool:
+        if node.kind in _IDENTITY_TESTS and frozenset(node.inputs) in self.distinct:
+            return RewriteSite(node, "simplify", self.aliases).fold(node.kind == "aten::__isnot__")
         changed = False
         for rule in PEEPHOLE_RULES.get(node.kind, ()):
             changed |= rule(RewriteSite(node, "simplify", self.aliases))
@@ -501,13 +582,27 @@ class _Walk:
                     self._refined_by_attributes(argument)
         local = [self.modules.get(value) for value in arguments]
         passed = [None if path is None else self._passed(path) for path in local]
-        callee = self.callees.specialized(record, arguments, passed)
+        identity = self._identity_of(arguments) if self.callees.tests_identity(record) else None
+        callee = self.callees.specialized(record, arguments, passed, identity)
         for read, value in callee.reads.items():
             module = local[read.module.input]
             assert module is not None, "a path starts from an input that is a known module"
             self.reads[read.within(module)] = value
         replace_call(call, record, callee.graph)
         return True, following
+
+    def _identity_of(self, arguments: Sequence[Value]) -> _Identity:
+        first: dict[Value, int] = {}
+        same = []
+        for index, value in enumerate(arguments):
+            if isinstance(value.type, TensorType) and first.setdefault(value, index) != index:
+                same.append((index, first[value]))
+        pairs = itertools.combinations(first.items(), 2)
+        return _Identity(tuple(same), frozenset((i, j) for (a, i), (b, j) in pairs if self._are_distinct(a, b)))
+
+    def _are_distinct(self, a: Value, b: Value) -> bool:
+        """Return whether two tensors are known to be different objects."""
+        return frozenset((a, b)) in self.distinct or are_distinct_objects(a, b)
 
     def _passed(self, path: ModulePath) -> ModulePath:
         """Return the path of a module from the inputs of the outermost graph."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rekindle.analysis.constants import constant_bool, constant_int, is_constant, value_of
+from rekindle.analysis.object_identity import are_distinct_objects
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.types import (
@@ -132,12 +133,15 @@ _NEVER_NONE: Final = (TensorType, ListType, DictType, TupleType)
 """Types beside :data:`_PLAIN` whose values are never None."""
 
 
-def _is_none(at: RewriteSite) -> bool:
-    """Replace ``x is x``, and ``x is None`` if the type of ``x`` determines it, by a constant."""
+def _identity(at: RewriteSite) -> bool:
+    """Replace ``x is x``, ``x is None`` if the type of ``x`` determines it, and ``x is y`` if one of them is a new
+    tensor, by a constant."""
     node = at.node
     left, right = node.inputs
     if left is right:
         return at.fold(node.kind == "aten::__is__")
+    if are_distinct_objects(left, right):
+        return at.fold(node.kind == "aten::__isnot__")
     for value, other in (node.inputs, reversed(node.inputs)):
         if other.type != NONE:
             continue
@@ -375,7 +379,7 @@ PEEPHOLE_RULES: Final[NodeRules] = {
     **dict.fromkeys(("aten::Int", "aten::Float", "aten::Bool", "aten::str"), (_same_scalar,)),
     **dict.fromkeys(("aten::add", "aten::sub"), (_neutral(0),)),
     **dict.fromkeys(("aten::mul", "aten::floordiv"), (_neutral(1),)),
-    **dict.fromkeys(("aten::__is__", "aten::__isnot__"), (_is_none,)),
+    **dict.fromkeys(("aten::__is__", "aten::__isnot__"), (_identity,)),
     "aten::gt": (_compared_length,),
     "autodiff::plus": (_plus_nothing,),
     "prim::unchecked_cast": (_cast, _cast_of_cast),
@@ -395,7 +399,7 @@ PEEPHOLE_RULES: Final[NodeRules] = {
 }
 """The rewrite rules, by the kind of node."""
 
-_BY_TYPE: Final = (_fact, _same_dtype, _is_none)
+_BY_TYPE: Final = (_fact, _same_dtype, _identity)
 
 FOLDED_BY_TYPE: Final = frozenset(
     kind for kind, rules in PEEPHOLE_RULES.items() if any(rule in _BY_TYPE for rule in rules)

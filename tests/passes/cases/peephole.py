@@ -70,6 +70,32 @@ graph(%x : Tensor, %o : Tensor?):
   %r : (bool, bool, bool) = prim::TupleConstruct(%1, %2, %3)
   return (%r)
 """,
+    "is it another object, where a tensor is new": """
+graph(%x : Tensor, %y : Tensor, %c : bool):
+  %one : int = prim::Constant[value=1]()
+  %p : float = prim::Constant[value=0.5]()
+  %sum : Tensor = aten::add(%x, %y, %one)
+  %view : Tensor = aten::transpose(%x, %one, %one)
+  %chosen : Tensor = prim::If(%c)
+    block0():
+      -> (%sum)
+    block1():
+      %3 : Tensor = aten::neg(%x)
+      -> (%3)
+  %same : Tensor = aten::contiguous(%x, %one)
+  %dropped : Tensor = aten::dropout(%x, %p, %c)
+  %written : Tensor = aten::add_(%x, %y, %one)
+  %4 : bool = aten::__is__(%sum, %x)
+  %5 : bool = aten::__isnot__(%y, %view)
+  %6 : bool = aten::__is__(%chosen, %y)
+  %7 : bool = aten::__is__(%chosen, %sum)
+  %8 : bool = aten::__is__(%same, %x)
+  %9 : bool = aten::__is__(%dropped, %x)
+  %10 : bool = aten::__is__(%written, %x)
+  %11 : bool = aten::__is__(%x, %y)
+  %r : (bool, bool, bool, bool, bool, bool, bool, bool) = prim::TupleConstruct(%4, %5, %6, %7, %8, %9, %10, %11)
+  return (%r)
+""",
     "is it a Tensor, where the type before casts tells": """
 graph(%x : Tensor, %n : int, %b : bool, %u : Union(Tensor, int)):
   %wide : Union(Tensor, int) = prim::unchecked_cast(%x)

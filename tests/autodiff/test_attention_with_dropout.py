@@ -1,0 +1,101 @@
+"""Attention with dropout in training: the random numbers, results and gradients of eager, in operators that are
+fused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import rekindle
+from rekindle.ir.graph import Graph
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(query, key, value, dropout_p=0.25)
+
+
+def attend_causally(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(query * 2.0, key, value, dropout_p=0.25, is_causal=True).tanh()
+
+
+def attend_with_scale(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(query, key, value, dropout_p=0.25, scale=-0.3)
+
+
+def attend_to_nothing(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(query, key, value, dropout_p=1.0)
+
+
+def assert_trains_like_eager(function: object, arguments: list[Tensor], rtol: float | None = None) -> None:
+    assert callable(function)
+    compiled = rekindle.script(function)
+    for call in range(4):
+        answers = []
+        for each in (function, compiled):
+            given = [value.clone().requires_grad_() for value in arguments]
+            torch.manual_seed(call)
+            result = each(*given)
+            result.square().sum().backward()
+            answers.append((result, [value.grad for value in given], torch.get_rng_state()))
+        torch.testing.assert_close(answers[1], answers[0], rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("function", [attend, attend_causally, attend_with_scale, attend_to_nothing])
+@pytest.mark.parametrize("sizes", [(2, 3, 5, 8), (1, 1, 1, 1), (2, 4, 33, 16), (2, 3, 0, 8)])
+def test_training(function: object, sizes: tuple[int, ...]) -> None:
+    torch.manual_seed(3)
+    arguments = [torch.randn(sizes).transpose(1, 2).contiguous().transpose(1, 2) for _ in range(3)]
+    assert_trains_like_eager(function, arguments)
+
+
+def test_sizes_that_differ_and_are_broadcast() -> None:
+    torch.manual_seed(3)
+    assert_trains_like_eager(attend, [torch.randn(2, 3, 5, 8), torch.randn(2, 3, 7, 8), torch.randn(2, 3, 7, 4)])
+    assert_trains_like_eager(attend, [torch.randn(2, 3, 5, 8), torch.randn(1, 3, 7, 8), torch.randn(7, 4)])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_dtypes(dtype: torch.dtype) -> None:
+    """PyTorch computes attention of halves in float32; only the last operator rounds."""
+    torch.manual_seed(3)
+    arguments = [torch.randn(2, 3, 5, 8).to(dtype) for _ in range(3)]
+    assert_trains_like_eager(attend, arguments, rtol=1e-12 if dtype == torch.float64 else 2e-2)
+
+
+def test_gradients_of_gradients() -> None:
+    arguments = [torch.randn(1, 2, 3, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    compiled = rekindle.script(attend)
+
+    def seeded(*given: Tensor) -> Tensor:
+        torch.manual_seed(5)
+        found: Tensor = compiled(*given)
+        return found
+
+    for _ in range(3):
+        seeded(*arguments).sum().backward()
+    # The first calls run operators one by one, later ones kernels, which round differently.
+    assert torch.autograd.gradgradcheck(seeded, arguments, nondet_tol=1e-9)
+
+
+def test_it_is_one_differentiable_graph_that_is_written_out() -> None:
+    arguments = [torch.randn(2, 3, 5, 8, requires_grad=True) for _ in range(3)]
+    graph: Graph = rekindle.script(attend).graph_for(*arguments)
+    found = [node.get_graph("Subgraph") for node in graph.all_nodes() if node.kind == "prim::DifferentiableGraph"]
+    assert [node.kind for each in found for node in each.nodes if node.kind != "prim::Constant"] == [
+        "aten::scaled_dot_product_attention"
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:.*kernel")  # PyTorch lists its reasons
+def test_excluded_implementation() -> None:
+    arguments = [torch.randn(2, 3, 5, 8, requires_grad=True) for _ in range(3)]
+    compiled = rekindle.script(attend)
+    for _ in range(3):
+        compiled(*arguments)
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        for each in (attend, compiled):
+            with pytest.raises(RuntimeError, match=r"No available kernel\.  Aborting execution\."):
+                each(*arguments)
