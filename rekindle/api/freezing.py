@@ -30,6 +30,7 @@ def freeze(
     Raises:
         NotScriptableError: ``module`` is not a compiled module, or is in training mode, or has no attribute of a
             preserved name.
+        TypeError: ``preserved_attrs`` is a string.
 
     Example:
         >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4)).eval()
@@ -40,7 +41,7 @@ def freeze(
     _check(module, "freeze")
     if "training" in module.script_type.attributes and module.training:
         raise NotScriptableError("'freeze' takes modules in evaluation mode", hint="call .eval() first")
-    return frozen(module, preserved_attrs or (), numerics=optimize_numerics)
+    return frozen(module, _names(preserved_attrs, "preserved_attrs"), numerics=optimize_numerics)
 
 
 def run_frozen_optimizations(
@@ -56,6 +57,7 @@ def run_frozen_optimizations(
 
     Raises:
         NotScriptableError: ``module`` is not a compiled module, or has no method of one of the names.
+        TypeError: ``preserved_methods`` is a string.
 
     Example:
         >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4)).eval()
@@ -65,7 +67,7 @@ def run_frozen_optimizations(
         True
     """
     _check(module, "run_frozen_optimizations")
-    for name in preserved_methods or ():
+    for name in _names(preserved_methods, "preserved_methods"):
         if not methods_named(module.script_type, name):
             raise NotScriptableError(f"the module '{module.original_name}' has no method '{name}'")
     optimize_methods(module, numerics=optimize_numerics)
@@ -89,6 +91,7 @@ def optimize_for_inference(
 
     Raises:
         NotScriptableError: ``module`` is not a compiled module, or has no method of one of the names.
+        TypeError: ``other_methods`` is a string.
         ValueError: ``weights`` is another dtype.
 
     Example:
@@ -102,7 +105,7 @@ def optimize_for_inference(
     _check(module, "optimize_for_inference")
     if weights is not None and weights not in DTYPES:
         raise ValueError(f"weights are rounded to torch.bfloat16 or torch.int8, not to {weights}")
-    return for_inference(module, other_methods or (), weights)
+    return for_inference(module, _names(other_methods, "other_methods"), weights)
 
 
 def _check(module: Any, name: str) -> None:
@@ -111,3 +114,14 @@ def _check(module: Any, name: str) -> None:
             f"'{name}' takes compiled modules, not a {type(module).__name__}",
             hint="compile it first: rekindle.script(module)",
         )
+
+
+def _names(names: Sequence[str] | None, parameter: str) -> Sequence[str]:
+    """Return the names that a caller gives.
+
+    Raises:
+        TypeError: ``names`` is a string, whose elements are letters.
+    """
+    if isinstance(names, str):
+        raise TypeError(f"'{parameter}' takes a list of names, not a string: {parameter}=[{names!r}]")
+    return names or ()

@@ -20,7 +20,7 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from rekindle.autodiff.formula import compiled_formulas
-from rekindle.autodiff.gradient import BackwardGraph, Gradient, differentiate
+from rekindle.autodiff.gradient import BackwardGraph, Gradient, stored_gradient
 from rekindle.autodiff.operators import through_autograd
 from rekindle.autodiff.residuals.consumption import consume_residuals
 from rekindle.autodiff.residuals.size_specialization import (
@@ -104,7 +104,7 @@ class DifferentiableOperation:
         found = self._derivatives.get(wanted)
         if found is None:
             with gc_paused():
-                found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
+                found = self._derivatives[wanted] = DerivativeExecutor(stored_gradient(self.graph, wanted))
             compiled_formulas.get().write()
         return found
 

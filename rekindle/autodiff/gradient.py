@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -23,6 +23,7 @@ from rekindle.autodiff.reverse_mode.gradient_regions import constant
 from rekindle.autodiff.reverse_mode.reverse import LinkedBackward, build_backward
 from rekindle.autodiff.reverse_mode.tape import TapeEntry, active_values, build_tape
 from rekindle.errors import InternalError
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, OptionalType
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
@@ -49,7 +50,8 @@ class Gradient:
     ``forward`` returns the ``results`` outputs of the graph, followed by the residuals. ``captures`` has for each
     residual the input (``~index``, a negative number) or the output of ``forward`` that it is. ``roots`` are the
     outputs that may have a gradient: results, and after them captures, for gradients of gradients. ``is_straight_line``
-    is False if there are loops or branches; captures are not roots then, since they may be lists.
+    is False if there are loops or branches; captures are not roots then, since they may be lists. ``stored`` has the
+    backward graphs that earlier processes built, if any.
 
     Example:
         >>> from rekindle.autodiff import differentiate
@@ -63,13 +65,10 @@ class Gradient:
     results: int
     captures: tuple[int, ...]
     roots: tuple[int, ...]
-    _analysis: _Analysis = field(repr=False)
+    is_straight_line: bool
+    _analysis: Analysis = field(repr=False)
+    stored: StoredGradient | None = field(default=None, repr=False)
     _backward: dict[tuple[bool, ...], BackwardGraph] = field(default_factory=dict, repr=False)
-
-    @property
-    def is_straight_line(self) -> bool:
-        """Whether the graph has no branches and loops."""
-        return isinstance(self._analysis, _StraightLine)
 
     @property
     def backward(self) -> Graph:
@@ -83,18 +82,77 @@ class Gradient:
         found = self._backward.get(key)
         if found is None:
             with self._analysis.lock:
-                found = self._backward[key] = self._analysis.backward(
-                    [root for root, there in zip(self.roots, key, strict=True) if there]
-                )
+                stored = self.stored
+                found = self._build(key) if stored is None else stored.backward(key, lambda: self._build(key))
+                self._backward[key] = found
         return found
 
+    def _build(self, defined: tuple[bool, ...]) -> BackwardGraph:
+        return self._analysis.backward([root for root, there in zip(self.roots, defined, strict=True) if there])
 
-class _Analysis(Protocol):
-    """The analysis of a forward graph that backward graphs are built from."""
+
+class Analysis(Protocol):
+    """The analysis of a forward graph that backward graphs are built from. ``backward`` returns the backward graph for
+    the outputs ``roots``; the caller holds ``lock``."""
 
     lock: threading.Lock
 
     def backward(self, roots: Sequence[int]) -> BackwardGraph: ...
+
+
+class StoredGradient(Protocol):
+    """Interface of a gradient on disk. Each method returns what an earlier process stored, or else the result of
+    ``build``, which is then stored."""
+
+    def gradient(self, build: Callable[[], Gradient]) -> Gradient:
+        """Return the gradient; its backward graphs are read or built when they are needed."""
+
+    def backward(self, defined: tuple[bool, ...], build: Callable[[], BackwardGraph]) -> BackwardGraph:
+        """Return the backward graph for the case that the gradients of the roots marked in ``defined`` exist."""
+
+
+def _not_stored(graph: Graph, requires_grad: tuple[bool, ...]) -> None:
+    return None
+
+
+stored_gradients: Final = LayerHook[Callable[[Graph, "tuple[bool, ...]"], "StoredGradient | None"]](
+    "rekindle.runtime.strategies.gradient_cache", _not_stored
+)
+"""Hook: the gradient of a graph on disk; None if gradients are not stored, or that of this graph is not."""
+
+
+def stored_gradient(graph: Graph, requires_grad: tuple[bool, ...]) -> Gradient:
+    """Return the result of :func:`differentiate`, from disk if an earlier process stored it.
+
+    Raises:
+        DifferentiationError: no gradient can be computed through a node.
+    """
+    stored = stored_gradients.get()(graph, requires_grad)
+    if stored is None:
+        return differentiate(graph, requires_grad)
+    return stored.gradient(lambda: differentiate(graph, requires_grad))
+
+
+@dataclass(slots=True, eq=False)
+class LazyAnalysis:
+    """The analysis of ``gradient``, which was read from disk: ``graph`` is differentiated again when a backward graph
+    is needed that is not on disk."""
+
+    graph: Graph
+    requires_grad: tuple[bool, ...]
+    captures: tuple[int, ...]
+    roots: tuple[int, ...]
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _analysis: Analysis | None = None
+
+    def backward(self, roots: Sequence[int]) -> BackwardGraph:
+        """Return the backward graph for the outputs ``roots`` of the forward graph."""
+        if self._analysis is None:
+            again = differentiate(self.graph, self.requires_grad)
+            if (again.captures, again.roots) != (self.captures, self.roots):
+                raise InternalError("the gradient of a graph differs from the one on disk")
+            self._analysis = again._analysis
+        return self._analysis.backward(roots)
 
 
 @dataclass(slots=True, eq=False)
@@ -176,7 +234,7 @@ def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
     needed = active_values(steps, wanted)
     results = len(forward.outputs)
     roots = [index for index, value in enumerate(forward.outputs) if value in needed]
-    analysis: _Analysis
+    analysis: Analysis
     if any(step.blocks for step in steps):
         read, made = reverse_mode(forward, steps, needed, roots, wanted, may_be_missing=True, policy=min_cut_policy)
         analysis = _WithControlFlow(made, tuple(roots))
@@ -189,7 +247,8 @@ def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
     also = [index for index in saved if forward.outputs[index] in needed]
     final = forward.copy()
     run_passes(final, (ConstantPooling(), DeadCodeElimination()))
-    return Gradient(final, tuple(requires_grad), results, tuple(sources), (*roots, *also), analysis)
+    captures, is_straight_line = tuple(sources), isinstance(analysis, _StraightLine)
+    return Gradient(final, tuple(requires_grad), results, captures, (*roots, *also), is_straight_line, analysis)
 
 
 def reverse_mode(

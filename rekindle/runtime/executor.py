@@ -28,6 +28,7 @@ from rekindle.runtime.interpreter.futures import Future
 from rekindle.runtime.interpreter.state import InterpreterState, places_of
 from rekindle.runtime.interpreter.tasks import launch
 from rekindle.runtime.plans.running_plan import running_plan
+from rekindle.runtime.program_order import first_error
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.native_strategy import NativeStrategy, native_pipeline, native_version
 from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
@@ -102,21 +103,24 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
     try:
         return function(*arguments)
     except BaseException as caught:
-        error = caught.with_traceback(_traceback(caught))
+        failed = running_plan(caught.__traceback__)
+        error = caught.with_traceback(_traceback(caught, failed))
+    if failed is not None:
+        code, index, _ = failed
+        error = first_error(record, version.graph, code.instructions[index].node, error, arguments)
     try:
         raise error
     finally:
         del error  # its traceback holds this frame, which must not hold it in turn
 
 
-def _traceback(error: BaseException) -> TracebackType | None:
-    """Return the traceback of an error from a plan: the positions in the program that it passed, then the Python frames
-    below; None if there is none of either."""
+def _traceback(error: BaseException, failed: tuple[Code, int, str] | None) -> TracebackType | None:
+    """Return the traceback of an error from the plan that ``failed`` describes: the positions in the program that it
+    passed, then the Python frames below; None if there is none of either."""
     tail = foreign_frames(error.__traceback__)
-    found = running_plan(error.__traceback__)
-    if found is None:
+    if failed is None:
         return tail
-    code, index, function = found
+    code, index, function = failed
     word_as_python_does(error, code.instructions[index].node)
     del error  # the frames of the traceback know this one, which must not know the error
     return traceback_through(places_of(code, index, function), tail)

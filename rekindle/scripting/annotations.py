@@ -7,6 +7,7 @@ import ast
 import collections
 import enum
 import inspect
+import re
 import sys
 import textwrap
 import threading
@@ -20,7 +21,15 @@ from typing import Any, Final, ForwardRef, Union, get_args, get_origin
 
 import torch
 
-from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, Source, SourceRange, UnsupportedError
+from rekindle.errors import (
+    UNKNOWN_RANGE,
+    Cause,
+    NotScriptableError,
+    ParseError,
+    Source,
+    SourceRange,
+    UnsupportedError,
+)
 from rekindle.frontend.sugared_values.base import EmptyResolver, Resolver
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.types import (
@@ -58,6 +67,7 @@ from rekindle.ops.tensor.torchbind_objects import WRAPPER, class_of_wrapper, typ
 from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name
 from rekindle.runtime.interpreter.futures import Future
+from rekindle.syntax.live_source import source_of
 from rekindle.syntax.parser import parse_expression
 
 if sys.version_info >= (3, 14):
@@ -405,11 +415,14 @@ def _annotations_in(init: types.FunctionType) -> dict[str, str]:
 
 
 def _read_annotations(init: types.FunctionType) -> Iterator[tuple[str, str]]:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(init)))
-    except (OSError, TypeError, SyntaxError):
-        return  # without source nothing is declared there
     itself = init.__code__.co_varnames[0] if init.__code__.co_argcount else ""
+    try:
+        text = source_of(init).text
+        if re.search(rf"\b{itself}[\s\\]*\.[\s\\]*\w+[\s\\)]*:", text) is None:
+            return
+        tree = ast.parse(textwrap.dedent(text))
+    except (NotScriptableError, ParseError, SyntaxError):
+        return  # without source nothing is declared there
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute):
             target = node.target.value

@@ -393,6 +393,19 @@ def test_it_takes_compiled_modules_in_evaluation_mode() -> None:
     assert str(caught.value) == "'freeze' takes modules in evaluation mode\nHint: call .eval() first"
 
 
+def test_names_in_one_string_are_refused() -> None:
+    module = rekindle.script(Chooses().eval())
+    with pytest.raises(TypeError) as caught:
+        rekindle.freeze(module, preserved_attrs="forward")
+    assert str(caught.value) == ("'preserved_attrs' takes a list of names, not a string: preserved_attrs=['forward']")
+    with pytest.raises(TypeError) as caught:
+        rekindle.optimize_for_inference(module, "forward")
+    assert str(caught.value) == "'other_methods' takes a list of names, not a string: other_methods=['forward']"
+    with pytest.raises(TypeError) as caught:
+        rekindle.run_frozen_optimizations(rekindle.freeze(module), preserved_methods="")
+    assert str(caught.value) == "'preserved_methods' takes a list of names, not a string: preserved_methods=['']"
+
+
 @pytest.mark.parametrize("name", ["nothing", "linear.nothing", "nothing.weight"])
 def test_names_that_are_not_there(name: str) -> None:
     with pytest.raises(NotScriptableError) as caught:

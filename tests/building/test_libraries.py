@@ -6,7 +6,7 @@ import math
 import random
 import shutil
 import threading
-from typing import Dict, Final, List, Optional, Tuple
+from typing import Any, Dict, Final, List, Optional, Tuple
 
 import pytest
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.building.native_library import Value
+from rekindle.building.runtime.c_values import CKind
 from tests.building.corpus import same
 
 
@@ -550,6 +551,32 @@ def test_null_pointers(folder_of_net):
     assert library.net_forward(instance, ctypes.byref(tensor), ctypes.c_int64(1), ctypes.byref(result)) == 10
     assert library.net_error(instance) == b"a tensor is a null pointer"
     library.net_close(instance)
+
+
+@rekindle.script
+def is_int(x: Any) -> bool:
+    return isinstance(x, int)
+
+
+@pytest.mark.parametrize(("kind", "count"), [(CKind.LIST, 1), (CKind.LIST, 3), (CKind.TUPLE, 2)])
+def test_a_value_that_contains_itself(kind, count, tmp_path):
+    library = library_of(is_int, tmp_path)
+    items = (Value * 3)()
+    for each in items:
+        each.kind, each.payload.address, each.count = kind, ctypes.addressof(items), count
+    raw = ctypes.CDLL(str(next(tmp_path.glob("*.so"))))
+    raw.net_error.restype = ctypes.c_char_p
+    instance, result = ctypes.c_void_p(), Value()
+    weights = str(tmp_path / "net.weights").encode()
+    assert raw.net_open(weights, ctypes.byref(instance)) == 0
+    for _ in range(2):
+        assert raw.net_call(instance, ctypes.byref(items), ctypes.c_int64(1), ctypes.byref(result)) == 10
+        assert raw.net_error(instance) == b"an argument has containers in containers, more than 1000 deep"
+    items[0].kind, items[0].payload.i = CKind.INT, 5
+    assert raw.net_call(instance, ctypes.byref(items), ctypes.c_int64(1), ctypes.byref(result)) == 0
+    assert (result.kind, result.payload.i) == (CKind.BOOL, 1)
+    raw.net_close(instance)
+    assert library(3)
 
 
 @rekindle.script

@@ -28,6 +28,7 @@ from rekindle.building.lowlevel import (
 )
 from rekindle.building.lowlevel.module import compile_functions
 from rekindle.building.lowlevel.types import not_python
+from rekindle.building.runtime.texts import is_utf8
 from rekindle.codegen.llvm.engine import compile_module
 from rekindle.errors import InternalError
 
@@ -137,6 +138,7 @@ def replaced(expected: int, value: int) -> int:
 
 
 FUNCTIONS = (
+    is_utf8,
     quotient,
     modulo,
     collatz,
@@ -195,6 +197,24 @@ def test_constants_and_bits(compiled):
     assert compiled(bits, -2.5) == -4610560118520545280
     assert compiled(swapped, 7) == 507
     assert [compiled(replaced, expected, 7) for expected in (4, 5)] == [505, 507]
+
+
+def _is_utf8(text):
+    try:
+        text.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_utf8(compiled):
+    """All pairs of bytes, and all beginnings of longer characters, against Python's decoder."""
+    ends = (b"", b"\x80", b"\xbf", b"\x80\x80", b"\x80\x80\x80", b"\xbf\xbfa", b"a", b"\xc2\x80")
+    for first, second in itertools.product(range(128, 256), range(0, 256, 5)):
+        for end in ends:
+            text = bytes([97, first, second]) + end
+            found = compiled(is_utf8, ctypes.cast(text, ctypes.c_void_p).value, len(text)) & 1
+            assert bool(found) == _is_utf8(text), text
 
 
 # ----------------------------------------------------------------------------------------------------------- refusals

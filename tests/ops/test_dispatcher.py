@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import torch
 
+import rekindle
+from rekindle.errors import ParseError
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, Operator, OperatorRegistry, Provider
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, MEMORY_FORMATS
@@ -44,6 +46,14 @@ def test_one_operator_is_found_without_the_others_of_its_kind() -> None:
     assert asked == []
     assert [registry.find(name) in registry.overloads(name.partition(".")[0]) for name in names] == [True] * 4
     assert [registry.find(name) for name in names] == found
+
+
+def test_a_schema_without_arguments_in_parentheses_is_an_error() -> None:
+    with pytest.raises(ParseError) as caught:
+        declare(abs, "prim::tests_undeclared")
+    assert str(caught.value) == (
+        "Expected '(' but found the end of the text.\n    prim::tests_undeclared\n                          ^"
+    )
 
 
 def test_a_kind_that_was_unknown_is_found_once_it_is_declared_or_registered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,3 +271,24 @@ def test_operators_that_replace_as_many_others_are_found() -> None:
             library.define(f"{name}(Tensor x) -> Tensor")
             found = dispatcher_operators(f"tests_replaced::{name}")
             assert [each.schema.qualified_name for each in found] == [f"tests_replaced::{name}"]
+
+
+def _sum_into(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    return torch.add(x, 1, out=out)
+
+
+def test_results_in_an_argument_record_no_gradients() -> None:
+    """PyTorch generates ``add.Scalar_out``, which Python never calls, without the check that ``add.out`` has."""
+    compiled = rekindle.script(_sum_into)
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(4):
+        for function in (_sum_into, compiled):
+            with pytest.raises(RuntimeError) as caught:
+                function(x, torch.empty(3))
+            assert str(caught.value) == (
+                "add(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                "arguments requires grad."
+            )
+        with torch.no_grad():
+            assert compiled(x, torch.empty(3)).tolist() == [2, 2, 2]
+        assert compiled(x.detach(), torch.empty(3)).tolist() == [2, 2, 2]

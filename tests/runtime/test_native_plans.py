@@ -30,7 +30,7 @@ from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.runtime.native_plans import availability, self_test, written_plan as written
 from rekindle.runtime.native_plans.native_plan import NativePlan, native_plan_of
-from rekindle.runtime.native_plans.writer import Unsuitable
+from rekindle.runtime.native_plans.writer import PlanWriter, Unsuitable
 from rekindle.runtime.native_plans.written_plan import written_plan
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.version import PythonFunction, Version, runs_as
@@ -323,6 +323,28 @@ def test_lists_that_are_too_long_for_a_frame(ways: Run) -> None:
         xs = [torch.full((1,), float(number)) for number in range(count)]
         assert torch.equal(run.native(xs, [count, 1]), torch.cat(xs).view(count, 1))
     assert run.left == 2
+
+
+def two_backwards(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, wanted: bool):
+    mask = [wanted, False, False]
+    first, _, _ = torch.ops.aten.native_layer_norm_backward(g, x, [x.size(1)], mean, rstd, None, None, mask)
+    second, _, _ = torch.ops.aten.native_layer_norm_backward(first, x, [x.size(1)], mean, rstd, None, None, mask)
+    return torch.neg(torch.abs(first)), torch.neg(torch.abs(second))
+
+
+def test_all_lists_that_must_be_python_lists_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch, ways: Run) -> None:
+    made: list[PlanWriter] = []
+    monkeypatch.setattr(written, "PlanWriter", lambda *parts: made.append(PlanWriter(*parts)) or made[-1])
+    run = ways(two_backwards)
+    first, last = made
+    assert len(first.layout.arrays) - len(last.layout.arrays) == 2
+    torch.manual_seed(0)
+    x = torch.randn(3, 4)
+    _, mean, rstd = torch.native_layer_norm(x, [4], None, None, 1e-5)
+    arguments = torch.randn(3, 4), x, mean, rstd, True
+    assert_same(run.native(*arguments), run.interpreter(*arguments))
+    assert_same(run.native(*arguments), two_backwards(*arguments))
+    assert run.left == 0
 
 
 def shapes(x: Tensor, y: Tensor, i: int):

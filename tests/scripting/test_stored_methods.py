@@ -170,6 +170,28 @@ def test_attributes_that_methods_fill(compiled: Compiled, tmp_path: Path) -> Non
     torch.testing.assert_close(found, eager)
 
 
+OF_ALL_MODULES = """
+    from torch import nn
+
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.FACTOR
+"""
+
+
+@pytest.mark.parametrize("value", [7.0, 2])
+def test_a_constant_of_all_modules_decides(
+    value: float, compiled: Compiled, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(nn.Module, "FACTOR", 2.0, raising=False)
+
+    def change(module: Any, net: Any) -> None:
+        monkeypatch.setattr(nn.Module, "FACTOR", value)
+
+    eager, found = twice(tmp_path / "all.py", change, OF_ALL_MODULES)
+    torch.testing.assert_close(found, eager, rtol=0, atol=0)
+
+
 PROCESS = """
 import torch, rekindle
 from rekindle.ir.text.printer import print_graph

@@ -294,6 +294,7 @@ def tensor_result(context: Context, word: int, given: Array[int], count: int, ve
     error. If the result is a view of one of the ``given`` arguments, it shares their storage."""
     handle = view(Address, word)
     if handle is None:
+        fail(context, ErrorCode.RUNTIME_ERROR, c("an operator of PyTorch returned an undefined tensor"))
         return None
     out = cast("Array[int]", stack(8))
     aoti_torch_get_dim(handle, out)

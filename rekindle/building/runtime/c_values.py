@@ -48,6 +48,7 @@ from rekindle.building.runtime.instances import Instance
 from rekindle.building.runtime.lists import append, list_of, release_word
 from rekindle.building.runtime.memory import Owner, fields_of_record, release
 from rekindle.building.runtime.objects import (
+    MAX_DEPTH,
     Box,
     Complex,
     Context,
@@ -480,10 +481,23 @@ def common_kind(context: Context, value: CValue, first: int, step: int, count: i
 @native
 def container_from_c(context: Context, value: CValue) -> int:
     """Return an argument whose declared type is not a container type, such as Any, as the container that its kind
-    determines."""
+    determines. One that is nested too deeply is an error."""
     kind = value.kind
     if not has_items(value) or kind < CKind.LIST or kind > CKind.DICT:
         return wrong_kind(context, value, 0)
+    if context.depth >= MAX_DEPTH:  # a value of C may contain itself
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("an argument has containers in containers, more than 1000 deep"))
+        return 0
+    context.depth += 1
+    found = items_from_c(context, value)
+    context.depth -= 1
+    return found
+
+
+@native
+def items_from_c(context: Context, value: CValue) -> int:
+    """Return an argument, a container, as the container that its kind and the kinds of its items determine."""
+    kind = value.kind
     if kind == CKind.LIST:
         return word_of(list_from_c(context, common_kind(context, value, 0, 1, value.count), value))
     if kind == CKind.DICT:

@@ -631,22 +631,33 @@ def characters_of(text: Text) -> List:
 
 
 @native
+def begins_character(first: int, second: int) -> bool:
+    """Return whether a character of several bytes may begin with these two: a first byte that others follow, and a
+    second one without which the character would have a shorter form, or a number beyond that of the last one."""
+    if first == 224:
+        return second >= 160
+    if first == 240:
+        return second >= 144
+    return first >= 194 and (first < 244 or (first == 244 and second < 144))
+
+
+@native
 def is_utf8(data: Array[Byte], bytes: int) -> bool:
-    """Return whether ``bytes`` bytes have the form of UTF-8 with complete characters. Overlong forms and surrogates
-    are accepted."""
+    """Return whether ``bytes`` bytes are characters in UTF-8, each in its shortest form. Surrogates are accepted, since
+    strings of Python may contain them."""
     at = 0
     while at < bytes:
         byte = data[at]
         length = 1
-        if byte >= 240 and byte < 248:
+        if byte >= 240:
             length = 4
         elif byte >= 224:
             length = 3
-        elif byte >= 192:
-            length = 2
         elif byte >= 128:
+            length = 2
+        if at + length > bytes:
             return False
-        if byte >= 248 or at + length > bytes:
+        if length > 1 and not begins_character(byte, data[at + 1]):
             return False
         for i in range(1, length):
             if (data[at + i] & 192) != 128:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.containers.tuple_comparison import COMPARISONS, compare_tuples, compares_tuples
@@ -24,6 +23,7 @@ from rekindle.ir.types import (
     NoneType,
     StringType,
     TupleType,
+    Type,
     join_values,
     number_beside_tensor,
     number_members,
@@ -130,9 +130,6 @@ def _complex(emitter: Emitter, value: Value, range: SourceRange) -> Value:
     return value
 
 
-_NEW: Final = frozenset({"prim::EmptyListLiteral", "prim::DictConstruct"})
-
-
 def are_never_equal(one: Value, other: Value) -> bool:
     """Return whether no two values of these kinds are equal in Python."""
     kinds = _kinds(one), _kinds(other)
@@ -162,9 +159,30 @@ def _kinds(value: Value) -> frozenset[str]:
 
 
 def give_empty_literals_types(one: Value, other: Value) -> None:
-    """Change the type of an operand that is an unused ``[]`` or ``{}`` to the type of the list or dict with which it is
-    compared."""
+    """Change the type of an operand that is an unused ``[]`` or ``{}``, or a list or dict literal of such, to the type
+    of the list or dict with which it is compared."""
     for literal, beside in ((one, other), (other, one)):
-        is_empty = literal.node.kind in _NEW and not literal.node.inputs and not literal.has_uses
-        if is_empty and literal.type.kind == beside.type.kind:
-            literal.set_type(beside.type)
+        changes: list[tuple[Value, Type]] = []
+        if not literal.has_uses and _may_have_type(literal, beside.type, changes):
+            for value, type in changes:
+                value.set_type(type)
+
+
+def _may_have_type(literal: Value, type: Type, changes: list[tuple[Value, Type]]) -> bool:
+    """Return whether ``literal`` has the type, or may have it since it is, or contains, empty literals; add the changes
+    of types that this takes to ``changes``."""
+    if literal.type == type:
+        return True
+    node = literal.node
+    if literal.type.kind != type.kind or len(literal.uses) > 1:
+        return False
+    if node.kind == "prim::ListConstruct" and isinstance(type, ListType):
+        parts = [(item, type.element) for item in node.inputs]
+    elif node.kind == "prim::DictConstruct" and isinstance(type, DictType):
+        parts = [(item, type.value if index % 2 else type.key) for index, item in enumerate(node.inputs)]
+    elif node.kind == "prim::EmptyListLiteral":
+        parts = []
+    else:
+        return False
+    changes.append((literal, type))
+    return all(_may_have_type(part, wanted, changes) for part, wanted in parts)

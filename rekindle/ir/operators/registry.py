@@ -186,6 +186,8 @@ class OperatorRegistry:
         """The operators of the kinds that were looked up; none for unknown kinds of this package's and PyTorch's own
         namespaces, whose operators are complete unless one is registered here. Other libraries add operators at any
         time."""
+        self._found: dict[str, Operator] = {}
+        """The operators of this package's and PyTorch's own namespaces that were looked up by their qualified names."""
         self._providers: list[Provider] = []
         self._namespaces: set[str] = set()
 
@@ -205,6 +207,7 @@ class OperatorRegistry:
     def forget(self, kind: str) -> None:
         """Discard the cached operators of a kind, so that the next lookup queries the providers again."""
         self._resolved.pop(kind, None)
+        self._found.clear()
 
     def add_provider(self, provider: Provider) -> None:
         """Register ``provider``, which makes the operators of a kind at the first lookup of the kind. Its operators
@@ -212,6 +215,7 @@ class OperatorRegistry:
         """
         self._providers.append(provider)
         self._resolved.clear()
+        self._found.clear()
 
     def overloads(self, kind: str) -> Sequence[Operator]:
         """Return the operators of a kind; none for an unknown kind."""
@@ -228,6 +232,14 @@ class OperatorRegistry:
     def find(self, qualified_name: str) -> Operator | None:
         """Return the operator called ``aten::add.Tensor``; without a dot, the one without an overload name; None if
         there is no such operator."""
+        found = self._found.get(qualified_name)
+        if found is None:
+            found = self._find(qualified_name)
+            if found is not None and not is_foreign(found.name):
+                self._found[qualified_name] = found
+        return found
+
+    def _find(self, qualified_name: str) -> Operator | None:
         kind, _, overload = qualified_name.partition(".")
         known = self._resolved.get(kind)
         if known is None:

@@ -73,7 +73,7 @@ _DECLARED: dict[str, list[Declaration]] = {}
 
 def _add(declaration: Declaration) -> None:
     text = declaration.text
-    kind = text[: text.index("(")].partition(".")[0]
+    kind = text.partition("(")[0].partition(".")[0] if "(" in text else parse_schema(text).name
     _DECLARED.setdefault(kind, []).append(declaration)
     REGISTRY.forget(kind)
 
@@ -89,8 +89,9 @@ def declare(
     """Declare the operators with these schemas, all run by ``operation``; see
     :class:`~rekindle.ir.operators.registry.Operator` for the properties that schemas do not declare.
 
-    A text is parsed at the first lookup of its kind, such as ``aten::add``; a wrong text raises a ``ParseError`` there.
-    Overloads may be declared after that lookup. Of two with the same schema, the first runs.
+    A text is parsed at the first lookup of its kind, such as ``aten::add``; a wrong text raises a ``ParseError`` there,
+    or here if it has no arguments in parentheses. Overloads may be declared after that lookup. Of two with the same
+    schema, the first runs.
 
     Example:
         >>> from rekindle.ops.registration.declare import declare

@@ -17,7 +17,7 @@ from torch._ops import OpOverload
 
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Invocation, Operation, Operator
-from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType
 from rekindle.ops.registration.aliasing import HIDDEN_WRITES, is_composite, may_alias_inputs
@@ -101,6 +101,9 @@ def _operator(overload: OpOverload) -> Operator:
 def _make_operator(overload: OpOverload) -> Operator:
     schema = parse_schema(str(overload._schema))
     call: Operation = overload._op  # what the overload's own __call__ does, less a Python frame
+    lacks_check = torch.Tag.generated in overload.tags and any(map(_is_out, schema.arguments))
+    if lacks_check:
+        call = _without_gradients(call, schema.name)
     direct = DIRECT.get(schema.qualified_name)
     composite = is_composite(schema.qualified_name)
     simple = not any(argument.kwarg_only or argument.has_default for argument in schema.arguments)
@@ -116,8 +119,29 @@ def _make_operator(overload: OpOverload) -> Operator:
         hidden_writes=HIDDEN_WRITES.get(schema.name, ()),
         takes_any_sequence=not any(isinstance(each.type, ListType) and each.alias for each in schema.arguments),
         traits=traits_of_overload(schema, overload.tags, is_composite=composite),
-        is_dispatched=schema.qualified_name not in CHECKED_BY_PYTHON,
+        is_dispatched=schema.qualified_name not in CHECKED_BY_PYTHON and not lacks_check,
     )
+
+
+def _is_out(argument: Argument) -> bool:
+    return argument.kwarg_only and argument.alias is not None and argument.alias.is_write
+
+
+def _without_gradients(call: Operation, name: str) -> Operation:
+    """Return ``call``, an operator that writes its result to an argument, with the check that PyTorch leaves out where
+    it generates the operator from another one: a call that records a gradient raises a RuntimeError."""
+
+    def checked(*arguments: Any, **named: Any) -> Any:
+        if torch.is_grad_enabled():
+            for value in (*arguments, *named.values()):
+                if isinstance(value, torch.Tensor) and value.requires_grad:
+                    raise RuntimeError(
+                        f"{name.partition('::')[2]}(): functions with out=... arguments don't support automatic "
+                        "differentiation, but one of the arguments requires grad."
+                    )
+        return call(*arguments, **named)
+
+    return checked
 
 
 # ---------------------------------------------------------------------------------------------------------- calling one

@@ -4,14 +4,17 @@ often instructions run."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final, TypeAlias
 
 from rekindle.codegen.aten.functions import AtenFunction, aten_function
 from rekindle.codegen.fusion import KIND as FUSION_GROUP
 from rekindle.codegen.launched_operation import LaunchedOperation
 from rekindle.codegen.plan_runtime.frame import Kind
 from rekindle.ir.graph import Node
+from rekindle.ir.operators.registry import Operator
 from rekindle.ir.types import INT, ListType, TensorType
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode
@@ -22,15 +25,20 @@ _ITERATIONS: Final = 10
 
 def function_of(node: Node) -> AtenFunction | None:
     """Return the C++ function that runs a node; None if only Python can call its operator."""
+    if not node.kind.startswith("aten::"):
+        return None
     found = node.operator
-    if found is None or not found.is_dispatched or not node.kind.startswith("aten::"):
-        return None
-    function = aten_function(found.schema.qualified_name)
-    if function is None or len(function.parameters) != len(node.inputs) or returned_form(function) is None:
-        return None
-    return function
+    function = None if found is None else _function_of_operator(found)
+    return function if function is not None and len(function.parameters) == len(node.inputs) else None
 
 
+@lru_cache(maxsize=4096)
+def _function_of_operator(operator_: Operator) -> AtenFunction | None:
+    function = aten_function(operator_.schema.qualified_name) if operator_.is_dispatched else None
+    return None if function is None or returned_form(function) is None else function
+
+
+@cache
 def returned_form(function: AtenFunction) -> str | None:
     """Return a name for the C++ return type of a function, such as ``tensor``, ``vector`` or ``nothing``; None if
     native plans do not support the type."""
@@ -67,8 +75,8 @@ def weights_of(code: Code) -> list[int]:
     return weights
 
 
-def _readers(code: Code) -> dict[int, list[tuple[Instruction, int]]]:
-    found: dict[int, list[tuple[Instruction, int]]] = {}
+def _readers(code: Code) -> _Readers:
+    found: _Readers = {}
     for instruction in code.instructions:
         for position, register in enumerate(instruction.inputs):
             if instruction.opcode is not Opcode.DROP:
@@ -76,8 +84,8 @@ def _readers(code: Code) -> dict[int, list[tuple[Instruction, int]]]:
     return found
 
 
-def _writers(code: Code) -> dict[int, list[Instruction]]:
-    found: dict[int, list[Instruction]] = {number: [] for number in range(code.argument_count)}
+def _writers(code: Code) -> _Writers:
+    found: _Writers = {number: [] for number in range(code.argument_count)}
     for instruction in code.instructions:
         for register in instruction.outputs:
             if register is not None:
@@ -109,17 +117,37 @@ def _only_native_calls(readers: Sequence[tuple[Instruction, int]]) -> bool:
     return bool(readers)
 
 
-def constant_lists(code: Code, demoted: set[int]) -> dict[int, object]:
-    """Return by register the constant lists that only calls of C++ functions read; those in ``demoted`` are
-    excluded."""
-    readers, writers = _readers(code), _writers(code)
+@dataclass(frozen=True, slots=True)
+class UnboxedLists:
+    """The lists of a Code that need not be Python lists, by their registers: only calls of C++ functions read them.
+    ``constants`` are constant lists; ``arrays`` are lists of ints and of tensors, with the kinds of their registers."""
+
+    constants: dict[int, object]
+    arrays: dict[int, Kind]
+
+    @classmethod
+    def of(cls, code: Code) -> UnboxedLists:
+        """Return the lists of ``code``."""
+        readers, writers = _readers(code), _writers(code)
+        return cls(_constant_lists(code, readers, writers), _arrays_of(readers, writers))
+
+    def without(self, registers: Set[int]) -> UnboxedLists:
+        """Return these lists except those in ``registers``."""
+        constants = {register: value for register, value in self.constants.items() if register not in registers}
+        return UnboxedLists(constants, {each: kind for each, kind in self.arrays.items() if each not in registers})
+
+
+_Readers: TypeAlias = "dict[int, list[tuple[Instruction, int]]]"
+_Writers: TypeAlias = "dict[int, list[Instruction]]"
+
+
+def _constant_lists(code: Code, readers: _Readers, writers: _Writers) -> dict[int, object]:
     found: dict[int, object] = {}
     for instruction in code.instructions:
         if instruction.opcode is not Opcode.CONSTANT or instruction.outputs[0] is None:
             continue
         register = instruction.outputs[0]
-        is_list = isinstance(instruction.constant, list)
-        if is_list and register not in demoted and len(writers[register]) == 1:
+        if isinstance(instruction.constant, list) and len(writers[register]) == 1:
             if _only_native_calls(readers.get(register, [])):
                 found[register] = instruction.constant
     return found
@@ -135,13 +163,10 @@ def _makes_array(instruction: Instruction) -> bool:
     return function is not None and returned_form(function) == "vector"
 
 
-def arrays_of(code: Code, demoted: set[int]) -> dict[int, Kind]:
-    """Return by register the lists of ints and of tensors that only calls of C++ functions read, with the kind of the
-    register; those in ``demoted`` are excluded."""
-    readers, writers = _readers(code), _writers(code)
+def _arrays_of(readers: _Readers, writers: _Writers) -> dict[int, Kind]:
     found: dict[int, Kind] = {}
     for register, written in writers.items():
-        if register in demoted or len(written) != 1 or not _makes_array(written[0]):
+        if len(written) != 1 or not _makes_array(written[0]):
             continue
         type = written[0].node.output.type
         if not isinstance(type, ListType):

@@ -101,6 +101,8 @@ class InstructionTable:
             values += (address_of(entry.handler), following, entry.index)
             for operand in entry.operands:
                 match operand:
+                    case int():
+                        values.append(operand)
                     case Reference(value):
                         self.kept.append(value)
                         found.references.setdefault(id(value), []).append(len(values))
@@ -108,10 +110,8 @@ class InstructionTable:
                     case KernelSite(operation):
                         found.sites.setdefault(id(operation), []).append(len(values))
                         values.append(0)
-                    case Label() | EntryLabel():
-                        values.append(address(operand))
                     case _:
-                        values.append(operand)
+                        values.append(address(operand))
         words[:] = values
         return found
 

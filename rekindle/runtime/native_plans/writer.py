@@ -9,7 +9,7 @@ from rekindle.codegen.plan_runtime.frame import WORD, FrameField, Kind
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode, copy_constant
 from rekindle.runtime.native_plans.aten_arguments import UNKNOWN, NotNative, tensor_word
-from rekindle.runtime.native_plans.facts import LIST_READERS, arrays_of, constant_lists, weights_of, writes_natively
+from rekindle.runtime.native_plans.facts import LIST_READERS, UnboxedLists, weights_of, writes_natively
 from rekindle.runtime.native_plans.instruction_table import InstructionTable, Label, Operand, Reference
 from rekindle.runtime.native_plans.registers import FrameLayout, Register
 from rekindle.runtime.native_plans.words import TooManyArguments, content
@@ -23,22 +23,22 @@ class Unsuitable(Exception):
 
 
 class Demoted(Exception):
-    """Raised if a list that was planned as an array must be a Python list."""
+    """Raised if lists that were planned as arrays must be Python lists: those in ``registers``."""
 
-    def __init__(self, register: int) -> None:
-        self.register = register
+    def __init__(self, *registers: int) -> None:
+        self.registers = registers
 
 
 class PlanWriter:
     """A writer of the instruction ``table`` and the frame ``layout`` for ``code``. ``ways`` are functions that may
-    write an operator: each returns whether it did, or raises NotNative. Lists in ``demoted`` registers are Python
+    write an operator: each returns whether it did, or raises NotNative. ``unboxed`` are the lists that are not Python
     lists. ``native_calls`` and ``python_calls`` count the calls of operators, those in loops several times."""
 
     def __init__(
         self,
         code: Code,
         tensor_offset: int,
-        demoted: set[int],
+        unboxed: UnboxedLists,
         ways: Sequence[Callable[[PlanWriter, Instruction], bool]],
     ) -> None:
         self.code = code
@@ -50,10 +50,9 @@ class PlanWriter:
         self.python_calls = 0
         self.index = 0
         self.weights = weights_of(code)
-        self.lists = constant_lists(code, demoted)
-        arrays = arrays_of(code, demoted)
-        native = [writes_natively(each, arrays) for each in code.instructions]
-        self.layout = FrameLayout(code, native, dict.fromkeys(self.lists, Kind.CONSTANT) | arrays)
+        self.lists = unboxed.constants
+        native = [writes_natively(each, unboxed.arrays) for each in code.instructions]
+        self.layout = FrameLayout(code, native, dict.fromkeys(self.lists, Kind.CONSTANT) | unboxed.arrays)
         # Where functions construct the Tensor that they return. It is not an owner: what a function that throws leaves
         # there is destroyed already.
         self.sret = self.layout.reserve(2)
@@ -63,12 +62,22 @@ class PlanWriter:
 
         Raises:
             Unsuitable: the Code has something that native plans do not run.
-            Demoted: a list that was planned as an array must be a Python list.
+            Demoted: lists that were planned as arrays must be Python lists: all of which that is known.
         """
+        demoted: list[int] = []
         for index, instruction in enumerate(self.code.instructions):
             self.index = index
             self.table.begin(index)
-            self._write(instruction)
+            try:
+                self._write(instruction)
+            except Demoted as error:
+                demoted += error.registers
+            except Unsuitable:
+                if demoted:
+                    break  # it may be suitable with other lists
+                raise
+        if demoted:
+            raise Demoted(*demoted)
 
     @property
     def pays(self) -> bool:

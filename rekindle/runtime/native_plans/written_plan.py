@@ -7,6 +7,7 @@ from typing import Final
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Opcode
 from rekindle.runtime.native_plans.aten_calls import write_aten_call
+from rekindle.runtime.native_plans.facts import UnboxedLists
 from rekindle.runtime.native_plans.kernel_calls import write_kernel_call
 from rekindle.runtime.native_plans.operators import write_arithmetic, write_by_kind
 from rekindle.runtime.native_plans.writer import Demoted, PlanWriter, Unsuitable
@@ -34,13 +35,13 @@ def written_plan(code: Code, tensor_offset: int) -> PlanWriter:
     for instruction in code.instructions:
         if instruction.opcode not in _SUPPORTED or instruction.node.kind in _WITH:
             raise Unsuitable
-    demoted = set[int]()
+    unboxed = UnboxedLists.of(code)
     while True:
-        writer = PlanWriter(code, tensor_offset, demoted, WAYS)
+        writer = PlanWriter(code, tensor_offset, unboxed, WAYS)
         try:
             writer.write()
         except Demoted as error:
-            demoted.add(error.register)
+            unboxed = unboxed.without(frozenset(error.registers))
             continue
         if writer.layout.words > _MAX_WORDS:
             raise Unsuitable

@@ -32,7 +32,10 @@ from rekindle.passes import BatchProjections, PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, FUSION, RECORDED_FUSION, differentiation
 from rekindle.runtime.settings import SETTINGS
-from rekindle.runtime.strategies import formula_cache as formula_cache  # keeps compiled formulas
+from rekindle.runtime.strategies import (
+    formula_cache as formula_cache,  # keeps compiled formulas
+    gradient_cache as gradient_cache,  # keeps gradients
+)
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec
 from rekindle.runtime.strategies.graph_cache import GraphCache
 from rekindle.runtime.strategies.simple_strategy import (

@@ -28,6 +28,8 @@ OWN_CLASS: Final = "__class__"
 """The closure variable of a method with ``super()``: its class."""
 _NAMED: Final = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _CONSTANTS: Final = (*NUMBERED_CLASSES, torch.device)
+_PLAIN_ANNOTATIONS: Final = (str, type, type(torch.Tensor), type(None))
+"""Classes of annotations without parts: texts, classes, and None."""
 _LIBRARIES: Final = frozenset({"builtins", "torch", "typing", "collections", "numbers"})
 """Packages whose classes are identified by their names."""
 
@@ -159,6 +161,8 @@ def annotation_text(annotation: object) -> str:
     Raises:
         NotKept: the annotation has a type alias of Python 3.12 or a bounded ``TypeVar``.
     """
+    if type(annotation) in _PLAIN_ANNOTATIONS:
+        return repr(annotation)
     if hasattr(annotation, "__value__") or getattr(annotation, "__bound__", None) is not None:
         raise NotKept(f"the annotation '{annotation!r}'")
     parts = [annotation.__supertype__] if isinstance(annotation, typing.NewType) else typing.get_args(annotation)
@@ -166,7 +170,11 @@ def annotation_text(annotation: object) -> str:
 
 
 def _code_digest(function: types.FunctionType) -> bytes:
-    return hashlib.sha256(marshal.dumps(_without_slices(function.__code__), 2)).digest()
+    try:
+        content = marshal.dumps(function.__code__, 2)
+    except ValueError:
+        content = marshal.dumps(_without_slices(function.__code__), 2)
+    return hashlib.sha256(content).digest()
 
 
 def _without_slices(constant: Any) -> Any:

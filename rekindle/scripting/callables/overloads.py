@@ -80,13 +80,13 @@ _FUTURES: Final = sum(getattr(__future__, name).compiler_flag for name in __futu
 
 
 def _forgotten(function: types.FunctionType) -> Iterator[types.FunctionType]:
+    if "." in function.__qualname__:
+        return
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
     known = _places.get(code.co_filename)
     if known is None or known[0] is not lines:
         known = _places[code.co_filename] = (lines, list(_declarations("".join(lines))))
-    if "." in function.__qualname__:
-        return
     for name, index in known[1]:
         if name == function.__name__ and index < code.co_firstlineno - 1:
             declaration = _declaration_at(index, lines, function)

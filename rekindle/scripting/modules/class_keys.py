@@ -4,6 +4,7 @@ depends on the methods and constants of the class, which Python may change after
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from types import FunctionType
 from typing import Final
 
@@ -20,11 +21,11 @@ _keys: dict[type, object] = {}
 
 
 def class_key(cls: type) -> object:
-    """Return a key that is equal as long as ``cls`` and its bases, except ``nn.Module``, have the same members. The key
-    keeps these members alive. It is cached until :func:`forget_classes` is called."""
+    """Return a key that is equal as long as ``cls`` and its bases have the same members. The key keeps these members
+    alive. It is cached until :func:`forget_classes` is called."""
     found = _keys.get(cls)
     if found is None:
-        owners = [owner for owner in owners_of(cls) if owner is not object and owner is not torch.nn.Module]
+        owners = [owner for owner in owners_of(cls) if owner is not object]
         found = _keys[cls] = tuple((owner, _held_by(owner)) for owner in owners)
     return found
 
@@ -35,7 +36,25 @@ def forget_classes() -> None:
 
 
 def _held_by(owner: type) -> object:
-    return tuple((name, _value_key(value)) for name, value in members_of(owner) if is_seen(name, value))
+    return tuple((name, _value_key(value)) for name, value in visible_members(owner))
+
+
+def visible_members(owner: type) -> Iterator[tuple[str, object]]:
+    """Yield the members in the body of one class that programs can depend on. Of ``nn.Module``, these are the members
+    that PyTorch does not define: constants and methods that a program has put there."""
+    for name, value in members_of(owner):
+        if is_seen(name, value) and not (owner is torch.nn.Module and _is_pytorchs(name, value)):
+            yield name, value
+
+
+def _is_pytorchs(name: str, value: object) -> bool:
+    """Return whether PyTorch's source of ``nn.Module`` defines a member, or one that a tool patches, such as
+    ``__call__``. A function is recognized by its file, since one that wraps it may have its name and module."""
+    if name.startswith("__"):
+        return True
+    if isinstance(value, FunctionType):
+        return value.__code__.co_filename == torch.nn.Module.__init__.__code__.co_filename
+    return getattr(value, "__module__", None) == torch.nn.Module.__module__
 
 
 def is_seen(name: str, value: object) -> bool:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import torch
@@ -275,6 +274,10 @@ class _Progress:
         return found
 
 
+_WITHOUT_ENTRY_POINTS: Final = (object, torch.nn.Module)
+"""Bases of modules that have neither exported methods nor properties for programs."""
+
+
 @dataclass(slots=True)
 class _ClassMembers:
     """The names of members of a class and its bases: exported methods, and properties."""
@@ -285,9 +288,19 @@ class _ClassMembers:
     @classmethod
     def of(cls, python_class: type) -> _ClassMembers:
         """Return the names of the exported methods and the properties of a class and its bases."""
-        members = _members(python_class)
-        exported = [name for name, member in members if modifier_of(member) is Modifier.EXPORT]
-        return cls(exported, [name for name, member in members if isinstance(member, property)])
+        exported, properties = list[str](), list[str]()
+        hidden = set[str]()
+        for owner in owners_of(python_class):
+            if owner not in _WITHOUT_ENTRY_POINTS:
+                for name, member in members_of(owner):
+                    if name in hidden:
+                        continue
+                    if isinstance(member, property):
+                        properties.append(name)
+                    if modifier_of(member) is Modifier.EXPORT:
+                        exported.append(name)
+            hidden.update(vars(owner))
+        return cls(sorted(exported), sorted(properties))
 
 
 @dataclass(slots=True)
@@ -351,15 +364,6 @@ def _entry_points(concrete: ConcreteModuleType, exported: list[str]) -> list[str
     if issubclass(concrete.python_class, ScriptModule):
         return exported  # what is not marked is Python's
     return ["forward", *(name for name in exported if name != "forward")]
-
-
-def _members(cls: type) -> list[tuple[str, object]]:
-    """Return the definitions of a class and its bases with their names, sorted by name. It equals
-    ``inspect.getattr_static`` of all of ``dir(cls)``, in one pass."""
-    found: dict[str, object] = {}
-    for owner in reversed([*owners_of(cls)]):
-        found.update(members_of(owner))
-    return sorted(found.items(), key=itemgetter(0))
 
 
 def _find_properties(concrete: ConcreteModuleType) -> None:

@@ -16,8 +16,6 @@ from types import FunctionType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-import torch
-
 from rekindle.codegen.llvm.disk_cache import DiskCache
 from rekindle.codegen.llvm.engine import disk_cache
 from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
@@ -30,8 +28,8 @@ from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.callables.dependencies import NotKept, annotations_text, described_function, described_value
 from rekindle.scripting.callables.functions import records_called
 from rekindle.scripting.callables.stored_functions import StoredFunction, current_storage
-from rekindle.scripting.modules.class_keys import class_key, is_seen
-from rekindle.scripting.modules.class_members import members_of, owners_of
+from rekindle.scripting.modules.class_keys import class_key, visible_members
+from rekindle.scripting.modules.class_members import owners_of
 from rekindle.scripting.modules.module_types import ConcreteModuleType
 
 _OF_CONTAINERS: Final = frozenset({"__len__", "__contains__"})
@@ -270,7 +268,7 @@ def _class_description(cls: type) -> bytes:
     known = _CLASSES.get(cls)
     if known is not None and known[0] is key:
         return known[1]
-    owners = [owner for owner in owners_of(cls) if owner is not object and owner is not torch.nn.Module]
+    owners = [owner for owner in owners_of(cls) if owner is not object]
     encoded = tuple([(owner.__module__, owner.__qualname__, _members(owner)) for owner in owners])
     digest = hashlib.sha256(marshalled(encoded)).digest()
     _CLASSES[cls] = key, digest
@@ -282,9 +280,7 @@ _ANNOTATE: Final = "__annotate_func__"
 
 
 def _members(owner: type) -> Encoded:
-    described = [
-        (name, _member(value)) for name, value in members_of(owner) if is_seen(name, value) and name != _ANNOTATE
-    ]
+    described = [(name, _member(value)) for name, value in visible_members(owner) if name != _ANNOTATE]
     annotations = annotations_text(annotations_of(owner))
     if " at 0x" in annotations:
         raise NotKept(f"the class '{owner.__qualname__}', whose annotations are objects")

@@ -224,3 +224,14 @@ def sorted_keys(d: Dict[str, int]) -> List[str]:
 @program("int.methods", (10, 2.0), (-7, 2.5), torch="refuses")
 def methods_of_numbers(n: int, x: float) -> Tuple[List[int], bool, float]:
     return [n.bit_length(), n.bit_count(), n.real, n.imag, n.numerator, n.denominator], x.is_integer(), x.conjugate()
+
+
+@program("dict.equality list.literal", ([1, 2], 1), ([], 0), torch="refuses")
+def compared_with_empty_lists_in_literals(xs: List[int], n: int) -> List[bool]:
+    return [
+        {"k": xs} == {"k": []},
+        {"k": []} != {"k": xs},
+        [xs, [n]] == [[], []],
+        {"a": {"b": xs}} == {"a": {}},
+        {"a": [[n]], "b": [xs]} == {"a": [], "b": [[]]},
+    ]

@@ -1,0 +1,135 @@
+"""Which error a call raises: the first one in the order of the program, though kernels gather operators across it."""
+
+import traceback
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import rekindle
+
+LONG, SHORT = torch.linspace(0, 1, 8), torch.linspace(0, 1, 4)
+
+
+def product_of_equal_sizes(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x)
+    if y.size() != t.size():
+        raise ValueError("sizes differ")
+    return (y * t).tanh() + 1
+
+
+def loss_of_equal_sizes(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x)
+    if y.shape != t.shape:
+        raise AssertionError("shapes differ")  # pytest rewrites assertions
+    return F.mse_loss(y, t)
+
+
+def library_check(x: Tensor, t: Tensor):
+    return F.binary_cross_entropy(torch.sigmoid(x), t)
+
+
+def check_in_a_loop(x: Tensor, t: Tensor):
+    for _ in range(3):
+        x = torch.sigmoid(x) + 1
+        if len(x) != len(t):
+            raise IndexError(f"{len(x)} and {len(t)}")
+        x = x * t
+    return x
+
+
+def check_in_a_method_of_another(x: Tensor, t: Tensor):
+    y = torch.exp(x)
+    _require(y, t)
+    return y / t - 1
+
+
+def _require(y: Tensor, t: Tensor):
+    if y.numel() != t.numel():
+        raise KeyError("elements")
+
+
+PROGRAMS = [
+    product_of_equal_sizes,
+    loss_of_equal_sizes,
+    library_check,
+    check_in_a_loop,
+    check_in_a_method_of_another,
+]
+
+
+def _error(function, *arguments):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (of any class)
+        function(*arguments)
+    return caught.value
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
+def test_first_error(program, requires_grad):
+    x = LONG.clone().requires_grad_(requires_grad)
+    expected = _error(program, x, SHORT)
+    compiled = rekindle.script(program)
+    for _ in range(4):
+        torch.testing.assert_close(compiled(x, LONG), program(x, LONG))
+        error = _error(compiled, x, SHORT)
+        assert type(error) is type(expected)
+        assert str(error) == str(expected)
+        assert error.__context__ is None
+        lines = [entry.line for entry in traceback.extract_tb(expected.__traceback__)[1:]]
+        assert [entry.line for entry in traceback.extract_tb(error.__traceback__)][-len(lines) :] == lines
+
+
+def prints_first(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x)
+    print("sizes:", len(y), len(t))  # noqa: T201
+    if len(y) > len(t) + 100:
+        raise ValueError("too long")
+    return (y * t).tanh()
+
+
+def test_output_is_not_repeated(capsys):
+    """Whether the program prints before the error depends on its order; it does not print twice."""
+    compiled = rekindle.script(prints_first)
+    for _ in range(4):
+        error = _error(compiled, LONG, SHORT)
+        assert type(error) is RuntimeError
+        assert capsys.readouterr().out in ("", "sizes: 8 4\n")
+
+
+def warns_first(x: Tensor, t: Tensor):
+    y = torch.sigmoid(x)
+    if len(y) != len(t):
+        warnings.warn("lengths differ", stacklevel=2)
+    if len(y) > len(t) + 100:
+        raise ValueError("too long")
+    return (y * t).tanh()
+
+
+def test_warning_is_not_repeated():
+    compiled = rekindle.script(warns_first)
+    for _ in range(4):
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            error = _error(compiled, LONG, SHORT)
+        assert type(error) is RuntimeError
+        assert len(given) <= 1
+
+
+def counts_first(x: Tensor, t: Tensor, count: Tensor):
+    count += 1
+    y = torch.sigmoid(x)
+    if len(y) > len(t) + 100:
+        raise ValueError("too long")
+    return (y * t).tanh()
+
+
+def test_writes_are_not_repeated():
+    compiled = rekindle.script(counts_first)
+    count = torch.zeros(())
+    for done in range(1, 5):
+        error = _error(compiled, LONG, SHORT, count)
+        assert type(error) is RuntimeError
+        assert count.item() == done
