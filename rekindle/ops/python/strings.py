@@ -60,10 +60,11 @@ Search = Callable[[str, str, int | None, int | None], object]
 
 
 def _search(method: Search) -> Callable[[str, str, int, int], object]:
-    """Return ``method`` with an end of -1 read as the end of the string."""
+    """Return ``method`` with an end as in TorchScript, where -1 is the end of the string, and -2 is before the last
+    character."""
 
     def search(self: str, substr: str, start: int = 0, end: int = -1) -> object:
-        return method(self, substr, start, None if end == -1 else end)
+        return method(self, substr, start, end if end >= 0 else max(len(self) + end + 1, 0))
 
     return search
 
