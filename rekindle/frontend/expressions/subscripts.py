@@ -545,6 +545,8 @@ def assign_slice(
     """Emit ``xs[a:b:c] = items`` for the list ``base``; with ``deleted``, for which ``items`` must be empty, ``del
     xs[a:b:c]``."""
     assert isinstance(base.type, ListType)
+    if items.node.kind == "prim::EmptyListLiteral" and not items.has_uses:
+        items.set_type(base.type)
     slice = SliceExpr(target.indices[0].tree)
     bounds = [
         emitter.graph.insert_constant(None, range=range) if part is None else emitter.emit_expression(part)

@@ -79,14 +79,15 @@ for _name, _result in (
         f"aten::{_name}{_overload}(str self, str substr, int start=0, int end=-1) -> {_result}",
     )
 
-_WHITE: Final = " \n\t\f\v"
+WHITE: Final = " \n\t\f\v"
+"""The characters that operators strip by default. They strip all white space then, as Python does."""
 
 
 def _strip(method: Callable[[str, str | None], str]) -> Callable[[str, str], str]:
     """Return ``method`` with the schema's default read as None."""
 
-    def strip(self: str, chars: str = _WHITE) -> str:
-        return method(self, None if chars == _WHITE else chars)
+    def strip(self: str, chars: str = WHITE) -> str:
+        return method(self, None if chars == WHITE else chars)
 
     return strip
 

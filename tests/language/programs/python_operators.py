@@ -291,3 +291,16 @@ class Plain:
 def objects_compared_with_none(n: int) -> List[bool]:
     maybe: Optional[Plain] = Plain(n) if n > 0 else None
     return [maybe == None, None != maybe, Plain(n) == None]
+
+
+@program("str.strip", ("\r \n ab\x1c\t", "\r"), (" a ", " \n\t\f\v"), torch="differs")
+def strips_of_spelled_white_space(s: str, chars: str) -> List[str]:
+    white = " \n\t\f\v"
+    return [s.strip(" \n\t\f\v"), s.lstrip(white), s.rstrip(chars), s.strip(chars + white[len(chars) :])]
+
+
+@program("list.slice_assign", ([1, 2, 3, 4], 2), ([5], -3), torch="refuses")
+def slices_replaced_by_nothing(xs: List[int], k: int) -> List[int]:
+    xs[:1] = []
+    xs[k:] = []
+    return xs
