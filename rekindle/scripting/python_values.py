@@ -8,7 +8,7 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from rekindle.errors import NotScriptableError, SchemaError, SourceRange, Undefi
 from rekindle.frontend.calls.generic import inherits
 from rekindle.frontend.calls.python_signatures import fitted_to
 from rekindle.frontend.python.higher_order import PartialValue
+from rekindle.frontend.python.library import library_function
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.functions import sugared_arguments
 from rekindle.frontend.sugared_values.slices import constant_slice
@@ -30,7 +31,7 @@ from rekindle.ir.operators.operator_nodes import insert_operator_node, pack_outp
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
-from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
+from rekindle.ir.types import BOOL, STRING, DictType, ListType, TupleType, Type
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.ops.tensor.torchbind_objects import WRAPPER, class_in_namespace
 from rekindle.program.function import Function, Overloaded
@@ -452,12 +453,47 @@ class EnumClassValue(ClassValue):
         members = [graph.insert_constant(member, type, range) for member in self.enum]
         return SimpleValue(construct("prim::ListConstruct", members, ListType(type), range, graph))
 
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        """Return the member of a name: ``Color["RED"]``."""
+        if index.type != STRING:
+            return super().item(range, graph, index, type_hint)
+        return self._member(range, graph, "member_of_name", index, dict(self.enum.__members__))
+
     def call(self, call: CallSite) -> SugaredValue:
+        """Return the member of a value: ``Color("red")``."""
+        type = enum_type(self.enum, call.range)
+        is_plain = not issubclass(self.enum, enum.Flag) and "_missing_" not in vars(self.enum)
+        if is_plain and len(call.args) == 1 and not call.kwargs and call.args[0].type in (type, type.value_type):
+            given = call.args[0].materialize(call.graph)
+            if given.type == type:
+                return SimpleValue(given)
+            name = call.graph.insert_constant(self.enum.__qualname__, range=call.range)
+            members = {member.value: member for member in self.enum}
+            return self._member(call.range, call.graph, "member_of_value", given, members, name)
         raise UnsupportedError(
             f"a member of {self.description} cannot be found by its value in a program",
             call.range,
             hint=f"name it: {self.cls.__name__}.{next(iter(self.enum.__members__))}",
         )
+
+    def _member(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        function: str,
+        given: Value,
+        members: Mapping[Any, enum.Enum],
+        *others: Value,
+    ) -> SugaredValue:
+        """Emit a call of a function of the prelude that finds ``given`` among the keys of ``members``."""
+        type = enum_type(self.enum, range)
+        keys = [graph.insert_constant(key, range=range) for key in members]
+        values = [graph.insert_constant(member, type, range) for member in members.values()]
+        lists = [
+            construct("prim::ListConstruct", items, ListType(items[0].type), range, graph) for items in (keys, values)
+        ]
+        arguments = [SimpleValue(value) for value in (given, *lists, *others)]
+        return library_function(function).call_with(range, graph, arguments, {})
 
 
 class NamedTupleClassValue(ClassValue):

@@ -245,8 +245,8 @@ def misspells_member() -> Shade:
     return Shade.BRIGHT
 
 
-def by_value(n: int) -> Shade:
-    return Shade(n)
+def by_value(x: float) -> Shade:
+    return Shade(x)
 
 
 def test_enums():
@@ -268,8 +268,8 @@ def test_enums():
     assert error_of(UnsupportedError, by_value) == (
         "a member of the enum 'Shade' cannot be found by its value in a program\n"
         '  File "FILE", line N\n'
-        "    def by_value(n: int) -> Shade:\n"
-        "        return Shade(n)\n"
+        "    def by_value(x: float) -> Shade:\n"
+        "        return Shade(x)\n"
         "               ^^^^^\n"
         "Hint: name it: Shade.DARK"
     )

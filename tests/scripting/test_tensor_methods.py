@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, List, Tuple
 
 import pytest
 import torch
@@ -66,7 +66,18 @@ def norm(x: Tensor) -> Tensor:
     return x.norm() + x.norm(p=1, dim=[0], keepdim=True)
 
 
+def new_tensors(x: Tensor) -> List[Tensor]:
+    data = [1, 2]
+    made = [x.new_tensor(2.5), x.new_tensor(data), x.new_tensor([[True]]), x.long().new_tensor([2.7])]
+    return [*made, x.new_tensor((1, 2), dtype=torch.int16), x.new_tensor([x.sum()], requires_grad=True)]
+
+
+def number_of_elements(x: Tensor) -> int:
+    return x.nelement()
+
+
 PROGRAMS = (
+    *(new_tensors, number_of_elements),
     *(stft, stft_that_does_not_pad, there_and_back, unique_consecutive, unique_consecutive_with_inverse, unique),
     *(unique_with_all, lu, norm_of_a_name, norm_in_another_dtype, of_another_type, sparse, norm),
 )

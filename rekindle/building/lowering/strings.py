@@ -116,9 +116,12 @@ def search(w: ProgramWriter, node: Node) -> None:
     ``endswith``."""
     name = node.kind.partition("::")[2]
     text, wanted, start, end = node.inputs
-    # TorchScript writes -1 for the end of the text.
+    # In TorchScript -1 is the end of the text, and -2 is before the last character.
     whole = w.emit(f"icmp eq i64 {w.name(end)}, -1")
-    last = w.emit(f"select i1 {whole}, i64 {2**63 - 1}, i64 {w.name(end)}")
+    is_negative = w.emit(f"icmp slt i64 {w.name(end)}, 0")
+    following = w.emit(f"add i64 {w.name(end)}, 1")
+    last = w.emit(f"select i1 {is_negative}, i64 {following}, i64 {w.name(end)}")
+    last = w.emit(f"select i1 {whole}, i64 {2**63 - 1}, i64 {last}")
     found = w.call(_SEARCHES[name], w.name(text), w.name(wanted), w.name(start), last)
     if name in ("index", "rindex"):
         w.fail_if(w.emit(f"icmp slt i64 {found}, 0"), ErrorCode.VALUE_ERROR, "substring not found")

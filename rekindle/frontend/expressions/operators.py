@@ -45,6 +45,9 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
         return emitter.split(lhs, expr.range, lambda part: binary(emitter, operator, part, rhs, expr))
     if number_beside_tensor(rhs.type) is not None:
         return emitter.split(rhs, expr.range, lambda part: binary(emitter, operator, lhs, part, expr))
+    if operator in ("==", "!=") and (value := _compared_with_none(lhs, rhs)) is not None:
+        none = emitter.graph.insert_constant(None, range=expr.range)
+        return emitter.insert("aten::__is__" if operator == "==" else "aten::__isnot__", expr.range, value, none)
     kind, method = BINARY_KINDS[operator]
     if lhs.type.is_optional or rhs.type.is_optional:
         lhs, rhs = present_operands(emitter, operator, lhs, rhs, expr.range)
@@ -75,6 +78,16 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
         arguments.reverse()
     target = MagicMethod(method, BuiltinFunction(kind))
     return target.call(CallSite(expr.range, emitter.graph, arguments)).as_value(expr.range, emitter.graph)
+
+
+def _compared_with_none(lhs: Value, rhs: Value) -> Value | None:
+    """Return the operand that is compared with None by identity: an object whose class has no ``__eq__``. Return None
+    for other operands."""
+    for value, other in ((lhs, rhs), (rhs, lhs)):
+        type = without_none(value.type)
+        if other.type == NONE and isinstance(type, ClassType) and not type.is_module:
+            return None if {"__eq__", "__ne__"} & type.methods.keys() else value
+    return None
 
 
 def _among_members(emitter: Emitter, item: Value, container: Value, range: SourceRange) -> Value | None:

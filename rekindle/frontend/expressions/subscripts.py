@@ -199,13 +199,13 @@ def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
 
 def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None) -> list[Expr]:
     """Return the indices of a subscript, with ``slice(start, stop)``, which torch.fx generates, rewritten as
-    ``start:stop``. For ``base`` a dict they are one key, possibly a tuple.
+    ``start:stop``. For ``base`` a dict or an object they are one key, possibly a tuple.
 
     Raises:
         UnsupportedError: an index ``*t`` is not a name.
     """
     indices = subscript.indices
-    if base is not None and isinstance(without_none(base.type), DictType) and len(indices) > 1:
+    if base is not None and isinstance(without_none(base.type), (DictType, ClassType)) and len(indices) > 1:
         return [TupleLiteral.create(subscript.range, indices)]
     if any(index.tree.kind == Starred.KIND for index in indices):
         indices = [part for index in indices for part in _unstarred(emitter, index)]
@@ -272,6 +272,8 @@ def _tuple_of(emitter: Emitter, indices: Sequence[Expr], range: SourceRange) -> 
 def _index_tuple(emitter: Emitter, range: SourceRange, value: Value, index: Value) -> Value:
     type = value.type
     assert isinstance(type, TupleType)
+    if isinstance(index.type, TensorType):
+        index = emitter.insert("aten::IntImplicit", range, index)
     if index.type != INT:
         raise TypeMismatchError(f"the index of a tuple must be an int, got {index.type.annotation}", range)
     position = constant_int(index)
@@ -543,6 +545,8 @@ def assign_slice(
     """Emit ``xs[a:b:c] = items`` for the list ``base``; with ``deleted``, for which ``items`` must be empty, ``del
     xs[a:b:c]``."""
     assert isinstance(base.type, ListType)
+    if items.node.kind == "prim::EmptyListLiteral" and not items.has_uses:
+        items.set_type(base.type)
     slice = SliceExpr(target.indices[0].tree)
     bounds = [
         emitter.graph.insert_constant(None, range=range) if part is None else emitter.emit_expression(part)

@@ -456,3 +456,17 @@ def equal_counters(a, b) -> bool:
         if a.get(key, 0) != count:
             return False
     return True
+
+
+def member_of_name(name, names, members):
+    for i in range(len(names)):
+        if names[i] == name:
+            return members[i]
+    raise KeyError(name)
+
+
+def member_of_value(value, values, members, enum: str):
+    for i in range(len(values)):
+        if values[i] == value:
+            return members[i]
+    raise ValueError(f"{value!r} is not a valid {enum}")

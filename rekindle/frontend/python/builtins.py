@@ -38,6 +38,7 @@ from rekindle.ir.types import (
     FLOAT,
     INT,
     TENSOR,
+    ClassType,
     DictType,
     ListType,
     StringType,
@@ -216,6 +217,10 @@ def _sorted_rows(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
     return _of_emitted(emitter, call, value)
 
 
+_WITH_TRUTH: Final = (StringType, ListType, DictType, TupleType, ClassType)
+"""Types of elements that ``any`` and ``all`` convert to bools."""
+
+
 def _any(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
     return _of_rows(emitter, call, "any_of_rows")
 
@@ -236,7 +241,9 @@ def _of_rows(emitter: Emitter, call: Apply, function: str) -> SugaredValue | Non
     if item.tree.kind in _NO_VALUES - {ListComp.KIND}:
         return None
     value = emitter.emit_expression(item)
-    if isinstance(value.type, ListType) and _may_be_tensor(emitter, value.type.element):
+    if isinstance(value.type, ListType) and (
+        isinstance(value.type.element, _WITH_TRUTH) or _may_be_tensor(emitter, value.type.element)
+    ):
         return SimpleValue(from_library(emitter, function, call.range, value))
     if not isinstance(value.type, TensorType):
         return _of_emitted(emitter, call, value)

@@ -30,6 +30,7 @@ from rekindle.frontend.calls.insertion import (
     is_prim_method,
 )
 from rekindle.frontend.calls.python_signatures import call_as_python_does, takes_other_default
+from rekindle.frontend.calls.string_methods import STRING_METHODS, as_string_method
 from rekindle.frontend.containers.default_factories import insert_item_or_default
 from rekindle.frontend.containers.number_containers import NUMBER_KINDS, as_containers_of_numbers
 from rekindle.frontend.containers.set_values import SET_AWARE_KINDS, convert_set_arguments, refuse_order, set_attribute
@@ -641,6 +642,8 @@ class BuiltinFunction(SugaredValue):
                 return SimpleValue(found)
         if kind in SET_AWARE_KINDS:
             args = convert_set_arguments(kind, args, call.graph, call.range)
+        if kind in STRING_METHODS and call.graph.follows_python:
+            args = as_string_method(kind, itself, args, call.graph, call.range)
         try:
             made = insert_builtin_call(call.range, call.graph, kind, args, call.kwargs, itself, self.preferred)
             if call.targets and gives_nothing(kind, made, itself):

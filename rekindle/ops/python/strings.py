@@ -60,10 +60,11 @@ Search = Callable[[str, str, int | None, int | None], object]
 
 
 def _search(method: Search) -> Callable[[str, str, int, int], object]:
-    """Return ``method`` with an end of -1 read as the end of the string."""
+    """Return ``method`` with an end as in TorchScript, where -1 is the end of the string, and -2 is before the last
+    character."""
 
     def search(self: str, substr: str, start: int = 0, end: int = -1) -> object:
-        return method(self, substr, start, None if end == -1 else end)
+        return method(self, substr, start, end if end >= 0 else max(len(self) + end + 1, 0))
 
     return search
 
@@ -78,14 +79,15 @@ for _name, _result in (
         f"aten::{_name}{_overload}(str self, str substr, int start=0, int end=-1) -> {_result}",
     )
 
-_WHITE: Final = " \n\t\f\v"
+WHITE: Final = " \n\t\f\v"
+"""The characters that operators strip by default. They strip all white space then, as Python does."""
 
 
 def _strip(method: Callable[[str, str | None], str]) -> Callable[[str, str], str]:
     """Return ``method`` with the schema's default read as None."""
 
-    def strip(self: str, chars: str = _WHITE) -> str:
-        return method(self, None if chars == _WHITE else chars)
+    def strip(self: str, chars: str = WHITE) -> str:
+        return method(self, None if chars == WHITE else chars)
 
     return strip
 

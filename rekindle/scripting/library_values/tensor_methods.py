@@ -55,6 +55,13 @@ def _type(x, dtype: torch.dtype, non_blocking: bool = False):  # type: ignore[no
     return x.to(dtype, non_blocking=non_blocking)
 
 
+def _new_tensor(  # type: ignore[no-untyped-def]
+    x, data, dtype: torch.dtype | None = None, device: torch.device | None = None, requires_grad: bool = False
+):
+    wanted = x.dtype if dtype is None else dtype
+    return torch.tensor(data, dtype=wanted, device=x.device if device is None else device, requires_grad=requires_grad)
+
+
 def _radd(x, other):  # type: ignore[no-untyped-def]
     return other + x
 
@@ -120,4 +127,6 @@ PYTHON_METHODS.update({name: partial(_function, getattr(torch, name)) for name i
 PYTHON_METHODS["norm"] = _norm
 PYTHON_METHODS |= {"cuda": CudaMethod, "to": ToMethod, "record_stream": RecordStream}
 PYTHON_METHODS["type"] = partial(_function, _type)
+PYTHON_METHODS["new_tensor"] = partial(_function, _new_tensor)
+PYTHON_METHODS["nelement"] = partial(BuiltinFunction, "aten::numel")
 PYTHON_METHODS["to_sparse_coo"] = partial(BuiltinFunction, "aten::to_sparse")

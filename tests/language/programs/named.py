@@ -82,6 +82,17 @@ def enum_list(colors: List[Color]) -> int:
     return total
 
 
+@program("enum.lookup", ("fast", "RED", 0.5), ("slow", "BLUE", 2.0), torch="refuses")
+def members_looked_up(mode: str, name: str, rate: float) -> Tuple[Mode, str, bool, Rate, int]:
+    found = Mode(mode)
+    return found, Mode(found).name, Color[name] is Color.RED, Rate(rate), Color(3).value
+
+
+@program("enum.lookup", ("fast", "NONE"), ("none", "RED"), torch="refuses")
+def members_that_do_not_exist(mode: str, name: str) -> Tuple[Mode, Color]:
+    return Mode(mode), Color[name]
+
+
 @program("enum.module_attribute", (torch.ones(2),), (torch.zeros(1),))
 class EnumInModule(torch.nn.Module):
     def __init__(self):

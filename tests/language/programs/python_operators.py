@@ -5,6 +5,8 @@ import heapq
 import itertools
 from typing import Dict, List, Optional, Tuple
 
+import torch
+
 from tests.language.corpus import program
 
 
@@ -235,3 +237,70 @@ def compared_with_empty_lists_in_literals(xs: List[int], n: int) -> List[bool]:
         {"a": {"b": xs}} == {"a": {}},
         {"a": [[n]], "b": [xs]} == {"a": [], "b": [[]]},
     ]
+
+
+@program("str.find str.startswith", ("abcabc", "c", -1), ("añb", "b", -7), torch="differs")
+def searches_up_to_a_negative_index(s: str, t: str, end: int) -> Tuple[List[int], List[bool]]:
+    found = [s.find(t, 0, end), s.rfind(t, -3, end), s.count(t, 1, end), s.find(t, 0, -1), s.count(t, 0, -2)]
+    return found, [s.startswith(t, 2, end), s.endswith(t, 0, -1), s.endswith("b", 0, end)]
+
+
+@program("str.find", ("abcabc", "b", -2), ("abc", "c", -1), torch="differs")
+def index_up_to_a_negative_index(s: str, t: str, end: int) -> List[int]:
+    return [s.rindex(t, 0, end), s.index(t, 0, end)]
+
+
+@program("tuple.index", ((5, 6, 7), torch.tensor(1)), ((1, 2, 3), torch.tensor(-3)), torch="refuses")
+def tuple_indexed_by_a_tensor(t: Tuple[int, int, int], i: torch.Tensor) -> List[int]:
+    return [t[i], t[torch.tensor(2)]]
+
+
+@program("list.builtins", (["a", ""], [[1], [2]]), ([], [[]]), torch="refuses")
+def any_and_all_of_containers(s: List[str], xs: List[List[int]]) -> List[bool]:
+    return [all(s), any(s), all(xs), any(xs), any([{"a": n} for n in range(len(s))]), all([(n, n) for n in xs])]
+
+
+class Grid:
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.cells = [0] * (2 * width)
+
+    def __getitem__(self, place: Tuple[int, int]) -> int:
+        return self.cells[place[0] * self.width + place[1]]
+
+    def __setitem__(self, place: Tuple[int, int], value: int) -> None:
+        self.cells[place[0] * self.width + place[1]] = value
+
+
+@program("class.magic_container", (1, 3), (0, 2), torch="refuses")
+def objects_subscripted_by_tuples(row: int, width: int) -> Tuple[int, List[int]]:
+    grid = Grid(width)
+    grid[row, 1] = 7
+    grid[row, 1] += 2
+    place = (1 - row, 0)
+    grid[place], grid[0, 0] = 4, 5
+    return grid[row, 1] + grid[place], grid.cells
+
+
+class Plain:
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+
+@program("class.identity", (1,), (-1,), torch="refuses")
+def objects_compared_with_none(n: int) -> List[bool]:
+    maybe: Optional[Plain] = Plain(n) if n > 0 else None
+    return [maybe == None, None != maybe, Plain(n) == None]
+
+
+@program("str.strip", ("\r \n ab\x1c\t", "\r"), (" a ", " \n\t\f\v"))
+def strips_of_spelled_white_space(s: str, chars: str) -> List[str]:
+    white = " \n\t\f\v"
+    return [s.strip(" \n\t\f\v"), s.lstrip(white), s.rstrip(chars), s.strip(chars + white[len(chars) :])]
+
+
+@program("list.slice_assign", ([1, 2, 3, 4], 2), ([5], -3), torch="refuses")
+def slices_replaced_by_nothing(xs: List[int], k: int) -> List[int]:
+    xs[:1] = []
+    xs[k:] = []
+    return xs
