@@ -2,10 +2,10 @@
 
 Both compilers are loaded, and used on a program of no interest, before a process is forked for each measurement: what a
 compiler loads once is not counted. They find nothing on disk then: a compiler that reads its results loads less, and
-the forked processes would load the rest. The forked process first writes to all pages of memory that Python's objects are in,
-or it would copy each page when the compiler first touches it. It finds nothing on disk; a third process finds what
-rekindle left there. Times are of the processor, and a row is the median over the rounds, in which the compilers take
-turns.
+the forked processes would load the rest. The forked process first writes to all pages of memory that Python's objects
+are in, or it would copy each page when the compiler first touches it. It finds nothing on disk; a third process finds
+what rekindle left there. Times are of the processor, and a row is the median over the rounds, in which the compilers
+take turns.
 """
 
 from __future__ import annotations
