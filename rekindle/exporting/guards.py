@@ -1,5 +1,5 @@
 """Argument checks of an exported program beyond PyTorch's: that an argument is still None, that an enum is the same
-member, and dtypes, if the program queried them.
+member, the ranks of tensors, and dtypes, if the program queried them.
 
 PyTorch's guards are lines of Python about ``L['argument']``. They are kept with the program, in files too.
 """
@@ -29,16 +29,19 @@ def leaves_with_sources(names: Sequence[str], args: Sequence[Any], kwargs: dict[
 
 
 def guards_of(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
-    """Return the guards for the Nones, enums and bools among the arguments of an example call, as Python expressions.
-    ``names`` are those of the positional arguments."""
+    """Return the guards for the Nones, enums and bools among the arguments of an example call, and for the ranks of
+    tensors, as Python expressions. ``names`` are those of the positional arguments."""
     found: list[str] = []
     for source, leaf in leaves_with_sources(names, args, kwargs):
         if leaf is None:
             found.append(f"{source} is None")
         elif isinstance(leaf, enum.Enum):
-            found.append(f"{source}.name == '{leaf.name}'")
+            # run_decompositions evaluates guards on stand-ins for enums, which have no attributes.
+            found.append(f"getattr({source}, 'name', '{leaf.name}') == '{leaf.name}'")
         elif isinstance(leaf, bool):
             found.append(f"{source} == {leaf}")  # from a file a bool may come as 1
+        elif isinstance(leaf, Tensor):  # PyTorch checks sizes, and accepts more dimensions than the example has
+            found.append(f"{source}.dim() == {leaf.dim()}")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -329,6 +330,38 @@ def test_none_enums_and_dtypes_are_checked() -> None:
         module(X, X)
     with pytest.raises(RuntimeError, match="Tensor dtype mismatch"):
         module(X.long(), None)
+
+
+def test_ranks_are_checked(tmp_path: Path) -> None:
+    def given(x: Tensor, pair: tuple[Tensor, Tensor]) -> Tensor:
+        return (x * 2 if x.dim() == 1 else x) + pair[1]
+
+    one, two = torch.ones(2), torch.ones(2, 2)
+    program = rekindle.to_exported(rekindle.script(given), (one, (one, two)))
+    torch.export.save(program, tmp_path / "given.pt2")
+    for module in (program.module(), torch.export.load(tmp_path / "given.pt2").module()):
+        assert torch.equal(module(one, (one, two)), two * 3)
+        with pytest.raises(AssertionError, match=r"Guard failed: x.dim\(\) == 1"):
+            module(two, (one, two))
+        with pytest.raises(AssertionError, match=r"Guard failed: pair\[1\].dim\(\) == 2"):
+            module(one, (one, two[..., None]))
+
+
+class Side(Enum):
+    LEFT = 1
+    RIGHT = 2
+
+
+def test_enums_are_checked() -> None:
+    def moved(x: Tensor, side: Side) -> Tensor:
+        return x - 1 if side == Side.LEFT else x + 1
+
+    program = rekindle.to_exported(rekindle.script(moved), (X, Side.LEFT))
+    module = program.module()
+    assert torch.equal(module(X, Side.LEFT), X - 1)
+    with pytest.raises(AssertionError, match="Guard failed"):
+        module(X, Side.RIGHT)
+    assert torch.equal(program.run_decompositions().module()(X, Side.LEFT), X - 1)
 
 
 def test_hooks() -> None:
