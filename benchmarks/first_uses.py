@@ -1,10 +1,11 @@
 """Compile times of small modules of ``torch.nn``: ``script`` and the first calls, beside ``torch.jit``.
 
 Both compilers are loaded, and used on a program of no interest, before a process is forked for each measurement: what a
-compiler loads once is not counted. The forked process first writes to all pages of memory that Python's objects are in,
-or it would copy each page when the compiler first touches it. It finds nothing on disk; a third process finds what
-rekindle left there. Times are of the processor, and a row is the median over the rounds, in which the compilers take
-turns.
+compiler loads once is not counted. They find nothing on disk then: a compiler that reads its results loads less, and
+the forked processes would load the rest. The forked process first writes to all pages of memory that Python's objects
+are in, or it would copy each page when the compiler first touches it. It finds nothing on disk; a third process finds
+what rekindle left there. Times are of the processor, and a row is the median over the rounds, in which the compilers
+take turns.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class FirstUse:
 def run(rounds: int = ROUNDS, mode: str = "training", only: str = "") -> Iterator[FirstUse]:
     """Yield a row for each module."""
     torch.set_num_threads(1)
-    _load()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["REKINDLE_CACHE_DIR"] = folder
+        _load()
     cases = {case.name: case for case in torch_nn.CASES}
     for name in CASES:
         if only in name:

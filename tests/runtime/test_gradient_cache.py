@@ -58,7 +58,8 @@ Program = Callable[..., Any]
 
 
 def stored(program: Program, *wanted: bool) -> tuple[Gradient, bool]:
-    """Return the gradient as a new process gets it, and whether it was built."""
+    """Return the gradient as a new process gets it, and whether it was built. Its first backward graph is used, and
+    written with it."""
     graph = graph_of(program)
     found = find_stored(graph, wanted)
     assert found is not None
@@ -68,7 +69,9 @@ def stored(program: Program, *wanted: bool) -> tuple[Gradient, bool]:
         built.append(1)
         return differentiate(graph, wanted)
 
-    return found.gradient(build), bool(built)
+    gradient = found.gradient(build)
+    gradient.backward_for([True] * len(gradient.roots))
+    return gradient, bool(built)
 
 
 def text_of(gradient: Gradient, *defined: bool) -> str:
@@ -83,7 +86,7 @@ def cases_of(gradient: Gradient) -> list[tuple[bool, ...]]:
     """Return some cases of which roots have a gradient: all results, one of them, and also residuals."""
     count = len(gradient.roots)
     results = tuple(root < gradient.results for root in gradient.roots)
-    return list(dict.fromkeys([results, (True, *[False] * (count - 1)), (True,) * count]))
+    return list(dict.fromkeys([(True,) * count, results, (True, *[False] * (count - 1))]))
 
 
 @pytest.mark.parametrize("program", [squashed, two_results, repeated])

@@ -395,3 +395,44 @@ def test_an_overload_that_did_not_fit_may_fit_later(tmp_path: Path) -> None:
         for variant in ("the same", "another type", "the same")
     ]
     assert outputs == ["2.5 2\n", "2.5 1\n", "2.5 2\n"]
+
+
+PACKED = """
+import torch
+import rekindle
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+from rekindle.scripting.modules import module_values
+compiled = []
+compile_function = module_values.compile_function
+def counting(record, function, *arguments, **keywords):
+    compiled.append(function.__qualname__)
+    compile_function(record, function, *arguments, **keywords)
+module_values.compile_function = counting
+CHANGE
+torch.manual_seed(0)
+lstm = nn.LSTM(4, 3)
+packed = pack_padded_sequence(torch.randn(5, 2, 4), torch.tensor([5, 3]))
+expected, found = lstm(packed), rekindle.script(lstm)(packed)
+assert type(found[0]) is PackedSequence, type(found[0])
+torch.testing.assert_close(tuple(found[0]), tuple(expected[0]))
+torch.testing.assert_close(found[1], expected[1])
+print(compiled)
+"""
+
+
+def test_methods_with_named_tuples_of_pytorch(tmp_path: Path) -> None:
+    environment = {**os.environ, "REKINDLE_CACHE_DIR": str(tmp_path / "cache"), "REKINDLE_VERIFY": "0"}
+    other_fields = (
+        "from rekindle.scripting.callables import stored_functions\n"
+        "stored_functions._described_fields = lambda type: ('other', type.fields)"
+    )
+
+    def printed(change: str) -> str:
+        run = [sys.executable, "-c", PACKED.replace("CHANGE", change)]
+        return subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout.strip()
+
+    first = printed("")
+    assert "'LSTM.forward'" in first
+    assert printed("") == "[]"
+    assert printed(other_fields) == "['LSTM.forward', 'LSTM.forward']"  # two overloads name the class

@@ -51,7 +51,8 @@ class _GradientFile:
     cache: GraphCache = field(repr=False)
 
     def gradient(self, build: Callable[[], Gradient]) -> Gradient:
-        """Return the gradient, from disk or from ``build``."""
+        """Return the gradient, from disk or from ``build``. The first backward graph is written with it: a gradient
+        that no process uses is not stored."""
         payload = self.cache.disk.load(_FORWARD)
         if payload is not None:
             encoded, results, captures, roots, is_straight_line = marshal.loads(payload)
@@ -66,7 +67,6 @@ class _GradientFile:
         if encoded is not None:
             parts = encoded, found.results, found.captures, found.roots, found.is_straight_line
             self.cache.disk.store(_FORWARD, marshalled(parts))
-            self.cache.write()
             found.stored = self
         return found
 

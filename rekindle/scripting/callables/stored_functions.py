@@ -18,7 +18,7 @@ import hashlib
 import logging
 import marshal
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -32,10 +32,11 @@ from rekindle.ir.bitcode.writer import GraphWriter
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction, StoredForm, called_function
 from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
-from rekindle.ir.types import ClassType
+from rekindle.ir.types import ClassType, TupleType, kept_type
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.program.names import unique_name
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
+from rekindle.scripting.annotations import is_named_tuple, named_tuple_type
 from rekindle.scripting.callables.dependencies import (
     OWN_CLASS,
     Dependencies,
@@ -49,7 +50,7 @@ from rekindle.scripting.callables.untyped_parameters import open_parameters
 from rekindle.scripting.resolver import ABSENT
 
 _LOG: Final = logging.getLogger(__name__)
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 
 
 # ---------------------------------------------------------------------------------------------------------- on disk
@@ -147,7 +148,7 @@ class StoredFunction:
         payload = self.disk.load(self.key)
         if payload is None:
             return False
-        found, callees, methods, relied_on, builtins, library, definition = marshal.loads(payload)
+        found, callees, methods, relied_on, builtins, library, tuples, definition = marshal.loads(payload)
         objects = self._objects(found)
         if objects is None:
             return False
@@ -158,6 +159,13 @@ class StoredFunction:
             functions = [*objects, *self.owner.functions]
             for type in self.owner.class_types:
                 references.add(type)
+        for place, description in tuples:
+            if not is_named_tuple(objects[place]):
+                return False
+            named_tuple = named_tuple_type(objects[place])
+            if _described_fields(named_tuple) != description:
+                return False
+            references.add(named_tuple)
         for number, name, digest in methods:
             method = None if self.owner is None else self.owner.method(number, name)
             if method is None:
@@ -260,6 +268,10 @@ class StoredFunction:
             functions = [*functions, *self.owner.functions]
             for type in self.owner.class_types:
                 references.add(type)
+        tuples = tuple(_named_tuples(dependencies.objects))
+        for place, _ in tuples:
+            references.add(named_tuple_type(dependencies.objects[place]))
+        if self.owner is not None:
             methods = _called_methods(graph, references, self.owner)
             for number, name, digest in methods:
                 method = self.owner.method(number, name)
@@ -288,12 +300,25 @@ class StoredFunction:
             references.add(each)
         found = tuple([(owner, name, description) for (owner, name), description in dependencies.found.items()])
         definition = _encoded(graph, schema, references)
-        payload = marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), definition))
+        payload = marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), tuples, definition))
         return payload, called
 
 
 def _exception_name(cls: type) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _named_tuples(objects: Sequence[object]) -> Iterator[tuple[int, Encoded]]:
+    """Yield the position and the description of each class of ``objects`` that programs of this process use as the type
+    of a NamedTuple. These are classes of PyTorch: functions that use others are not stored."""
+    for place, item in enumerate(objects):
+        known = kept_type(item) if isinstance(item, type) and is_named_tuple(item) else None
+        if isinstance(known, TupleType):
+            yield place, _described_fields(known)
+
+
+def _described_fields(type: TupleType) -> Encoded:
+    return type.name, type.fields, tuple(map(str, type.elements)), repr(type.defaults)
 
 
 def _builtin_functions(graph: Graph) -> Sequence[tuple[str, int]]:
