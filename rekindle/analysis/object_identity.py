@@ -35,7 +35,10 @@ def _is_created_after(value: Value, other: Value) -> bool:
 
 
 def creates_results(operator: Operator) -> bool:
-    """Return whether tensors that ``operator`` returns are new objects, neither arguments nor elements of them."""
+    """Return whether tensors that ``operator`` returns are new objects, neither arguments nor elements of them. That is
+    only known of PyTorch's own operators: schemas of the others may leave out what their results are."""
+    if not operator.is_dispatched or not operator.name.startswith("aten::"):
+        return False
     summary = alias_summary_of(operator)
     if summary.may_alias_inputs:
         return False

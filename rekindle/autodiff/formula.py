@@ -92,18 +92,18 @@ class FormulaFunction:
         if not any(node.blocks for node in self.graph.nodes):
             return self.graph
         known: dict[int, object] = {}
-        key: list[Hashable] = []
+        keys: dict[int, Hashable] = {}
         for index, (value, parameter) in enumerate(zip(arguments, self.graph.inputs, strict=True)):
             if value.type == NONE:
-                known[index] = None
+                known[index], keys[index] = None, "None"
             elif is_constant(value) and is_immutable(value.type):
-                known[index] = value_of(value.node)
+                known[index], keys[index] = value_of(value.node), constant_key(value.node)
             elif isinstance(parameter.type, OptionalType) and not isinstance(value.type, OptionalType):
-                known[index] = PRESENT
-            key.append((constant_key(value.node) if is_constant(value) else True) if index in known else None)
-        found = self._evaluated.get(tuple(key))
+                known[index], keys[index] = PRESENT, "present"
+        key = tuple(keys.items())
+        found = self._evaluated.get(key)
         if found is None:
-            found = self._evaluated[tuple(key)] = self.graph.copy()
+            found = self._evaluated[key] = self.graph.copy()
             PartialEvaluation(known).run(found)
         return found
 

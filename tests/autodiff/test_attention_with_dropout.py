@@ -57,6 +57,26 @@ def test_sizes_that_differ_and_are_broadcast() -> None:
     assert_trains_like_eager(attend, [torch.randn(2, 3, 5, 8), torch.randn(1, 3, 7, 8), torch.randn(7, 4)])
 
 
+@pytest.mark.parametrize("function", [attend, attend_causally])
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_are_not_finite(function: object, number: float) -> None:
+    torch.manual_seed(3)
+    arguments = [torch.randn(1, 2, 5, 8) for _ in range(3)]
+    arguments[1][0, 0, 3, 2] = number
+    compiled = rekindle.script(function)
+    for call in range(3):
+        answers = []
+        for each in (function, compiled):
+            assert callable(each)
+            torch.manual_seed(call)
+            answers.append(each(*[value.clone().requires_grad_() for value in arguments]).detach())
+        torch.testing.assert_close(answers[1], answers[0], equal_nan=True)
+
+
+def test_a_head_of_no_elements() -> None:
+    assert_trains_like_eager(attend, [torch.randn(2, 3, 5, 0), torch.randn(2, 3, 5, 0), torch.randn(2, 3, 5, 8)])
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_dtypes(dtype: torch.dtype) -> None:
     """PyTorch computes attention of halves in float32; only the last operator rounds."""

@@ -26,14 +26,15 @@ def accumulation_dtype(dtype: int) -> int:
 @implements("autodiff::attention_factors(int width, float? scale) -> (float, float)")
 def attention_factors(width: int, scale: float | None) -> tuple[float, float]:
     """Return the factors of query and key, whose product is the scale of scores. ``width`` is the size of a head."""
-    whole = 1 / math.sqrt(width) if scale is None else scale
+    whole = (1 / math.sqrt(width) if width else math.inf) if scale is None else scale
     return math.copysign(math.sqrt(abs(whole)), whole), math.sqrt(abs(whole))
 
 
 @implements("autodiff::causal_mask(Tensor scores) -> Tensor")
 def causal_mask(scores: Tensor) -> Tensor:
-    """Return the matrix of bools that is True where a query may attend to a key: up to its own position."""
-    return torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+    """Return the matrix that is 0 where a query may attend to a key, which is up to its own position, and else
+    negative infinity."""
+    return torch.full(scores.shape[-2:], -math.inf, dtype=scores.dtype, device=scores.device).triu(1)
 
 
 @implements("autodiff::attention_noise(Tensor weights, float p) -> Tensor", nondeterministic=True)
@@ -67,6 +68,8 @@ def attention(
     """Compute ``scaled_dot_product_attention``. Return its result, the log-sum-exp that PyTorch's flash kernel saves,
     and the mask with which dropout multiplied the weights; each of the two is None where there is none."""
     options: dict[str, Any] = {"scale": scale, "enable_gqa": enable_gqa}
+    if is_causal and attn_mask is not None:  # an error, in the words of PyTorch
+        torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, **options)
     way = torch._fused_sdp_choice(query, key, value, attn_mask, dropout_p, is_causal, **options)
     is_on_cpu = way == _FLASH and query.device.type == "cpu"
     # Since 2.15 PyTorch chooses the kernel for three dimensions too, to which it adds one.
@@ -104,8 +107,10 @@ def _weights(
     scores = (query * first) @ (_repeated(key, query, enable_gqa) * second).mT
     if is_causal:
         mask = causal_mask(scores)
+    if mask is not None and mask.dtype is torch.bool:  # added, as in PyTorch, so that NaN and infinities are not hidden
+        mask = torch.zeros_like(mask, dtype=scores.dtype).masked_fill(mask.logical_not(), -math.inf)
     if mask is not None:
-        scores = scores.masked_fill(mask.logical_not(), -math.inf) if mask.dtype is torch.bool else scores + mask
+        scores = scores + mask
     return torch._safe_softmax(scores, -1)
 
 

@@ -11,7 +11,7 @@ composite scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, 
         first, second = own.attention_factors(query.size(-1), scale)
         scores = torch.matmul(query.to(wide) * first, (key.to(wide) * second).transpose(-2, -1))
         if is_causal:
-            scores = torch.where(own.causal_mask(scores), scores, -float("inf"))
+            scores = scores + own.causal_mask(scores)
         weights = torch._safe_softmax(scores, -1)
         return torch.matmul(weights * own.attention_noise(weights, dropout_p), value.to(wide)).to(query.dtype)
     result, sums, noise = own.attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

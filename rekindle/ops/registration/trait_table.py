@@ -269,6 +269,7 @@ movedim                                  view moves_data
 mul                                      commutative promoting_gradient recomputable any_layout
 mv                                       one_dtype matrix_product library
 narrow                                   view moves_data
+native_dropout                           aliases_operands
 ne                                       commutative recomputable
 neg                                      same_rank same_dtype promoting_gradient recomputable any_layout
 new_empty                                linear_cost

@@ -496,3 +496,19 @@ async def await_expression(n: int) -> int:
 @refused("expression.bytes", UnsupportedError, "Byte strings are not supported.")
 def bytes_literal(n: int) -> int:
     return len(b"abc")
+
+
+@program("tensor.identity", (torch.ones(2), 1), (torch.zeros(0), 1))
+def identity_of_tensors(x: Tensor, n: int) -> Tuple[bool, bool, bool, bool, bool, bool, bool, bool, bool]:
+    y = x + 1
+    items = [x]
+    for _ in range(n):
+        items.append(y)
+    first, second = items
+    pair = (y, x)
+    if n > 5:
+        pair = (x, y)
+    a, b = pair
+    table = {"x": x}
+    same = x.contiguous() if n > 0 else y
+    return first is x, second is y, second is x, a is y, b is y, table["x"] is x, items[-1] is y, y is x, same is x

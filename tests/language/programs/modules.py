@@ -464,3 +464,31 @@ class StrangeAttribute(nn.Module):
 
     def forward(self, x: Tensor) -> int:
         return len(self.strange)
+
+
+@program("module.identity_of_tensors", (torch.ones(2),), (torch.zeros(1),))
+class RemembersTensors(nn.Module):
+    """Two names for a parameter, and an attribute that is what a call has set it to."""
+
+    last: Tensor
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = linear(2, 2)
+        self.decoder = linear(2, 2)
+        self.decoder.weight = self.encoder.weight
+        self.last = torch.zeros(1)
+        self.changes = 0
+
+    def remember(self, x: Tensor) -> None:
+        if self.last is not x:
+            self.changes += 1
+            self.last = x
+
+    def forward(self, x: Tensor) -> Tuple[int, bool, bool, bool]:
+        self.remember(x)
+        self.remember(x)
+        self.remember(x + 1)
+        weight = self.encoder.weight
+        is_tied = weight is self.decoder.weight
+        return self.changes, is_tied, self.encoder.bias is self.decoder.bias, self.last is x

@@ -96,6 +96,18 @@ graph(%x : Tensor, %y : Tensor, %c : bool):
   %r : (bool, bool, bool, bool, bool, bool, bool, bool) = prim::TupleConstruct(%4, %5, %6, %7, %8, %9, %10, %11)
   return (%r)
 """,
+    "is it another object, of a value that a node forwards": """
+graph(%x : Tensor, %l : Tensor[], %t : (Tensor, int)):
+  %first : Tensor, %second : Tensor = prim::ListUnpack(%l)
+  %third : Tensor, %n : int = prim::TupleUnpack(%t)
+  %fourth : Tensor = prim::unchecked_cast(%x)
+  %1 : bool = aten::__is__(%first, %x)
+  %2 : bool = aten::__is__(%first, %second)
+  %3 : bool = aten::__is__(%third, %x)
+  %4 : bool = aten::__is__(%fourth, %x)
+  %r : (bool, bool, bool, bool) = prim::TupleConstruct(%1, %2, %3, %4)
+  return (%r)
+""",
     "is it a Tensor, where the type before casts tells": """
 graph(%x : Tensor, %n : int, %b : bool, %u : Union(Tensor, int)):
   %wide : Union(Tensor, int) = prim::unchecked_cast(%x)
