@@ -20,6 +20,7 @@ import torch
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects, is_nondeterministic
+from rekindle.autodiff.reverse_mode.tape import is_recomputable
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
@@ -78,7 +79,7 @@ def _is_repeatable(graph: Graph) -> bool:
     for node in graph.all_nodes():
         if node.kind == _RAISE or node.kind in _OUTPUT or node.blocks:
             continue
-        if has_side_effects(node) or is_nondeterministic(node):
+        if has_side_effects(node) or (is_nondeterministic(node) and not is_recomputable(node)):
             return False
     aliases = AliasDb(graph)
     return not aliases.written & aliases.outliving_memory

@@ -133,3 +133,34 @@ def test_writes_are_not_repeated():
         error = _error(compiled, LONG, SHORT, count)
         assert type(error) is RuntimeError
         assert count.item() == done
+
+
+class Classifier(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
+        self.dropout = torch.nn.Dropout(0.5)
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        y = self.dropout(self.norm(self.linear(x))).sigmoid()
+        if y.shape != t.shape:
+            raise ValueError("shapes differ")
+        return F.binary_cross_entropy(y * 1.0, t)
+
+
+def test_first_error_of_a_module_in_evaluation_mode():
+    compiled = rekindle.script(Classifier().eval())
+    for _ in range(4):
+        compiled(torch.rand(3, 4), torch.rand(3, 4))
+        error = _error(compiled, torch.rand(3, 4), torch.rand(3, 3))
+        assert (type(error), str(error)) == (ValueError, "shapes differ")
+
+
+def test_calls_that_draw_random_numbers_or_write_are_not_repeated():
+    """Their error may be a later one than eager's."""
+    compiled = rekindle.script(Classifier())
+    for done in range(1, 5):
+        error = _error(compiled, torch.rand(3, 4), torch.rand(3, 3))
+        assert type(error) in (ValueError, RuntimeError)
+        assert compiled.norm.num_batches_tracked.item() == done

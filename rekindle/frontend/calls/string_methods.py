@@ -47,7 +47,7 @@ def as_string_method(
         return args
     end = last.materialize(graph)
     known = end.to_python()
-    if isinstance(known, int) and known >= 0:
+    if (isinstance(known, int) and known >= 0) or end.node.kind == "aten::len":
         return args
     return [*others, replace(last, value=_counted_from_the_start(itself.materialize(graph), end, graph, range))]
 
