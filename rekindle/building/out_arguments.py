@@ -12,7 +12,8 @@ def write_to_arguments(graph: Graph) -> None:
     """Replace ``add(x, y, out=z)`` with ``copy_out(z, add(x, y))`` in ``graph``, if the operator has an overload
     without ``out``.
 
-    PyTorch resizes tensors that it writes to, and libraries do not: the copy raises an error for other sizes.
+    PyTorch resizes tensors that it writes to, and libraries do not: the copy raises an error for other sizes,
+    and for another dtype.
     """
     for node in list(graph.all_nodes()):
         schema = node.schema

@@ -37,12 +37,12 @@ Every operator on tensors that a table of the compiler names, and the other publ
 | | `table` | `rekindle/ops/registration/trait_table.py` specifies it |
 | | `any` | a composite of other operators: the result is taken to alias each operand |
 | gradient | `formula` | a formula in `rekindle/autodiff/formulas/`: part of differentiable graphs |
-| | `PyTorch` | PyTorch's autograd records it; nothing where the result is a number |
+| | `PyTorch` | PyTorch's autograd records it if the result is a Tensor; a number has no gradient |
 | batching | `rule` | a rule in `rekindle/transforms/vmap/rules/` |
 | | `loop` | runs once for each example |
 | kernel | yes | may become part of a generated kernel |
 | | `library` | BLAS or oneDNN runs it |
-| export | no | refused, with the reason; all others are exported as they are |
+| export | no | export raises an error that gives the reason; all others are exported as they are |
 
 """
 
@@ -106,7 +106,7 @@ def render() -> str:
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     counts = {
         "a type rule": sum(row[2] == "yes" for row in cells),
-        "an alias rule": sum(row[3] != "any" for row in cells),
+        "an alias rule other than `any`": sum(row[3] != "any" for row in cells),
         "a gradient formula": sum(row[4] == "formula" for row in cells),
         "a batching rule": sum(row[5] == "rule" for row in cells),
         "a kernel": sum(row[6] == "yes" for row in cells),

@@ -286,8 +286,9 @@ class DirectConvolution:
         return self._packed.setdefault("weights", self._pack()) if found is None else found
 
     def _pack(self) -> list[tuple[Tensor, Tensor]]:
-        """Return, for each group, the weights in the order in which a tile reads them (blocks of channels, kernel
-        positions, vectors), and a matrix of two rows: the bias and the scales of all channels."""
+        """Return, for each group (once if the convolution is depthwise), the weights in the order in which a tile reads
+        them (blocks of channels, kernel positions, vectors), and a matrix of two rows: the bias and the scales of its
+        output channels, padded to whole blocks."""
         parts = 1 if self.is_depthwise else self.geometry.groups
         weights = self.weight.detach().chunk(parts)
         bias = self.weight.new_zeros(self.weight.shape[0]) if self.bias is None else self.bias.detach()

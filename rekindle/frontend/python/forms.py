@@ -41,8 +41,8 @@ from rekindle.syntax.views import Apply, BinOp, Expr, Var
 
 
 class TypeOf(StaticValue):
-    """``type(x)``: a compile-time value. Its name can be read and it can be compared with classes; it cannot be used as
-    a value."""
+    """``type(x)``: a compile-time value. Its name can be read, and ``type(x)`` itself can be compared with classes, but
+    not a variable for it. It cannot be used as a value."""
 
     description = "the class of a value"
 

@@ -32,8 +32,12 @@ _MAKERS: Final = frozenset({"list", "dict", "set", "sorted", "deque", "defaultdi
 _READERS: Final = _MAKERS | frozenset(
     {"len", "enumerate", "zip", "sum", "min", "max", "any", "all", "reversed", "tuple", "print", "str", "bool", "map"}
 )
+_RETURNS_AN_ARGUMENT: Final = frozenset({"min", "max", "sum"})
+"""Readers that return one of several arguments itself."""
 _READING_METHODS: Final = frozenset({"cat", "stack", "concat", "vstack", "hstack", "extend", "join", "update"})
-_TRANSPARENT: Final = frozenset({"if", "while", "expression_statement", "assert", "not", "and", "or", "in", "not_in"})
+_TRANSPARENT: Final = frozenset({"if", "while", "expression_statement", "assert", "not", "in", "not_in"})
+_PASSED_ON: Final = frozenset({"list", "option", "and", "or"})
+"""Kinds of trees whose children are only read if the tree is: its value may be one of them."""
 
 
 def private_names(definition: Def) -> frozenset[str]:
@@ -59,8 +63,8 @@ def _visit(tree: Tree, assigned: set[str], shared: set[str], *, passes: bool) ->
     looked_at = _looked_at(tree)
     for child in tree.children:
         if isinstance(child, Tree):
-            is_list = kind in ("list", "option") and passes
-            _visit(child, assigned, shared, passes=is_list or any(child is each for each in looked_at))
+            is_read = passes and kind in _PASSED_ON
+            _visit(child, assigned, shared, passes=is_read or any(child is each for each in looked_at))
 
 
 def _visit_assignment(statement: Assign, assigned: set[str], shared: set[str]) -> None:
@@ -88,7 +92,7 @@ def _is_new(value: Expr) -> bool:
 
 
 def _looked_at(tree: Tree) -> list[Tree]:
-    """Return the operands of ``tree`` whose containers it only reads: nothing else can refer to them afterwards. They
+    """Return the operands of ``tree`` to whose containers it creates no reference that lasts. It may modify them. They
     include the value that is returned."""
     match tree.kind:
         case Select.KIND:
@@ -104,8 +108,10 @@ def _looked_at(tree: Tree) -> list[Tree]:
         case Apply.KIND:
             call = Apply(tree)
             method = Select(call.callee.tree).selector.name if call.callee.tree.kind == Select.KIND else None
-            if call.callee_name in _READERS or method in _READING_METHODS:
-                return [call.callee.tree, tree.subtree(1)]
+            arguments = tree.subtree(1)
+            returns_one = call.callee_name in _RETURNS_AN_ARGUMENT and len(arguments.children) > 1
+            if (call.callee_name in _READERS and not returns_one) or method in _READING_METHODS:
+                return [call.callee.tree, arguments]
             return [call.callee.tree]
         case kind if kind in _TRANSPARENT or kind in ("==", "!=", "+", "comprehension"):
             return [child for child in tree.children if isinstance(child, Tree)]

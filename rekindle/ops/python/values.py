@@ -124,7 +124,8 @@ def fields_of(value: tuple[object, ...]) -> tuple[str, ...] | None:
 
 
 def type_of_value(value: object) -> Type:
-    """Return the type of a value; ``Any`` if its class alone does not determine it (modules, objects of classes)."""
+    """Return the type of a value; ``Any`` for modules and for objects of classes that no program has compiled, and
+    where elements have different types."""
     found = script_class(value)
     if found is not None:
         return found

@@ -165,7 +165,7 @@ def has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
 
 
 def _ints(value: Value) -> list[int] | None:
-    """Return a pair of constant ints, or a single one twice; None for another value."""
+    """Return the items of a list of two constant ints, of a list of one that int twice; None for another value."""
     if value.node.kind == "prim::ListConstruct":
         found = [constant_int(item) for item in value.node.inputs]
     else:

@@ -96,7 +96,8 @@ def callable_value(function: Any, graph: Graph, range: SourceRange, args: Argume
 
 
 def _types_from_arguments(function: types.FunctionType, args: Arguments, kwargs: Arguments) -> dict[str, Type]:
-    """Return the types of arguments other than Tensors of parameters without an annotation."""
+    """Return the types of arguments other than Tensors, by the parameters that have neither an annotation nor a
+    default. For None it is ``Optional[Tensor]``."""
     try:
         parameters = inspect.signature(function).parameters
         bound = inspect.signature(function).bind_partial(*args, **{item.name or "": item for item in kwargs})

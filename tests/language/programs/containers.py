@@ -519,3 +519,19 @@ def aliases(xs: List[int]) -> Tuple[List[int], List[List[int]]]:
     ys.append(3)
     both[0].append(4)
     return xs, both
+
+
+@program("list.aliasing", (6,), (2,), torch="refuses")
+def lists_that_operators_return(n: int) -> Tuple[List[int], List[int], List[int]]:
+    xs, zs = [1, 2], [3]
+    ys = xs or [2]
+    for x in xs:
+        if len(ys) < n:
+            ys.append(x)
+    ws = zs and xs
+    ws.append(7)
+    us = min(zs, xs)
+    for z in zs:
+        if len(us) < n + 4:
+            us.append(z)
+    return xs, zs, us

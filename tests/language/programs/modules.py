@@ -466,7 +466,7 @@ class StrangeAttribute(nn.Module):
         return len(self.strange)
 
 
-@program("module.identity_of_tensors", (torch.ones(2),), (torch.zeros(1),))
+@program("tensor.identity", (torch.ones(2),), (torch.zeros(1),))
 class RemembersTensors(nn.Module):
     """Two names for a parameter, and an attribute that is what a call has set it to."""
 
