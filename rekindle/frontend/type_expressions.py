@@ -201,7 +201,7 @@ def dotted_name(expr: Expr, most: int = sys.maxsize) -> str | None:
 def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
     name = dotted_name(expr.value)
     if name is not None and _strip(name).rpartition(".")[2] == "Literal":
-        return _type_of_literals(expr)
+        return _type_of_literals(expr, resolver)
     found = None if name is None else _GENERICS.get(_strip(name))
     if found is None:
         raise UndefinedNameError(f"the type '{expr.value.range.text}[…]' is not known", expr.value.range)
@@ -218,22 +218,28 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
     return make([parse_type_expression(index, resolver) for index in indices])
 
 
-def _type_of_literals(expr: Subscript) -> Type:
-    """Return the type of the members of ``Literal["a", "b"]``: their common type, which is an Optional if one is None.
+def _type_of_literals(expr: Subscript, resolver: Resolver) -> Type:
+    """Return the type of the members of ``Literal["a", Color.RED]``: their common type, or a Union. It is
+    an Optional if one is None.
 
     Raises:
-        UnsupportedError: they have several types.
+        UndefinedNameError: the class of a member is not known.
     """
     indices = expr.indices
     if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
         indices = TupleLiteral(indices[0].tree).items
     kinds = {"string_literal": STRING, "true": BOOL, "false": BOOL, "none": NONE}
-    types = {kinds.get(index.tree.kind, INT) for index in indices}
+    types = {
+        parse_type_expression(Select(index.tree).value, resolver)
+        if index.tree.kind == Select.KIND
+        else kinds.get(index.tree.kind, INT)
+        for index in indices
+    }
     if len(types) == 1:
         return types.pop()
     if len(types) == 2 and NONE in types:
         return optional((types - {NONE}).pop())
-    raise UnsupportedError("the members of a Literal must be of one type here", expr.range)
+    return union(types)
 
 
 def broadcast_size(expr: Expr) -> int | None:

@@ -293,9 +293,9 @@ def test_generated_operators_that_python_calls_return_results(
     compiled = rekindle.script(function)
     for _ in range(3):
         found = []
-        for call in (function, compiled):
+        for run in (function, compiled):
             x, out = torch.arange(9.0).reshape(3, 3).requires_grad_(), torch.empty(shape)
-            result = call(x, out)
+            result = run(x, out)
             assert out.requires_grad
             with pytest.raises(RuntimeError) as caught:
                 result.sum().backward()

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.frontend.calls.enum_members import plain_type, plain_value
 from rekindle.frontend.inference.none_error_messages import class_name
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue
-from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, STRING
+from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, STRING, EnumType
 
 _OF_ONE: Final = frozenset({"aten::sorted", "aten::any", "aten::all"})
 ITERATES: Final = _OF_ONE | {"aten::sum", "prim::min", "prim::max"}
@@ -30,11 +31,24 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Na
     if not graph.follows_python or not args:
         return args
     first = args[0]
+    if kind == "aten::len" or kind in ITERATES:
+        first, args = _plain(range, graph, args)
     if kind == "aten::len" and first.type in _NUMBERS:
         raise TypeMismatchError(f"object of type '{class_name(first.type)}' has no len()", range)
     if kind in _OF_ONE and len(args) > 1 and (first.type in _NUMBERS or first.type == STRING):
         raise TypeMismatchError(f"{kind.partition('::')[2]} takes one argument, got {len(args)}", range)
     return with_items(range, graph, args) if kind in ITERATES and len(args) == 1 else args
+
+
+def _plain(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> tuple[NamedValue, Sequence[NamedValue]]:
+    """Return the first of the arguments, and all of them, with the string or number in place of a first one that is a
+    member of an enum, too."""
+    first = args[0]
+    if plain_type(first.type) is not None:
+        first = NamedValue(plain_value(graph, first.materialize(graph), range), range=first.range)
+    elif isinstance(first.type, EnumType):
+        raise TypeMismatchError(f"a member of {first.type.annotation} is not iterable, and has no length", range)
+    return first, [first, *args[1:]]
 
 
 def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> Sequence[NamedValue]:

@@ -10,6 +10,7 @@ from typing import Final
 import torch
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.calls.enum_members import plain_value
 from rekindle.frontend.calls.insertion import constant_int
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.conditions import constant_bool
@@ -298,7 +299,8 @@ def _slice(
 ) -> SugaredValue:
     static = base.static_length
     if static is not None and not isinstance(base, SimpleValue):
-        return SugaredTuple(base.as_tuple(base_range, emitter.graph)[_constant_slice(emitter, slice)])
+        parts = base.as_tuple(base_range, emitter.graph)[_constant_slice(emitter, slice)]
+        return base.sliced(parts) or SugaredTuple(parts)
     value = base.as_value(base_range, emitter.graph)
     if isinstance(value.type, TupleType):
         positions = _positions(len(value.type.elements))[_constant_slice(emitter, slice)]
@@ -412,6 +414,7 @@ def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
     value = _emit_index(emitter, expr)
     if isinstance(value, SliceExpr):
         return _Index(value, dim, None)
+    value = plain_value(emitter.graph, value, expr.range)
     if isinstance(value.type, ListType):
         # Eager indexes with a list as with the tensor of its elements; bools are a mask.
         dtype = torch.bool if value.type.element == BOOL else torch.int64
