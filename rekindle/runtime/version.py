@@ -161,7 +161,8 @@ class Strategy(Protocol):
     """The interface of execution strategies: which version of a function runs a call, and when it is compiled."""
 
     def select(self, arguments: Sequence[object]) -> Version:
-        """Return the version for a call with these arguments, compiled now if there is none.
+        """Return the version for a call with these arguments. If there is none, it is compiled now, or in the
+        background while this call runs unoptimized code.
 
         Raises:
             CompileError: the function cannot be compiled.

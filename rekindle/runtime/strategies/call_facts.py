@@ -233,7 +233,7 @@ class AssumedAttributes:
         return self.values.get(read, UNKNOWN)
 
     def is_written(self, key: AttributeKey) -> bool:
-        """Return whether the program may write to the attribute."""
+        """Return False: an attribute to which the program may write is not assumed."""
         return False
 
 

@@ -141,7 +141,7 @@ class NativeVersions(GraphVersions):
 
     def _fused(self, arguments: Sequence[object] | None, may_record: bool, is_last: bool) -> Graph | None:
         """Return the graph of a version; None if nothing in it is differentiated or computed by a kernel of its own, so
-        that the version for calls without gradients serves."""
+        that the version for calls without gradients serves. With ``is_last``, it is never None."""
         graph = self._shared_graph(arguments).copy()
         if not may_record:
             optimize(graph, FUSION)
