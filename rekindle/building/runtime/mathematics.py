@@ -139,7 +139,7 @@ def range_error(context: Context) -> bool:
 
 @native
 def write_finite(context: Context, found: float, out: Array[float]) -> bool:
-    """Write a result to ``out[0]``. Return False, with an overflow error, if it is infinite."""
+    """Write a result to ``out[0]``. Return False, with an overflow error, if it is infinite or NaN."""
     if found - found != 0.0:
         return range_error(context)
     out[0] = found

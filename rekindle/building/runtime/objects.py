@@ -43,7 +43,7 @@ class ErrorCode(IntEnum):
     """Wrong call of the library: a null pointer, or a tensor of another dtype or rank than the library was built
     for."""
     NOT_BUILT = 11
-    """The library has no code for these sizes."""
+    """The library has no code for these sizes, types or numbers."""
     BUSY = 12
     """Another call of the instance is running."""
     NOT_IMPLEMENTED_ERROR = 13
