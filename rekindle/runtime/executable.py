@@ -63,7 +63,7 @@ class Executable:
         self._watch(graphs_of(record, only_loaded=True))
 
     def forget(self) -> None:
-        """Discard all versions: a graph was edited."""
+        """Discard ``code`` and ``strategy``, and observe no more: a graph was edited."""
         self.code = self.strategy = None
         self.is_watching = False
         self.was_edited = True

@@ -49,8 +49,8 @@ _last: Final[list[Callable[[], Code | None]]] = [lambda: None]
 
 
 def pipeline_of_calls(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
-    """Return all passes that the execution strategy runs before a call with these arguments, except the guards of
-    ``profiling``, which depend on earlier calls."""
+    """Return all passes that the strategies ``native`` and ``simple`` run before a call with these arguments; those of
+    ``simple`` for ``profiling``, whose versions depend on earlier calls."""
     make = native_pipeline if SETTINGS.strategy == "native" else pipeline_for
     return make(record, arguments)
 

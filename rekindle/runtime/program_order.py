@@ -87,7 +87,7 @@ def _is_repeatable(graph: Graph) -> bool:
 
 
 def _stop_before_effects(program: Graph) -> None:
-    """Raise :class:`_Effect` before each node with an effect other than an error."""
+    """Insert a ``raise`` of :class:`_Effect` before each node with an effect other than an error."""
     for node in list(program.all_nodes()):
         if node.kind != _RAISE and has_side_effects(node):
             with program.inserting_before(node):

@@ -55,8 +55,9 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     """Emit a call of the operator of a node through PyTorch's stable C ABI, and record the operator in ``w.parts``.
 
     Raises:
-        NotBuildable: the operator is not in PyTorch's dispatcher, changes sizes in place, needs gradients or the offset
-            of a tensor in its storage, is called in a ``try``, or has arguments or results that the ABI cannot pass.
+        NotBuildable: the operator is not in PyTorch's dispatcher, changes sizes in place, has an argument ``out``,
+            needs gradients or the offset of a tensor in its storage, is called in a ``try``, or has arguments or
+            results that the ABI cannot pass.
     """
     schema = node.schema
     if schema is None or not schema.name.startswith("aten::") or not _is_dispatched(schema):

@@ -299,8 +299,8 @@ class CapturedFunction:
         return _Times(min(host), min(total))
 
     def _function_of_capture(self, arguments: Sequence[Any]) -> Callable[..., Any]:
-        """Return the function that is captured for calls like this one, which have completed. Its kernels are
-        compiled."""
+        """Return the function that is captured for calls like this one, which have completed. If it is not
+        :attr:`function`, it is called first, so that its kernels are compiled."""
         best = self._for_completed(arguments)
         if best is None:
             return self.function

@@ -113,7 +113,7 @@ class ArgumentSpecCreator:
     __slots__ = ("_graph", "input_count", "key", "queries")
 
     def __init__(self, graph: Callable[[], Graph], queries: Sequence[PropertyQuery], input_count: int) -> None:
-        """Prepare for the graph that ``graph`` returns, with ``queries``, the result of :meth:`of` for that graph."""
+        """Prepare for the graph that ``graph`` returns. ``queries`` are those that :meth:`of` finds in that graph."""
         self._graph = graph
         self.queries = queries
         self.input_count = input_count

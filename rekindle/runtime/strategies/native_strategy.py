@@ -49,8 +49,8 @@ from rekindle.runtime.version import Version
 
 
 class NativeVersions(GraphVersions):
-    """The versions of a function for calls that satisfy the same assumptions. Calls that may record gradients have a
-    second table of versions; both tables share the graphs from before gradients are considered."""
+    """The versions of a function for calls that satisfy the same assumptions. Calls that may record gradients have
+    tables of their own; all tables share the graphs from before gradients are considered."""
 
     def __init__(
         self,

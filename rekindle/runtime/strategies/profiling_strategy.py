@@ -244,7 +244,8 @@ class ProfilingStrategy:
     # ------------------------------------------------------------------------------------------------- specializations
 
     def _specialize(self, recording: ProfilingRecord) -> None:
-        """Compile a version for the profiled properties; none if nothing in the program depends on them."""
+        """Compile a version for the profiled properties, and select it; if nothing in the program depends on them,
+        neither this version nor a later one is compiled."""
         started = time.perf_counter()
         graph = recording.finish().copy()
         optimize(graph, [InsertGuards(sizes=self._knows_sizes.pop(0)), *self._guarding])

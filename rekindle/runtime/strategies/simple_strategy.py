@@ -187,8 +187,8 @@ class GraphVersions:
         return self._table
 
     def _prepared(self, arguments: Sequence[object], table: VersionTable) -> Version:
-        """Return the version in ``table`` for calls of the same spec as ``arguments``, compiled if it does not
-        exist."""
+        """Return the version in ``table`` for calls of the same spec as ``arguments``, compiled if it does not exist;
+        if the budget is spent, one for any arguments."""
         key = self._creator.key
         if self._budget.is_spent and self._general is not None and table.general is None:
             table.fallback = self._general()
