@@ -11,6 +11,7 @@ from rekindle.frontend.containers.tuple_comparison import COMPARISONS, compare_t
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS
 from rekindle.frontend.inference.none_error_messages import none_operand
+from rekindle.frontend.inference.type_inference import DICT, LIST
 from rekindle.frontend.sugared_values.base import CallSite
 from rekindle.frontend.sugared_values.special_forms import MagicMethod
 from rekindle.frontend.sugared_values.values import BuiltinFunction
@@ -112,7 +113,10 @@ def _compared_with_empty(emitter: Emitter, operator: str, lhs: Value, rhs: Value
         return None
     are_empty = [_is_empty_dict(value) for value in (lhs, rhs)]
     origins = [emitter.environment.origin_of(side) for side in (expr.lhs, expr.rhs)]
-    unknown = [origin is not None and emitter.evidence.type_of(origin) is None for origin in origins]
+    unknown = [
+        origin is not None and origin.kind in (LIST, DICT) and emitter.evidence.type_of(origin) is None
+        for origin in origins
+    ]
     if not all(are_empty) and not any(unknown):
         return None
     lengths = [emitter.insert("aten::len", expr.range, value) for value in (lhs, rhs)]

@@ -87,7 +87,8 @@ def _update(
 def _affix(
     emitter: Emitter, call: Apply, method: BuiltinFunction, owner: NamedValue
 ) -> list[NamedValue] | SugaredValue | None:
-    """Emit ``s.startswith(prefixes)`` or ``endswith`` for a tuple of strings; return None for calls with keyword arguments."""
+    """Emit ``s.startswith(prefixes)`` or ``endswith`` for a tuple of strings; return None for calls with keyword
+    arguments."""
     if call.attributes or not call.inputs:
         return None
     given = emit_arguments(emitter, call.inputs)
