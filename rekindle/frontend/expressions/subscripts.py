@@ -16,7 +16,7 @@ from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.conditions import constant_bool
 from rekindle.frontend.expressions.primaries import from_library
 from rekindle.frontend.expressions.tensor_indexing import IndexedTensor, read_indexed, write_indexed
-from rekindle.frontend.inference.usage_inference import infer_item, learn_numbers
+from rekindle.frontend.inference.usage_inference import infer_item, is_empty_literal, learn_numbers
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.statements.error_recovery import names_in
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
@@ -472,6 +472,9 @@ def _assign_to(emitter: Emitter, range: SourceRange, target: Subscript, base: Va
     index = as_position(emitter, found, base.type)
     if isinstance(base.type, DictType):
         infer_item(emitter, target.value, index, value)
+    element = base.type.contained[-1] if isinstance(base.type, (DictType, ListType)) else None
+    if isinstance(element, DictType) and is_empty_literal(value) and not value.has_uses:
+        value.set_type(element)
     learn_numbers(emitter, target.value, value.type)
     arguments = [
         emitter.argument(base, target.value.range),

@@ -25,7 +25,7 @@ from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Value
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import DictType, ListType, StringType, TupleType
-from rekindle.syntax.views import Apply, Select, Starred
+from rekindle.syntax.views import Apply, DictLiteral, Select, Starred
 
 
 def emit_method(emitter: Emitter, call: Apply, method: BuiltinFunction) -> list[NamedValue] | SugaredValue | None:
@@ -84,6 +84,21 @@ def _update(
     return [emitter.argument(added[-1], call.inputs[0].range if len(added) == 1 and call.inputs else call.range)]
 
 
+def _setdefault(
+    emitter: Emitter, call: Apply, method: BuiltinFunction, owner: NamedValue
+) -> list[NamedValue] | SugaredValue | None:
+    """Emit the arguments of ``d.setdefault(key, {})``, where the dict gets the type of the values of ``d``; return None
+    for other calls."""
+    if call.attributes or len(call.inputs) != 2 or not isinstance(owner.type, DictType):
+        return None
+    key, default = call.inputs
+    if default.tree.kind != DictLiteral.KIND:
+        return None
+    value = owner.type.value if isinstance(owner.type.value, DictType) else None
+    given = emitter.emit_expression(key), emitter.emit_expression(default, value)
+    return [emitter.argument(item, expr.range) for item, expr in zip(given, call.inputs, strict=True)]
+
+
 def _affix(
     emitter: Emitter, call: Apply, method: BuiltinFunction, owner: NamedValue
 ) -> list[NamedValue] | SugaredValue | None:
@@ -128,6 +143,7 @@ _Handler = Callable[[Emitter, Apply, BuiltinFunction, NamedValue], "list[NamedVa
 _METHODS: Final[dict[str, _Handler]] = {
     "aten::extend": _extend,
     "aten::update": _update,
+    "aten::setdefault": _setdefault,
     "aten::startswith": _affix,
     "aten::endswith": _affix,
     "aten::index": _index,

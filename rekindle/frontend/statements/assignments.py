@@ -38,6 +38,7 @@ from rekindle.frontend.inference.type_inference import (
     FirstAssignment,
     is_literal_of,
     kind_of_origin,
+    makes_other_class,
     origin_of_value,
 )
 from rekindle.frontend.inference.usage_inference import infer_element, infer_item, is_assumed, learn_numbers
@@ -163,7 +164,7 @@ def _assign_first(emitter: Emitter, origin: FirstAssignment, target: Expr, value
     """Emit an assignment that may not determine the type of the variable. If later uses have shown the type, in an
     earlier emission, it is converted to that."""
     type = _first_type(emitter, origin, target, value)
-    if type is None or origin.kind == NUMBERS:
+    if type is None or origin.kind == NUMBERS or makes_other_class(value):
         assign(emitter, target, emitter.emit_sugared(value, 1, type), value.range)
     else:
         _assign_annotated(emitter, target, value, type)
