@@ -33,7 +33,7 @@ class UnfusedNode:
 
     @property
     def is_library(self) -> bool:
-        """Whether the node runs outside of kernels as intended: a matrix product or a convolution."""
+        """Whether the node runs outside of kernels as intended: a matrix product, a convolution or attention."""
         return self.node.has_trait(Trait.LIBRARY)
 
 
