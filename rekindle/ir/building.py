@@ -257,7 +257,7 @@ class Builder:
 
     def _argument(self, item: object, name: str | None = None) -> NamedValue:
         """Return ``item`` as an argument. A list that contains values is constructed in the graph. So is a tuple, as a
-        list if its elements have one type, else as a tuple. Anything else is a constant.
+        list if its elements are values of one type, else as a tuple. Anything else is a constant.
 
         Raises:
             GraphError: it is neither a value nor a constant of a program.

@@ -318,22 +318,12 @@ class Node:
         Raises:
             GraphError: the node has no such attribute, or it is not a string.
         """
-        """Return the attribute ``name``, a string.
-
-        Raises:
-            GraphError: the node has no such attribute, or it is not a string.
-        """
         value = self[name]
         if not isinstance(value, str):
             raise GraphError(f"attribute '{name}' of {self.kind} is not a string")
         return value
 
     def get_graph(self, name: str) -> Graph:
-        """Return the attribute ``name``, a graph.
-
-        Raises:
-            GraphError: the node has no such attribute, or it is not a graph.
-        """
         """Return the attribute ``name``, a graph.
 
         Raises:

@@ -12,7 +12,8 @@ from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, IntType, N
 
 @dataclass(slots=True, frozen=True)
 class ListType(Type):
-    """A mutable list; its element type is invariant, because a list can be written to.
+    """A mutable list; its element type is invariant, because a list can be written to. Only what is known about Tensors
+    may differ: a list of Tensors of known sizes is accepted as a ``List[Tensor]``.
 
     ``python`` names Python's class if that is not a list: a ``deque``, a ``tuple`` of data-dependent length, or a
     ``Size`` (``torch.Size``). Such a value is accepted wherever a list is expected: in the IR, and in archives, it is a
@@ -203,7 +204,7 @@ class OptionalType(UnionBase):
 
 @dataclass(slots=True, frozen=True, eq=False)
 class UnionType(UnionBase):
-    """A value of one of ``members``, in which no member is a subtype of another. Made by :func:`union`."""
+    """A value of one of ``members``. Made by :func:`union`, which removes members that others cover."""
 
     kind: ClassVar[str] = "UnionType"
     members: tuple[Type, ...]
@@ -243,7 +244,7 @@ class UnionType(UnionBase):
 
 @dataclass(slots=True, frozen=True)
 class FutureType(Type):
-    """The result of ``fork``, which ``wait`` returns."""
+    """A future: what ``fork`` returns. ``wait`` returns its result, of type ``element``."""
 
     kind: ClassVar[str] = "FutureType"
     element: Type
@@ -395,7 +396,7 @@ def _rank(member: Type) -> tuple[int, str]:
 
 
 def without_none(type: Type) -> Type:
-    """Return ``type`` without None."""
+    """Return the type of the values of an Optional or a Union that are not None; other types unchanged."""
     if isinstance(type, OptionalType):
         return type.element
     if isinstance(type, UnionType):

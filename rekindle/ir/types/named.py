@@ -159,8 +159,8 @@ class InterfaceType(Type):
         return not any(True for _ in self._lacks(other))
 
     def why_not(self, other: Type) -> str:
-        """Return the reasons why ``other`` does not implement the interface: sentences without a full stop, one a
-        line."""
+        """Return the reasons why ``other`` does not implement the interface, as lines without a full stop; empty if it
+        does, and for types other than classes and interfaces."""
         if not isinstance(other, (ClassType, InterfaceType)):
             return ""
         return "\n".join(self._lacks(other))
