@@ -395,9 +395,9 @@ _init_annotations: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]]
 
 
 def declared_in_init(cls: type) -> dict[str, tuple[str, types.FunctionType]]:
-    """Return by attribute the annotations in ``__init__`` of a class and its bases, such as ``self.items: List[int] =
-    []``, which Python does not store: the source of the annotation, and the function that contains it. A class
-    overrides its bases."""
+    """Return by attribute the annotations in ``__init__`` of a class and its bases outside of libraries, such as
+    ``self.items: List[int] = []``, which Python does not store: the source of the annotation, and the function that
+    contains it. A class overrides its bases."""
     found: dict[str, tuple[str, types.FunctionType]] = {}
     for owner in reversed(cls.__mro__):
         init = vars(owner).get("__init__")

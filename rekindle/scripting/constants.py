@@ -31,7 +31,8 @@ _CLASSES: Final[dict[type, Type]] = {
 
 def constant_value(obj: Any, range: SourceRange, graph: Graph) -> Value | None:
     """Insert a constant into ``graph`` and return its value: a number, a string, None, an enum member, or a tuple or
-    list of constants. Return None for other objects, and for a list whose items have no common type."""
+    list of constants. Return None for other objects, and for a list that is empty or whose items have no common
+    type."""
     if isinstance(obj, enum.Enum):
         return graph.insert_constant(obj, enum_type(type(obj), range), range)
     if isinstance(obj, SIMPLE_CONSTANTS):

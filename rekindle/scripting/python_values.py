@@ -364,7 +364,8 @@ class TypingAlias(StaticValue):
 
 
 class ClassValue(StaticValue):
-    """A Python class that a program cannot make objects of. It may still be a type, and hold constants."""
+    """A Python class that a program cannot make objects of. It may still be a type, and hold constants. Subclasses
+    represent classes of which it can make objects."""
 
     def __init__(self, cls: type, resolver: PythonResolver) -> None:
         self.cls = cls
@@ -460,7 +461,12 @@ class EnumClassValue(ClassValue):
         return self._member(range, graph, "member_of_name", index, dict(self.enum.__members__))
 
     def call(self, call: CallSite) -> SugaredValue:
-        """Return the member of a value: ``Color("red")``."""
+        """Return the member of a value: ``Color("red")``.
+
+        Raises:
+            UnsupportedError: the argument has another type than the values, or the enum is a ``Flag`` or defines
+                ``_missing_``.
+        """
         type = enum_type(self.enum, call.range)
         is_plain = not issubclass(self.enum, enum.Flag) and "_missing_" not in vars(self.enum)
         if is_plain and len(call.args) == 1 and not call.kwargs and call.args[0].type in (type, type.value_type):

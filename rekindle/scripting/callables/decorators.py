@@ -75,8 +75,8 @@ def within_managers(
 
 
 class EnteredManager(SugaredValue):
-    """A callable value that creates a context manager equal to the one that decorates the function. The call raises
-    NotScriptableError if programs do not support the class of the manager."""
+    """A callable value that creates a context manager of the same class, and with the same ``mode``, as the one that
+    decorates the function. The call raises NotScriptableError if programs do not support the class."""
 
     def __init__(self, manager: Any) -> None:
         self.manager = manager

@@ -207,11 +207,11 @@ def _without_class(default: Any) -> Any:
 
 
 def described_value(value: Any) -> Encoded:
-    """Describe a value that a function refers to: a constant, a container of constants, or a function by its name and
-    code.
+    """Describe a value that a function refers to: a constant, an enum member, a function by its name and code, or a
+    tuple, list or dict of such values.
 
     Raises:
-        NotKept: it is an object of another class.
+        NotKept: it is, or contains, an object of another class.
     """
     if isinstance(value, enum.Enum):
         return "enum", _name_of_class(value), value.name, described_value(value.value)

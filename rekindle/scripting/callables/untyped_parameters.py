@@ -32,7 +32,8 @@ from rekindle.syntax.views import Def, Param
 
 
 def is_callable(annotation: object) -> bool:
-    """Return whether an annotation is a function type: ``Callable[[int], int]``, also as an Optional."""
+    """Return whether an annotation is a function type, ``Callable[[int], int]``, or has one as a part, such as an
+    Optional of one. A string is if it contains ``Callable``."""
     if isinstance(annotation, str):
         return "Callable" in annotation
     if annotation is typing.Callable or annotation is collections.abc.Callable:
@@ -126,9 +127,9 @@ def closed(
     """Return the definition with the parameters that Python can pass, the types of parameters that can only be None,
     and the values of the parameters removed from it.
 
-    A parameter of :func:`open_parameters` is removed if it has a default, its value; with the default None it stays.
-    ``*args`` and ``**kwargs`` of methods are removed as empty. Other functions with them can only be called by compiled
-    functions.
+    A parameter of :func:`open_parameters` is removed if it has a default, which becomes its value; with the default
+    None it stays. ``*args`` and ``**kwargs`` of methods are removed as empty, unless only ``self`` would be left: then
+    nothing is removed. Other functions with them can only be called by compiled functions.
     """
     names = open_parameters(function)
     variadic = is_method and any(param.is_variadic for param in definition.params)

@@ -174,7 +174,8 @@ def _assignment(item: Any) -> list[str]:
 
 def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
     """Return the source of a comparison method that compares field by field, as Python compares tuples. None equals
-    only None; programs have no operator for it. An object equals itself whatever its fields are."""
+    only None, and is not ordered: the other methods raise TypeError. An object equals itself whatever its fields
+    are."""
     lines = [f"if self is other: return {name in _OF_EQUALS}"]
     for item in dataclasses.fields(cls):
         if not item.compare:

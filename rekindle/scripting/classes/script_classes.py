@@ -85,7 +85,7 @@ _HEAP_TYPE: Final = 1 << 9
 
 def may_be_script_class(cls: type) -> bool:
     """Return whether ``cls`` is an ordinary Python class, which programs may use: not a builtin, an enum or a module
-    class."""
+    class, and without methods that are not written in Python."""
     if (
         not cls.__flags__ & _HEAP_TYPE
         or issubclass(cls, _NO_SCRIPT_CLASSES)
@@ -119,8 +119,9 @@ def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
 
 
 def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> ClassType:
-    """Return the type of the objects of ``cls``, created on the first call. If ``__init__`` cannot be compiled, the
-    error is added to ``diagnostics``, and the result is an incomplete type, which is not stored with the class.
+    """Return the type of the objects of ``cls``, created on the first call. If ``__init__`` cannot be compiled, or the
+    class lacks methods of an interface from which it derives, the error is added to ``diagnostics``, and the result is
+    an incomplete type, which is not stored with the class.
 
     Raises:
         NotScriptableError: the class has something that script classes do not support.
@@ -145,8 +146,8 @@ def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> Class
 
 
 def compile_class(cls: type) -> None:
-    """Compile all methods and properties of ``cls``. Errors are reported together; if the class has bases, those of
-    ``__init__`` alone.
+    """Compile all methods of ``cls``, except class methods, and all properties. Errors are reported together; if the
+    class has bases, those of ``__init__`` alone.
 
     Raises:
         CompileError: a method or property cannot be compiled.
@@ -445,7 +446,8 @@ def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
 
 
 def _takes_unannotated(function: FunctionType) -> bool:
-    """Return whether the method has a parameter other than ``self`` without an annotation."""
+    """Return whether the method has no overloads, and has a parameter other than ``self`` without an annotation, or
+    with one that is not a type."""
     return may_be_generic(function) and any(
         item.annotation is inspect.Parameter.empty or item.name in open_parameters(function)
         for item in list(inspect.signature(function).parameters.values())[1:]

@@ -34,8 +34,8 @@ def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
 
 
 class UnusableValue(SugaredValue):
-    """A Python object that programs cannot use. Each use raises an error that states the kind of object and a
-    suggestion."""
+    """A Python object that programs cannot use, other than as a type. Each use raises an error that states the kind of
+    object and a suggestion."""
 
     def __init__(self, obj: Any, name: str | None = None) -> None:
         self.obj = obj
