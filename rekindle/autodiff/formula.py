@@ -126,7 +126,7 @@ class Formula:
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """The names of the forward values that the backward formulas use."""
+        """The parameters of the backward formula: forward values, gradients of results, and ``needs_ARGUMENT``."""
         backward = self._definitions.get("backward")
         return () if backward is None else backward.parameters
 
@@ -211,7 +211,11 @@ def _types_of_returns(part: FormulaFunction) -> dict[str, Type]:
 
 
 def _returned_names(definition: Definition) -> tuple[str, ...]:
-    """Return the names after the last ``return`` of a forward."""
+    """Return the names after the last ``return`` of a forward.
+
+    Raises:
+        InternalError: it returns something other than names.
+    """
     text = definition.body.rpartition("return ")[2]
     if not re.fullmatch(r"\w+(, \w+)*\s*", text):
         raise InternalError(f"the forward of {definition.operators} returns something that has no name: {text}")

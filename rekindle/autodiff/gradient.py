@@ -146,7 +146,11 @@ class LazyAnalysis:
     _analysis: Analysis | None = None
 
     def backward(self, roots: Sequence[int]) -> BackwardGraph:
-        """Return the backward graph for the outputs ``roots`` of the forward graph."""
+        """Return the backward graph for the outputs ``roots`` of the forward graph.
+
+        Raises:
+            InternalError: the graph has another gradient than the one that was read from disk.
+        """
         if self._analysis is None:
             again = differentiate(self.graph, self.requires_grad)
             if (again.captures, again.roots) != (self.captures, self.roots):
@@ -263,9 +267,9 @@ def reverse_mode(
     policy: SavePolicy | None = None,
     one_dtype: bool = True,
 ) -> tuple[list[Value], Graph]:
-    """Differentiate ``forward``, which may have branches and loops, in reverse mode. It is changed so that it returns
-    the residuals. Return the residuals, and a graph that takes the gradients of the outputs ``roots``, then the
-    residuals.
+    """Differentiate ``forward``, which may have branches and loops, in reverse mode. It is changed so that all
+    residuals are values of its top-level block. Return the residuals, and a graph that takes the gradients of the
+    outputs ``roots``, then the residuals.
 
     ``segments`` are the loops of which not all iterations need be saved: the result of
     :func:`~rekindle.autodiff.residuals.loop_checkpointing.checkpoint_loops`; ``policy`` is as in
@@ -283,7 +287,7 @@ def reverse_mode(
 
 def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[Value]:
     """Return the forward values that the backward graph reads. Residuals may have gradients themselves; what their
-    backward reads is included."""
+    backward reads is included. The backward graph is stored in ``analysis.of_roots``."""
     values = [analysis.graph.outputs[root] for root in roots]
     while True:
         found = build_backward(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)

@@ -176,7 +176,7 @@ def bind_backward_constants(
 
 
 def _know_rank(value: Value, rank: int | None) -> None:
-    """Set the type of a value to a tensor of this rank."""
+    """Set the type of a value to a tensor of this rank, if it is a tensor of unknown rank, and ``rank`` is known."""
     if rank is not None and isinstance(value.type, TensorType) and value.type.rank is None:
         value.set_type(replace(value.type, sizes=(None,) * rank))
 

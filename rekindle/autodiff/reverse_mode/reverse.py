@@ -40,7 +40,8 @@ class LinkedBackward:
     """A backward graph: its first inputs are the gradients of ``roots``, the others stand for the values ``read`` of
     the forward graph. It returns the requested gradients of the inputs; None for those that do not exist.
 
-    ``reached`` are the forward values that have gradients; ``scopes`` map each backward block to its forward block.
+    ``reached`` are the values of the forward's top-level block that have gradients. ``scopes`` has the builder of each
+    block's backward, by the forward block.
     """
 
     graph: Graph
