@@ -119,8 +119,8 @@ class _OutsideModule(UnusableValue):
 
 
 def _elements(obj: set[Any] | frozenset[Any], range: SourceRange, graph: Graph) -> SugaredValue | None:
-    """Return a set from outside of the program as a frozenset, which the program cannot change; None unless its
-    elements are all ints, all floats, all bools or all strings."""
+    """Return a set from outside of the program as a frozenset, which the program cannot change; None for an empty set,
+    and unless the elements are all ints, all floats, all bools or all strings."""
     kinds = {type(item) for item in obj}
     if len(kinds) != 1 or not kinds <= {int, float, bool, str}:
         return None
@@ -292,7 +292,8 @@ class PacketValue(BuiltinFunction):
 
 
 class OverloadFunction(BuiltinFunction):
-    """``torch.ops.namespace.name.overload``: one overload of an operator."""
+    """``torch.ops.namespace.name.overload``: one overload of an operator. Arguments that do not match an overload of
+    ``aten`` are matched with all overloads."""
 
     def __init__(self, overload: OpOverload) -> None:
         super().__init__(overload._schema.name)

@@ -42,7 +42,8 @@ class NotKept(Exception):
 @dataclass(slots=True)
 class Dependencies:
     """The names that are looked up while a function is compiled. A key of ``found`` is the number of the object whose
-    attribute is looked up (-1 for the function's globals), and the name; the value describes the result."""
+    attribute is looked up (-1 for the function's globals), and the name; the value describes the result. Once there is
+    a ``reason``, nothing more is recorded."""
 
     function: types.FunctionType
     found: dict[tuple[int, str], Encoded] = field(default_factory=dict)

@@ -26,7 +26,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 def correction(range: SourceRange, name: str, hint: str | None) -> Edit | None:
     """Return the edit that replaces ``name``, at the end of ``range``, by the suggestion in ``hint``; None if ``hint``
-    has none."""
+    has none, or ``range`` does not end with ``name``."""
     found = re.fullmatch(r"did you mean '(\w+)'\?", hint or "")
     if found is None or not range.text.endswith(name):
         return None

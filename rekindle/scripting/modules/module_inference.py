@@ -77,8 +77,9 @@ def gather_facts(
     regardless of declarations.
 
     Raises:
-        NotScriptableError: the module was not initialized, or was compiled by ``torch.jit``. Unless ``for_trace``, also
-            if only Python can run it: it is distributed, or has parametrizations or backward hooks.
+        NotScriptableError: the module was not initialized, was compiled by ``torch.jit``, or has lazy parameters or
+            buffers. Unless ``for_trace``, also if only Python can run it: it is distributed, or has parametrizations or
+            backward hooks.
     """
     if not for_trace:
         check_not_distributed(module)
@@ -225,8 +226,8 @@ class _Gatherer:
     # ------------------------------------------------------------------------------------------------------ annotations
 
     def _declared(self, name: str) -> Type | NotInferable | None:
-        """Return the type that the class declares for an attribute; None if it declares none, or a module class; the
-        reason if the annotation is not a type of programs."""
+        """Return the type that the class declares for an attribute; None if it declares none, a module class, or
+        ``Final`` alone; the reason if the annotation is not a type of programs."""
         entry = self.annotations.get(name)
         if entry is None:
             return None

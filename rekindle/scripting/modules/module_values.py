@@ -167,7 +167,8 @@ def compile_method(
     function: FunctionType,
     declaration: FunctionType | None = None,
 ) -> None:
-    """Compile a function of the module's class as a method into ``record``, or load its compiled form from disk.
+    """Compile a function of the module's class as a method into ``record`` and store the result on disk if possible, or
+    load it from there.
 
     Raises:
         CompileError: the function cannot be compiled, or is the ``forward`` of a submodule with hooks that was not
