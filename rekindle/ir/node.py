@@ -122,8 +122,8 @@ class Value:
         return self
 
     def copy_metadata(self, other: Value) -> Value:
-        """Copy type, recorded type and name of ``other``, and return this value. In the same graph, ``other`` gets
-        another name with a numeric suffix."""
+        """Copy type, recorded type and name, if there is one, of ``other``, and return this value. In the same graph,
+        ``other`` then gets another name with a numeric suffix."""
         self.type = other.type
         self.recorded_type = other.recorded_type
         if other.has_name:

@@ -614,7 +614,8 @@ def match_schemas(
     self_value: NamedValue | None = None,
 ) -> tuple[int, MatchedSchema]:
     """Return the index of the first of ``schemas`` that matches the call, with the match. Those that match without
-    conversions come before the others, and those that take an int for a float after these.
+    conversions come before the others, and those that take an int for a float after these. If there is none, one that
+    matches with Optional arguments unwrapped by checks is returned.
 
     Raises:
         SchemaError: no schema matches; the message gives the reason for each.
