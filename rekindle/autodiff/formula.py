@@ -276,7 +276,7 @@ def operators_with_formulas() -> Sequence[str]:
 
 def family_of(operator: str) -> str | None:
     """Return the family of operators (a file of formulas) that contains ``operator``, such as ``add.Tensor``; None if
-    there is no formula."""
+    no file has a formula for it, or declares that it has no gradient."""
     return _index().families.get(operator)
 
 

@@ -47,7 +47,7 @@ class BackwardGraph:
 class Gradient:
     """The derivative of a graph with respect to the inputs marked in ``requires_grad``.
 
-    ``forward`` returns the ``results`` outputs of the graph, followed by the residuals. ``captures`` has for each
+    ``forward`` returns the ``results`` outputs of the graph, followed by the other residuals. ``captures`` has for each
     residual the input (``~index``, a negative number) or the output of ``forward`` that it is. ``roots`` are the
     outputs that may have a gradient: results, and after them captures, for gradients of gradients. ``is_straight_line``
     is False if there are loops or branches; captures are not roots then, since they may be lists. ``stored`` has the
@@ -221,7 +221,8 @@ def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
         requires_grad: a bool for each input.
 
     Returns:
-        The forward graph, which also returns the residuals, and the backward graph.
+        The forward graph, which also returns those residuals that are neither inputs nor results; and the backward
+        graphs, which are built when they are needed.
 
     Raises:
         DifferentiationError: no gradient can be computed through a node.

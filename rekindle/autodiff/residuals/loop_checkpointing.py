@@ -58,8 +58,8 @@ class CheckpointSegment:
 
     def run(self, place: Node, lists: Collection[Value], local: Callable[[Value], Value]) -> dict[Value, Value]:
         """Insert code that recomputes the segment: before ``place``, the empty ``lists`` for its residuals, and a copy
-        of ``loop`` that draws the same random numbers. Return the values of the copy by those of ``loop``. ``local``
-        maps the other values."""
+        of ``loop`` that draws the same random numbers, and prints and warns of nothing. Return the values of the copy
+        by those of ``loop``. ``local`` maps the other values."""
         graph = place.graph
         copies: dict[Value, Value] = {}
 

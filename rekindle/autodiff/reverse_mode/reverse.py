@@ -327,10 +327,12 @@ def build_backward(
     """Return the backward graph of ``forward``: it takes gradients of ``roots`` and returns those of ``wanted``.
 
     Where gradients of roots ``may_be_missing``, they may be None. With ``one_dtype`` all floats that the graph takes
-    are of one dtype. ``forward`` is not changed.
+    are of one dtype. ``forward`` is changed only where its loops may end by their condition: they get an output that
+    counts iterations.
 
     Raises:
-        DifferentiationError: gradients flow through an operator without a formula that cannot be run again.
+        DifferentiationError: gradients flow through an operator without a formula that cannot be run again, or that
+            takes a value that autograd cannot track.
     """
     way = BackwardContext(needed)
     if not one_dtype or introduces_dtypes(forward):
