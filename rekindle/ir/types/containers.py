@@ -315,8 +315,8 @@ class RRefType(Type):
 
 
 def optional(element: Type) -> Type:
-    """Return the Optional of ``element``; ``element`` itself if it is an Optional or another type that admits None. For
-    NoneType, an Optional of it is returned."""
+    """Return the Optional of ``element``, for a Union the Union with None; ``element`` itself if it is an Optional or
+    another type that admits None. For NoneType, an Optional of it is returned."""
     if element.is_optional and not isinstance(element, NoneType):
         return element
     if isinstance(element, UnionType):
@@ -366,7 +366,8 @@ def _covers(wide: Type, narrow: Type) -> bool:
 
 def are_apart_in_python(a: Type, b: Type) -> bool:
     """Return whether values of the two types, or parts of them, have different classes in Python that their join in the
-    IR would not distinguish: a set, a frozenset or a deque, and another list or dict."""
+    IR would not distinguish: a set, a frozenset or a deque, and another list or dict. Return False for a Union of
+    several types besides None."""
     if a == b or not a.contained or not b.contained:
         return False
     if isinstance(a, UnionBase) or isinstance(b, UnionBase):

@@ -152,8 +152,8 @@ class InterfaceType(Type):
         return self.name
 
     def accepts(self, other: Type) -> bool:
-        """Return whether ``other`` is a class or an interface that has every method, with parameters at least as
-        wide and a result at least as narrow."""
+        """Return whether ``other`` is a class or an interface, one of modules if this one is, that has every method,
+        with parameters at least as wide and a result at least as narrow."""
         if not isinstance(other, (ClassType, InterfaceType)):
             return False
         return not any(True for _ in self._lacks(other))

@@ -141,7 +141,10 @@ def join_assigned(a: Type, b: Type) -> Type | None:
 
 
 def join_any(a: Type, b: Type) -> Type:
-    """Return the common type of two types: a Union, if no other type includes both."""
+    """Return the common type of two types: a Union, if no other type includes both. Tuples of one length are joined
+    element by element; the names of different NamedTuples are lost."""
+    if a == b:
+        return a
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.elements) == len(b.elements):
         return TupleType(tuple(map(join_any, a.elements, b.elements)))
     joined = join_values(a, b) or unify(a, b, default_to_union=True)
