@@ -227,7 +227,7 @@ class Builder:
     @overload
     def __call__(self, first: AnyValue, second: AnyValue, /, *more: AnyValue) -> Proxies: ...
     def __call__(self, *values: AnyValue) -> Any:
-        """Return proxies of values: ``x, w = build(x, w)``."""
+        """Return a tuple of proxies of the values, ``x, w = build(x, w)``; for one value its proxy alone."""
         proxies = tuple(Proxy(self, value_of(value)) for value in values)
         return proxies[0] if len(proxies) == 1 else proxies
 

@@ -76,8 +76,8 @@ _DROPOUTS: Final = frozenset({"autodiff::dropout", "autodiff::feature_dropout", 
 
 
 def saved_scalars(gradient: Gradient) -> list[int]:
-    """Return the outputs of the forward graph that are saved for backward, are not tensors, and depend on no float
-    input."""
+    """Return the indices of the outputs of the forward graph that are saved for backward, are not tensors, and depend
+    on no float input."""
     outputs = gradient.forward.outputs
     numbers = [index for index in range(gradient.results, len(outputs)) if not may_contain_tensor(outputs[index].type)]
     if not numbers:

@@ -373,8 +373,8 @@ _CALLS: Final = ("annotate", "torch", "object")
 
 
 def _scalar_tensor(text: str, type: Type) -> torch.Tensor | None:
-    """Return the one-element tensor that ``{text}`` denotes; None if ``text`` is not a number of the dtype of ``type``,
-    or that dtype is quantized."""
+    """Return the one-element tensor that ``{text}`` denotes; None if ``text`` is not a number, or if the dtype of
+    ``type`` is quantized, or complex for a real number, or real for a complex one."""
     pair = _PAIR.match(text)
     try:
         value = complex(float(pair.group(1)), float(pair.group(2))) if pair is not None else _read_real(text)
