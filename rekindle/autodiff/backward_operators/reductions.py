@@ -53,7 +53,8 @@ def variance_factor(self: Tensor, dim: Sizes | None, correction: float | None) -
 
 @implements("autodiff::first_equal(Tensor grad, Tensor self, Tensor result) -> Tensor")
 def first_equal(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    """Return the gradient of a median: it goes to elements that are equal to it, shared among them."""
+    """Return the gradient of a median: it goes to elements that are equal to it, or to those that are NaN if the median
+    is, shared among them."""
     equal = self.isnan() if bool(result.isnan()) else self == result
     return grad * equal / equal.sum()
 

@@ -37,7 +37,7 @@ from rekindle.ir.types import INT, NONE, TENSOR, ListType, OptionalType, TensorT
 
 @dataclass(slots=True, eq=False)
 class LinkedBackward:
-    """A backward graph: its first inputs are the gradients of ``roots``, the others stand for the values ``read`` of
+    """A backward graph: its first inputs are the gradients of ``roots``, the others represent the values ``read`` of
     the forward graph. It returns the requested gradients of the inputs; None for those that do not exist.
 
     ``reached`` are the values of the forward's top-level block that have gradients. ``scopes`` has the builder of each
@@ -128,7 +128,7 @@ class BlockBackward:
         return self.graph.insert_constant(value, type)
 
     def insert(self, kind: str, inputs: Sequence[Value], type: Type = TENSOR) -> Value:
-        """Insert a node with one result."""
+        """Insert a node with one result, and return that."""
         return self.graph.insert_node(self.graph.create(kind, inputs, types=[type])).output
 
     # -------------------------------------------------------------------------------------------------------- gradients

@@ -161,7 +161,7 @@ class GraphWriter:
         """Return the number of a source range in the bundle, adding the range if it is new; 0 for an unknown range.
 
         Raises:
-            NotEncodable: the source was derived from another one, and is not among the references.
+            NotEncodable: the source is a part of another one or was derived from it, and is not among the references.
         """
         if place.source is UNKNOWN_RANGE.source:
             return 0
