@@ -8,8 +8,9 @@
 
     apply_node_rules(graph, {"aten::__not__": (double_negation,)}, "simplify")
 
-A rule returns whether it changed anything. It changes the graph by the methods of its :class:`RewriteSite` alone, each
-of which announces the change first (:mod:`rekindle.rewriting.changes`).
+A rule returns whether it changed anything. It changes the graph by the methods of its :class:`RewriteSite`. Changes are
+announced first (:mod:`rekindle.rewriting.changes`): before :meth:`RewriteSite.insert`, ``insert_tensor``, ``constant``
+and ``finish``, the rule calls :meth:`RewriteSite.begin`. The other methods announce their change themselves.
 """
 
 from __future__ import annotations
