@@ -81,7 +81,8 @@ from rekindle.ir.types import TensorType
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
     """A kernel, the layouts of its outputs, and its numeric arguments: for each nest the sizes of its loops, then for
-    each access an offset and its strides in bytes."""
+    each access an offset and its strides in bytes, then additional numbers; after the nests, the sizes of the
+    temporaries in bytes."""
 
     kernel: Kernel
     outputs: tuple[Layout, ...]
@@ -137,8 +138,8 @@ class _NestSequence:
         self.materialized: dict[Tensor, Input] = {}
 
     def write(self, targets: Sequence[StoreTarget]) -> None:
-        """Add the nest that writes ``targets``, which have the same layout. Values that it needs in memory are
-        materialized first."""
+        """Add the nests that write ``targets``, which have the same layout: one, or one for each part of a
+        concatenation. Values that a nest needs in memory are materialized first. Nests without elements are omitted."""
         if isinstance(targets[0].value, Concat):
             for part in targets[0].parts():
                 self._nest([part])
@@ -808,8 +809,8 @@ def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
 
 
 def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
-    """Return one number for each dimension. Image operators accept a single number, one for each, or none
-    (``default``)."""
+    """Return one number for each dimension. Image operators accept a single number, one for each, or none: then each is
+    ``default``, or the result is empty if that is None."""
     if isinstance(given, ScalarValue):
         given = [given.value]
     found = list(given) if given else [] if default is None else [default]
@@ -840,8 +841,8 @@ def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
     """Return the dimensions to sum over for ``sum_to_size``, and whether they remain with size 1.
 
     Raises:
-        Unsupported: the size does not broadcast to that of the operand, or dimensions would be removed and kept at
-            once.
+        Unsupported: the size does not broadcast to that of the operand, dimensions would be removed and kept at once,
+            or the sizes are equal.
     """
     missing = layout.rank - len(size)
     added = tuple(range(missing))

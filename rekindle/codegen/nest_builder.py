@@ -408,7 +408,8 @@ class NestBuilder:
         return nest, [*parameters, *self.given]
 
     def _join(self) -> None:
-        """Merge adjacent loops if the inner one of every access ends where the next step of the outer one begins."""
+        """Merge adjacent loops if the inner one of every access ends where the next step of the outer one begins, or if
+        one of them has a single iteration."""
         sizes = self.sizes
         for at in range(len(sizes) - 2, -1, -1):
             first = len(sizes) - self.inner
