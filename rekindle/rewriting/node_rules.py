@@ -88,8 +88,8 @@ class RewriteSite:
     def replace_node(
         self, kind: str, inputs: Sequence[Value], *, attributes: Mapping[str, AttributeValue] | None = None
     ) -> bool:
-        """Replace the node by one of another kind with the same outputs. Return whether it was replaced: not if the
-        pass has reached its limit."""
+        """Replace the node by a new one, whose outputs have the types of the node's. Return whether it was replaced:
+        not if the pass has reached its limit."""
         return may_change(self.verb, self.node) and self.finish(*self.insert(kind, inputs, attributes=attributes))
 
     # ------------------------------------------------------------------------------------ changes of several nodes

@@ -174,7 +174,7 @@ def shift_right(w: RegionWriter, a: str, b: str) -> str:
 @emits("aten::__range_length")
 def range_length(w: RegionWriter, low: str, high: str, step: str) -> str:
     """Emit the length of a range: ``(high - low - 1) // step + 1``, or 0 if that is negative; mirrored for a negative
-    step."""
+    step. The code leaves the region if the step is 0, and on overflow."""
     w.leave_if(w.emit(f"icmp eq i64 {step}, 0"))
     w.leave_if(w.emit(f"icmp eq i64 {step}, {SMALLEST}"))
     backwards = w.emit(f"icmp slt i64 {step}, 0")
