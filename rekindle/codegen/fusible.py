@@ -69,7 +69,7 @@ def is_ordered(node: Node) -> bool:
 
 def is_left_to_libraries(node: Node, device_type: str) -> bool:
     """Return whether PyTorch may compute ``node`` although kernels support its operator: products, and on GPUs scans
-    and indices of extremes. On CPUs that depends on the size."""
+    and indices of extremes. Whether it computes a product on a CPU depends on the size."""
     return is_product(node) or (device_type != "cpu" and is_ordered(node))
 
 
