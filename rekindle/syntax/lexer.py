@@ -233,7 +233,8 @@ def _tokenize(
     indentation are added, and type comments are appended to ``comments``.
 
     Raises:
-        ParseError: the text cannot be split into tokens, brackets or indentation do not match, or it is too long.
+        ParseError: the text cannot be split into tokens, brackets or indentation do not match, brackets are nested too
+            deeply, or it is too long.
     """
     text = source.text
     most = len(text) if source.limit is None else source.limit.tokens
