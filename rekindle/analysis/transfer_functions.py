@@ -207,7 +207,7 @@ def _fact_of_value(value: Any) -> Fact:
 
 
 def _annotated_fact(value: Value) -> Fact:
-    """Return the tensor type that the graph itself states for a value."""
+    """Return the tensor type that the graph itself states for a value; None if it states no property of a tensor."""
     return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
 
 
@@ -237,7 +237,8 @@ def _argument(type: Type, fact: Fact) -> Fact:
 
 
 def _is_simple(type: Type) -> bool:
-    """Return whether a value of this type is a number, a string, None, or a list or tuple of such."""
+    """Return whether a value of this type is a bool, a string, a number not declared complex, or a list or tuple of
+    such."""
     if isinstance(type, (ListType, TupleType)):
         return all(map(_is_simple, type.contained))
     return isinstance(type, (IntType, FloatType, BoolType, NumberType)) or type.kind == "StringType"
