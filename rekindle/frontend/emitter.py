@@ -351,7 +351,7 @@ class Emitter:
         return self.insert_node("prim::unchecked_cast", range, [value], [without_none(value.type)]).output
 
     def as_number(self, either: Value, range: SourceRange) -> Value:
-        """Cast a value of the Union of int and float to a number (Scalar), which more operators accept."""
+        """Cast a value of a Union of number types to a number (Scalar), which more operators accept."""
         return self.insert_node("prim::unchecked_cast", range, [either], [NUMBER]).output
 
     def split(self, value: Value, range: SourceRange, emit: Callable[[Value], Value]) -> Value:

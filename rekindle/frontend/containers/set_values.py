@@ -217,8 +217,9 @@ def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
 def convert_set_arguments(
     kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange
 ) -> Sequence[NamedValue]:
-    """Return the arguments of an operator: a set over which it iterates is replaced by the list of its elements, and
-    arguments that it converts to strings as :func:`shown` does.
+    """Return the arguments of an operator: a set over which it iterates is replaced by the list of its elements, a dict
+    with keys that only Python has by the list of its keys for ``len``, and arguments that are converted to strings as
+    :func:`shown` does.
 
     Raises:
         UnsupportedError: the result would depend on the order of a set, or a string cannot be computed.

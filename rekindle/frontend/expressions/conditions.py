@@ -416,8 +416,9 @@ def _types_tested(emitter: Emitter, tested: Type, classes: Expr) -> list[Type]:
 
 
 def _class_without_type(emitter: Emitter, classes: Expr) -> type | None:
-    """Return the class that ``classes`` names, if it is not a type of programs: ``dict`` and its aliases in ``typing``,
-    one of ``collections.abc`` or ``numbers``, or an asynchronous result; else None."""
+    """Return the class that ``classes`` names, if it is not a type of programs: ``dict``, ``set``, ``frozenset``, an
+    alias of a builtin container, a class of ``collections.abc`` or ``numbers``, or of an asynchronous result; else
+    None."""
     name = dotted_name(classes) if classes.tree.kind in (Var.KIND, Select.KIND) else None
     if name is None or name in ("list", "tuple"):
         return None

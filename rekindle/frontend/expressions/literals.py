@@ -245,7 +245,7 @@ def _joined_elements(values: Sequence[Value], range: SourceRange) -> Type | None
 
 def _member_of_kind(hint: Type | None, kind: type[Type]) -> Type | None:
     """Return the member of an expected type that a literal of this kind can have: for ``Optional[List[int]]`` and a
-    list, ``List[int]``; None if there is none."""
+    list, ``List[int]``; None if there is none, or several."""
     if hint is None:
         return None
     hint = without_none(hint)

@@ -346,7 +346,8 @@ def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices
     """Emit the indices that create views: ints, slices and None. Return the view, and the Tensors that index it.
 
     Raises:
-        UnsupportedError: there are several ``...``, or a bool after ``...``.
+        UnsupportedError: there are several ``...``, or a bool after ``...``, or a Tensor after it in a program from an
+            archive.
         TypeMismatchError: an index has a type that cannot index a tensor.
     """
     found = IndexedTensor(value, is_alone=len(indices) == 1)

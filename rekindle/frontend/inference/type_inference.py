@@ -455,8 +455,8 @@ def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expecte
 
 
 def _merged(known: Type, shown: Type) -> Type | None:
-    """Return the type that joins two types inferred from uses: their common supertype, but of numbers, and of
-    containers, that of the values they hold. Return None if there is none."""
+    """Return the type that joins two types inferred from uses: their common supertype, or, for numbers and for types
+    without one, the type that :func:`join_contents` returns; None if there is none."""
     found = unify(known, shown)
     if found is None or (number_members(known) is not None and number_members(shown) is not None):
         return join_contents(known, shown) or found

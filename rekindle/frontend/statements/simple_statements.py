@@ -463,7 +463,8 @@ def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
 
 def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
     """Return a placeholder for the condition of ``statement``, which could not be compiled. Return None if the
-    condition may be known at compile time, so that one of the branches need not compile."""
+    condition may be known at compile time, so that one of the branches need not compile. The variables that the
+    condition may narrow or assign become unknown, in the second case those that the branches assign."""
     branches = [*statement.true_branch, *statement.false_branch]
     if _may_be_static(emitter, statement.condition):
         for name in assigned_names([statement.condition, *branches]):
