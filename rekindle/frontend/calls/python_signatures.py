@@ -155,7 +155,7 @@ def _into(
     out: NamedValue,
 ) -> Value | None:
     """Emit a call of an operator with ``out=`` as a tuple of tensors, by the overload with as many ``out`` arguments;
-    return None for other calls."""
+    return None if no overload accepts the arguments."""
     parts = unpack_tuple(graph, out.materialize(graph), range)
     for operator in REGISTRY.overloads(kind):
         names = [item.name for item in operator.schema.arguments if item.is_out]

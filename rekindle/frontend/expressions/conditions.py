@@ -571,7 +571,8 @@ def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
 
 
 def _members(types: list[Type]) -> list[Type]:
-    """Return the types that isinstance tests, without unions and in TorchScript's order."""
+    """Return the types that isinstance tests, with unions replaced by their members: in TorchScript's order, or, if a
+    Scalar is among them, in the given order."""
     flat = [member for type in types for member in union_members(type)]
     ordered = list(union_members(union(flat)))
     return flat if NUMBER in ordered else ordered

@@ -138,7 +138,7 @@ def present_operands(
 
 def _complex(emitter: Emitter, value: Value, range: SourceRange) -> Value:
     """Emit the conversion of an int or a float to a complex number, because a quotient with one would get the type
-    float."""
+    float. Other values are returned unchanged."""
     if value.type.kind in ("IntType", "FloatType"):
         return emitter.insert("aten::Complex", range, value, 0)
     return value

@@ -82,7 +82,8 @@ def emit_subscript(emitter: Emitter, expr: Expr, targets: int, hint: Type | None
 
 
 def _may_be_mixed(emitter: Emitter, indices: Sequence[Expr]) -> bool:
-    """Return whether the indices contain a variable that is a Tensor or a number, depending on the run."""
+    """Return whether the indices contain a variable that is a Tensor or a number, depending on the run. False
+    in a program from an archive."""
     frame = emitter.environment.frame
     if not emitter.graph.follows_python:
         return False

@@ -326,7 +326,8 @@ class Environment:
         self.has_flags = True
 
     def begin_function(self, names: Iterable[str], range: SourceRange) -> None:
-        """Begin the body of an inlined function: emit stores that mark its variables as unassigned."""
+        """Begin the body of an inlined function: emit stores that mark its variables ``names`` as unassigned. In a
+        program from an archive nothing is emitted."""
         if not self.graph.follows_python:
             return
         false = self.graph.insert_constant(False, range=range)

@@ -196,7 +196,7 @@ def _is_alone(value: Value, is_private: Private) -> bool:
 
 
 def _is_made(node: Node) -> bool:
-    """Return whether ``node`` creates a new container."""
+    """Return whether the first output of ``node``, a container, is new."""
     if node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral", "prim::DictConstruct"):
         return True
     operator = node.operator

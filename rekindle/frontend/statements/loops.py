@@ -542,10 +542,10 @@ def _where(emitter: Emitter, conditions: Sequence[Expr], body: Callable[[], None
 
 
 def list_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Type | None) -> Value:
-    """Emit ``list(source)``, and return it. ``hint`` is the expected type; None if it is unknown.
+    """Emit ``list(source)``, and return it. ``hint`` is the expected type of a list that a loop collects.
 
     Raises:
-        TypeMismatchError: the elements have no common type, or another type than ``hint``.
+        TypeMismatchError: a loop collects elements of another type than those of ``hint``.
     """
     value = source.value if isinstance(source, SimpleValue) else None
     if value is not None and isinstance(value.type, (ListType, StringType)):

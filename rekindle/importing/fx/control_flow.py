@@ -207,7 +207,8 @@ def _set_grad_enabled(
 
 
 def leave_modes(reader: FxImporter) -> None:
-    """Insert the exits of the gradient-mode regions that are still open at the end of a graph."""
+    """Insert the exits of the gradient-mode regions that are still open at the end of a graph, and
+    remove them from ``reader.modes``."""
     while reader.modes:
         exit_mode(reader.graph, reader.modes.pop()[2], reader.range)
 
