@@ -132,7 +132,8 @@ def _is_tensor_beside_none(facts: Sequence[Fact]) -> bool:
 
 
 def _fold(node: Node, operator: Operator, arguments: Sequence[Fact]) -> Fact:
-    """Return the result of an operator on known numbers, strings and lists of them; None if it cannot be computed."""
+    """Return the result of an operator on known numbers, strings and lists of them; None if it cannot be computed
+    or is too large."""
     if len(node.outputs) != 1 or operator.is_nondeterministic or is_foreign(node.kind):
         return None
     values = [_value(value.type, argument) for value, argument in zip(node.inputs, arguments, strict=True)]

@@ -246,7 +246,7 @@ class Emitter:
         self, block: Block, refinements: dict[str, Type] | None = None, range: SourceRange | None = None
     ) -> Iterator[EnvironmentFrame]:
         """Emit to the end of ``block`` within the ``with`` block. The block has its own frame, in which variables have
-        the refined types."""
+        the types ``refinements``, if ``range`` is given."""
         frame = self.environment.push(block)
         try:
             with self.graph.inserting_at_end(block):
@@ -278,7 +278,7 @@ class Emitter:
 
     @property
     def has_exited(self) -> bool:
-        """Whether the rest of this block is unreachable."""
+        """Whether the rest of the current block is unreachable."""
         return self.environment.block in self.exited
 
     def mark_exited(self) -> None:

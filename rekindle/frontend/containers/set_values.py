@@ -149,7 +149,8 @@ def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
 
 
 def is_shown_otherwise(type: Type) -> bool:
-    """Return whether ``str`` of values of ``type`` in Python differs from ``str`` of their representation in the IR."""
+    """Return whether ``str`` of values of ``type`` in Python differs from ``str`` of their representation in the IR,
+    and can be emitted nevertheless."""
     if isinstance(type, OptionalType):
         return isinstance(type.element, (ListType, IntType)) and is_shown_otherwise(type.element)
     if isinstance(type, ListType):

@@ -306,7 +306,7 @@ _CONSTANTS: Final = frozenset(f"{module}.{name}" for module in ("math", "torch")
 
 
 def _is_number(value: Expr) -> bool:
-    """Return whether ``value`` is a constant number, signed or not: ``0``, ``-math.inf``, ``float("nan")``."""
+    """Return whether ``value`` is a constant number, with or without minus: ``0``, ``-math.inf``, ``float("nan")``."""
     tree = value.tree
     if tree.kind == "unary_minus":
         tree = UnaryOp(tree).operand.tree

@@ -171,7 +171,7 @@ def _blame_assumption(error: TypeMismatchError, argument: Argument, param: Param
 
 
 def _misfit(argument: Argument) -> str | None:
-    """Return the reason why the default of a parameter does not fit its type; None if it fits."""
+    """Return the reason why the default of a parameter does not fit its type; None if it fits, or there is none."""
     if not argument.has_default:
         return None
     if argument.size is not None and not isinstance(argument.default, (list, tuple)):
