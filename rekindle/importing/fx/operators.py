@@ -140,7 +140,8 @@ def _arguments(
 
 
 def _argument(reader: FxImporter, item: ImportedValue, formal: Type) -> NamedValue:
-    """Return ``item`` as an argument of type ``formal``; a list of values is constructed in the graph.
+    """Return ``item`` as an argument of type ``formal``; a list of values is constructed in the graph, and an int
+    converted to a float.
 
     Raises:
         CaptureError: ``item`` is not a value of programs, such as a symbol, a graph or a function, or an item of a list

@@ -143,9 +143,9 @@ def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBin
 
 
 def _check_defaults(signature: Signature, definition: Def, diagnostics: Diagnostics) -> None:
-    """Record a TypeMismatchError in ``diagnostics`` for each default argument that does not have the type of its
-    parameter: the error would otherwise appear at the first use. If the type of such a parameter was assumed, it is
-    added to ``signature.unresolved``."""
+    """Record a TypeMismatchError in ``diagnostics`` for each default argument that does not have the known type
+    of its parameter: the error would otherwise appear at the first use. If the type of such a parameter was assumed, it
+    is added to ``signature.unresolved``."""
     for argument, param in zip(signature.schema.arguments, definition.params, strict=True):
         why = None if argument.name in signature.unresolved else _misfit(argument)
         if why is None:
