@@ -140,13 +140,13 @@ class _Guards:
         self.places[symbol] = str(solution[1].subs(own, sympy.Symbol(place)))
 
     def ranges(self) -> None:
-        """Insert checks that the determined symbols are within their ranges, except for lower bounds up to
-        :data:`_SMALLEST`."""
-        for symbol, allowed in self.program.range_constraints.items():
-            value = self.symbols.get(symbol)
-            if value is None:
+        """Insert checks that the determined symbols, and the sizes that are expressions of symbols, are within their
+        ranges, except for lower bounds up to :data:`_SMALLEST`."""
+        symbols = [(self.places[symbol], symbol, value) for symbol, value in self.symbols.items()]
+        for place, expression, value in [*symbols, *self.open]:
+            allowed = self.program.range_constraints.get(expression)
+            if allowed is None:
                 continue
-            place = self.places[symbol]
             for bound, kind, words in ((allowed.lower, "aten::ge", "or more"), (allowed.upper, "aten::le", "or less")):
                 if not bound.is_Integer or (kind == "aten::ge" and bound <= _SMALLEST):
                     continue

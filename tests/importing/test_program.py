@@ -67,6 +67,17 @@ def test_size_that_determines_a_symbol_is_accepted(rows: int) -> None:
     assert torch.equal(rekindle.from_exported(exported)(x), exported.module()(x))
 
 
+@pytest.mark.parametrize("rows", [1, 3, 4, 103])
+def test_size_that_is_an_expression_is_held_to_its_range(rows: int) -> None:
+    n = Dim("n", min=2, max=50)
+    exported = export(of(lambda x: x * 2)(), (torch.ones(7),), dynamic_shapes={"x": {0: 2 * n + 1}})
+    x = torch.ones(rows)
+    with pytest.raises((AssertionError, RuntimeError)):
+        exported.module()(x)
+    with pytest.raises(RuntimeError, match=re.escape("must be ")):
+        rekindle.from_exported(exported)(x)
+
+
 def test_symbol_that_a_size_determines_is_checked_in_others() -> None:
     n = Dim("n", min=2, max=50)
     exported = export(
