@@ -219,27 +219,41 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
 
 
 def _type_of_literals(expr: Subscript, resolver: Resolver) -> Type:
-    """Return the type of the members of ``Literal["a", Color.RED]``: their common type, or a Union. It is
-    an Optional if one is None.
+    """Return the type of the members of ``Literal["a", Color.RED]``: their common type, or a Union. It is an Optional if
+    one is None.
 
     Raises:
         UndefinedNameError: the class of a member is not known.
+        UnsupportedError: a member is not an int, a bool, a string, None or a member of an enum.
     """
     indices = expr.indices
     if len(indices) == 1 and indices[0].tree.kind == TupleLiteral.KIND:
         indices = TupleLiteral(indices[0].tree).items
-    kinds = {"string_literal": STRING, "true": BOOL, "false": BOOL, "none": NONE}
-    types = {
-        parse_type_expression(Select(index.tree).value, resolver)
-        if index.tree.kind == Select.KIND
-        else kinds.get(index.tree.kind, INT)
-        for index in indices
-    }
+    types: set[Type] = set()
+    for index in indices:
+        type = _LITERALS.get(index.tree.kind)
+        if index.tree.kind == Select.KIND:
+            type = parse_type_expression(Select(index.tree).value, resolver)
+        if type is None:
+            raise UnsupportedError(
+                "a member of a Literal must be an int, a bool, a string, None or a member of an enum here", index.range
+            )
+        types.add(type)
     if len(types) == 1:
         return types.pop()
     if len(types) == 2 and NONE in types:
         return optional((types - {NONE}).pop())
     return union(types)
+
+
+_LITERALS: Final[dict[str, Type]] = {
+    **dict.fromkeys(("const", "unary_minus"), INT),
+    "string_literal": STRING,
+    "true": BOOL,
+    "false": BOOL,
+    "none": NONE,
+}
+"""Types of the members of a ``Literal``, by the kind of their trees."""
 
 
 def broadcast_size(expr: Expr) -> int | None:

@@ -409,8 +409,8 @@ def _library_function(name: str, library_name: str, content: Encoded, references
 
 
 def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> Encoded:
-    """Encode the graph and the schema of a function, each with tables of its own. Types and functions that are not in
-    ``references`` are encoded too.
+    """Encode the graph and the schema of a function, each with tables of its own. Classes and functions to which they
+    refer must be in ``references``.
 
     Raises:
         NotKept: the schema has variadic arguments, an overload name, or parts that only schemas of operators have.
