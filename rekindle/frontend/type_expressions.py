@@ -219,7 +219,7 @@ def _parse_generic(expr: Subscript, resolver: Resolver) -> Type:
 
 
 def _type_of_literals(expr: Subscript, resolver: Resolver) -> Type:
-    """Return the type of the members of ``Literal["a", Color.RED]``: their common type, or a Union. It is an Optional if
+    """Return the type of the members of ``Literal["a", Color.RED]``: their common type, or a Union; an Optional if
     one is None.
 
     Raises:
