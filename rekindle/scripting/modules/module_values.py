@@ -50,6 +50,7 @@ from rekindle.ir.types import (
 )
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name
+from rekindle.scripting.callables.cached_functions import CACHED
 from rekindle.scripting.callables.dependencies import Dependencies
 from rekindle.scripting.callables.generic_functions import may_be_generic
 from rekindle.scripting.callables.generic_methods import FixedMethod, GenericMethod
@@ -59,7 +60,7 @@ from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value, construct
 from rekindle.scripting.library_values.math_functions import math_function
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject
-from rekindle.scripting.library_values.unusable_values import correction, did_you_mean
+from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
 from rekindle.scripting.modules import stored_methods
 from rekindle.scripting.modules.class_members import find_member, members_of, owners_of
 from rekindle.scripting.modules.dynamic_attributes import (
@@ -421,6 +422,8 @@ class ModuleValue(SugaredValue):
             if is_left_to_python(found):
                 return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
             return None
+        if isinstance(found, CACHED):
+            return UnusableValue(found, name)  # the cache holds results for each state of the module
         return sugared_value(found, range, graph, _EMPTY, name)
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
