@@ -7,8 +7,8 @@
     %3 : int = prim::Constant[value=1]()                 %4 : int = aten::add(%2, %1)
     %4 : int = aten::add(%2, %3)
 
-Two mutable constants are merged only if nothing writes to either and neither escapes; else a write to one would be
-visible in the other.
+Two mutable constants with different objects are merged only if nothing writes to either and neither escapes; else a
+write to one would be visible in the other.
 """
 
 from __future__ import annotations

@@ -462,8 +462,7 @@ class _Walk:
 
     def _refined_by_attributes(self, value: Value) -> TensorType | None:
         """Refine the type of a tensor that operators compute from parameters and buffers, and return it; None if
-        nothing is known. The types of parameters and buffers are assumed in any case; if types of arguments are
-        missing, the graph is evaluated again for each combination."""
+        nothing is known. The types of parameters and buffers that were read become assumptions even then."""
         if not _may_be_refined(value):
             return None
         fact = self._fact_by_attributes(value, self.reads, _MAX_OPERATORS)
@@ -567,7 +566,7 @@ class _Walk:
 
     def _call(self, call: Node) -> tuple[bool, Node]:
         """Inline a call: a small callee before it is evaluated, so that the caller visits its nodes; a larger one after
-        it has been evaluated."""
+        it has been evaluated. Return whether the call was inlined, and the node to visit next."""
         following = call.next
         record = called_function(call)
         if record is None or record.is_recursive or not may_change("inline", call):

@@ -116,7 +116,7 @@ def _plus_nothing(at: RewriteSite) -> bool:
 
 def _neutral(neutral: int) -> NodeRule:
     def rule(at: RewriteSite) -> bool:
-        """Replace ``n * 1`` and ``n + 0`` of ints by ``n``."""
+        """Replace ``n * 1``, ``n // 1``, ``n + 0`` and ``n - 0`` of ints by ``n``."""
         node = at.node
         if len(node.inputs) != 2 or any(value.type != INT for value in (*node.inputs, *node.outputs)):
             return False
@@ -154,7 +154,7 @@ def _identity(at: RewriteSite) -> bool:
 
 
 def _none_attribute(at: RewriteSite) -> bool:
-    """Replace the read of an attribute whose type is None by a constant."""
+    """Replace the read of a module attribute whose type is None by a constant."""
     owner = at.node.input.type
     if at.node.output.type != NONE or not isinstance(owner, ClassType) or not owner.is_module or not at.begin():
         return False
@@ -195,7 +195,7 @@ def _before_casts(value: Value) -> Value:
 
 
 def _compared_length(at: RewriteSite) -> bool:
-    """Replace ``len(s) > 0`` by True, if a part of the string ``s`` is known not to be empty."""
+    """Replace ``len(s) > n`` by True, if the string ``s`` is known to be longer than the constant ``n``."""
     node = at.node
     length, bound = node.inputs
     limit = constant_int(bound)
@@ -240,7 +240,8 @@ def _choice(at: RewriteSite) -> bool:
 
 
 def _length(at: RewriteSite) -> bool:
-    """Replace the length of a list literal, of an empty dict or of a shape by a constant."""
+    """Replace the length of a list literal, of an empty dict or of a shape by a constant; that of a shape of unknown
+    rank by ``aten::dim``."""
     node = at.node
     made = node.input.node
     if (

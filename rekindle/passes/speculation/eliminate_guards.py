@@ -116,7 +116,8 @@ def _place_of(guard: Node) -> Node:
 
 
 def _settle(place: Node, settled: set[Node]) -> Node:
-    """Return the last of the ``settled`` guards that directly follow ``place``; ``place`` itself, if there is none."""
+    """Add the guards that directly follow ``place`` and belong there to ``settled``. Return the last of them; ``place``
+    itself, if there is none."""
     at = place
     while at.next.kind == GUARD and _place_of(at.next) is place:
         at = at.next
