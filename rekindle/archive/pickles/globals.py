@@ -218,7 +218,7 @@ def _sparse(layout: object, *rest: object) -> SparseRecord:
     is_coalesced))``. Old releases omit ``is_coalesced``, which is ignored here.
 
     Raises:
-        Malformed: the arguments have neither form.
+        Malformed: the arguments have neither form, or a part has far more elements than its storage.
     """
     if type(layout) is int:
         check(0 <= layout < len(LAYOUTS), "an unknown layout")
