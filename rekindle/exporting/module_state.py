@@ -246,8 +246,8 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------- loading and storing
 
     def load(self, held: Any, made: dict[int, Any]) -> Any:
-        """Return the value that the program uses for the slot ``held``. New containers are added to ``made`` by the id
-        of the slot, so that each is created once."""
+        """Return the value that the program uses for the slot ``held``. New lists, dicts and objects are added to
+        ``made`` by the id of the slot, so that each is created once."""
         if isinstance(held, TensorSlot):
             return held.tensor
         if isinstance(held, ScalarSlot):

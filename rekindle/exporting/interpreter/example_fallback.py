@@ -76,12 +76,6 @@ def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
     return machine.session.example
 
 
-def decided(machine: SymbolicInterpreter, frame: Frame, node: Node) -> ExportProblem | None:
-    """Return the reason why a branch or a loop was forced to take the path of the example; None if it was not."""
-    moment = execution_point(frame, node)
-    return None if moment is None else machine.session.forced_by_example.get(moment)
-
-
 def follow_example_branch(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
     """Enter the branch of a ``prim::If`` that the example takes, and emit a check of the condition. Add ``problem`` to
     the reasons of the session.

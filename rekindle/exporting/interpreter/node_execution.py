@@ -365,7 +365,7 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------- reads, writes
 
     def note_reads(self, args: list[Any]) -> None:
-        """Record which leaves are read, for the dry run of a branch."""
+        """Record which leaves are read, during a dry run. Do nothing at other times."""
         if not self.session.dry_run_depth:
             return
         for value in args:

@@ -163,8 +163,8 @@ def full(value: Any, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def with_symbols(value: Any) -> Any:
-    """Return ``value`` with every unbacked scalar as a symbol, which operators accept. Lists without any are returned
-    unchanged."""
+    """Return an unbacked scalar as a symbol, which operators accept, and a list or tuple with its unbacked items as
+    symbols. Other values, and items in nested lists, are returned unchanged."""
     if isinstance(value, UnbackedScalar):
         return value.number
     if isinstance(value, list) and any(isinstance(item, UnbackedScalar) for item in value):

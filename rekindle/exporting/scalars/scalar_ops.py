@@ -131,8 +131,8 @@ def as_float(value: Any) -> Any:
 
 
 def as_size(count: Any) -> Any:
-    """Return ``max(count, 0)`` as the size of a tensor. If a symbol may be 0 or 1, PyTorch would exclude these sizes;
-    so the size is read from a tensor, and PyTorch knows nothing of it."""
+    """Return ``count`` as the size of a tensor; ``max(count, 0)`` for a symbol that may be below 2. PyTorch would
+    exclude the sizes 0 and 1; so that size is read from a tensor, and PyTorch knows nothing of it."""
     if not isinstance(count, SymInt) or settled(count >= 2) is True:
         return count
     size = full(torch.sym_max(count, 0), torch.int64).item()
