@@ -81,7 +81,8 @@ class Call:
         return bool(found) if isinstance(found, (bool, int)) else None
 
     def ints(self, name: str) -> Sizes | None:
-        """Return the ints of a list, None for each that is not known; None if the length is not known."""
+        """Return the ints of a list, None for each that is not known; None if the length is not known. A single int
+        counts as a list of one."""
         fact = self.fact(name)
         if isinstance(fact, tuple):
             return tuple(_known_int(item) for item in fact)

@@ -121,8 +121,8 @@ def _cast(call: Call) -> torch.dtype | None:
 
 
 def _normal(call: Call) -> Sequence[Fact]:
-    """Return the sizes of samples from a mean and a standard deviation, at least one of which is a tensor, or the given
-    size."""
+    """Return the type of samples from a mean and a standard deviation: of the argument ``size`` if the overload has it,
+    else of the sizes to which both broadcast."""
     if call.has("size"):
         return _made(default, _SIZE)(call)
     names = [name for name in ("mean", "std") if number_kind(call.fact(name)) is None]

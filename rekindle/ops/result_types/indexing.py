@@ -87,12 +87,12 @@ def _index_select(call: Call) -> Sizes | None:
 
 
 def _taken_along(call: Call) -> Sizes | None:
-    """Return the sizes of the index and the tensor, broadcast but for the dimension; without one the tensor is
-    flattened."""
-    index = call.tensor("indices")
-    if call.is_none("dim"):
+    """Return the rank of the index, with unknown sizes. Without ``dim``, return the number of its elements, since the
+    tensor is flattened; None if it is not known whether there is a ``dim``."""
+    index, is_flat = call.tensor("indices"), call.is_none("dim")
+    if is_flat:
         return (None if index.sizes is None else product(index.sizes),)
-    return unknown_of(index.rank)
+    return None if is_flat is None else unknown_of(index.rank)
 
 
 def _scattered() -> Result:

@@ -210,7 +210,7 @@ def _entropy_dtype(call: Call) -> torch.dtype | None:
 
 
 def _entropy_of_logits(call: Call) -> Sizes | None:
-    """Return the sizes of a binary cross entropy: those of the inputs, broadcast, if ``reduction`` is 0."""
+    """Return the sizes of a binary cross entropy: those of the inputs, broadcast, if ``reduction`` is 0; else none."""
     reduction = call.int("reduction")
     if reduction is None:
         return None

@@ -5,7 +5,7 @@ A rule is composed of parts, each a function of the call: dtype, sizes, device, 
 .. code-block:: text
 
     "sum": tensor(named(summed(first)), reduced("dim"))
-    "max_pool2d": tensor(first, like_first_with_last(2))
+    "max_unpool2d": tensor(first, keep_leading(2))
     "sort": several(SAME, INDICES)
 """
 

@@ -80,7 +80,7 @@ def same(a: int | None, b: int | None) -> int | None:
 
 
 def broadcast_size(a: int | None, b: int | None) -> int | None:
-    """Return the size to which both are broadcast."""
+    """Return the size to which both are broadcast; None if it is not known."""
     if a == 1:
         return b
     if b == 1:
@@ -178,7 +178,7 @@ def replaced(
     return (*sizes[:index], size, *sizes[index + 1 :])
 
 
-def with_dim(name: str = "dim", size: SizesRule | None = None) -> SizesRule:
+def with_dim(name: str = "dim") -> SizesRule:
     """Return the rule for the sizes of the first argument, in which the size of the dimension in the argument ``name``
     is unknown."""
 
@@ -205,7 +205,7 @@ def last(sizes: Sizes | None, count: int) -> Sizes:
     return (None,) * count if sizes is None or len(sizes) < count else sizes[-count:] if count else ()
 
 
-def keep_leading(count: int, *trailing: SizesRule) -> SizesRule:
+def keep_leading(count: int) -> SizesRule:
     """Return the rule for the sizes of the first argument, with the last ``count`` of them unknown."""
 
     def rule(call: Call) -> Sizes | None:

@@ -19,7 +19,8 @@ def _view(rule: SizesRule) -> Result:
 
 
 def _reshaped(call: Call) -> Sizes | None:
-    """Return the sizes of ``view`` or ``reshape``. A size of -1 is computed if all others are known."""
+    """Return the sizes of ``view`` or ``reshape``. A size of -1 is computed if all others and the number of
+    elements are known."""
     wanted = call.ints("size" if call.has("size") else "shape")
     if wanted is None:
         return None
