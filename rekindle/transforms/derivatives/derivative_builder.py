@@ -141,7 +141,8 @@ def _check_limit(limit: object) -> None:
 
 
 def _open_argument(program: Program, number: int) -> Pytree:
-    """Return the argument ``number`` as a tree; its uses are replaced by the tree."""
+    """Return the argument ``number`` as a tree. The uses of a tuple are replaced by a tuple of the tree's elements,
+    except earlier unpackings."""
     graph = program.graph
     value = graph.inputs[number]
     if number in program.entries:

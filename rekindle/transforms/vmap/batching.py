@@ -70,8 +70,8 @@ class NeedsLoopFallback(Exception):
 @dataclass(slots=True)
 class Batch:
     """The batched values at a point of the program. ``size`` is the number of examples; ``values`` maps values of the
-    original program to their batched values. If the batch is a selection of the examples of an ``outer`` batch,
-    ``chosen`` are their indices."""
+    original program to their batched values. ``outer`` is the batch of the enclosing region of the new graph, None
+    for the outermost one."""
 
     size: Value
     values: dict[Value, Value]
@@ -117,7 +117,7 @@ class Batcher:
         """Return the batched value of ``value``, always with a leading batch dimension.
 
         Raises:
-            NeedsLoopFallback: the variable may not have been assigned.
+            NeedsLoopFallback: the variable may not have been assigned, or values of its type cannot be expanded.
         """
         found = self.as_computed(batch, value)
         if self.is_batched(value):
@@ -403,8 +403,12 @@ class Batcher:
         return TENSOR if self.is_batched(value) and is_number(value.type) else _general(value.type)
 
     def _check_type(self, value: Value, sources: Sequence[Value]) -> None:
-        """Raise an error if one of ``sources`` differs between examples, and ``value``, which may be the same object,
-        cannot be batched: an optional number, or a number of unknown type."""
+        """Check that ``value`` can be batched if one of ``sources``, which may be the same object, differs between
+        examples.
+
+        Raises:
+            NeedsLoopFallback: ``value`` is of another type, such as an optional number.
+        """
         if not self.is_batched(value) and any(map(self.is_batched, sources)):
             raise NeedsLoopFallback(f"a {value.type.annotation} differs between the examples", value.node.range)
 

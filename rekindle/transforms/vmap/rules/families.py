@@ -1,7 +1,7 @@
 """Rules that whole families of operators share: which operators, and how the rule follows from the schema.
 
-Every function here writes the body of a rule for one schema; :mod:`rekindle.transforms.vmap.rules` documents its
-syntax.
+The functions in :data:`FAMILIES` write the body of a rule for one schema; :mod:`rekindle.transforms.vmap.rules`
+documents its syntax.
 """
 
 from __future__ import annotations
