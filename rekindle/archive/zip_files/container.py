@@ -282,7 +282,7 @@ def _read_all(file: IO[bytes], limits: ArchiveLimits) -> bytes:
 
 
 def _mode_of(file: IO[bytes]) -> int | None:
-    """Return the file type of a file object; None if it does not read a file of the system."""
+    """Return the mode of a file object, its type and permissions; None if it does not read a file of the system."""
     try:
         return os.fstat(file.fileno()).st_mode
     except (AttributeError, OSError, ValueError, TypeError):

@@ -107,7 +107,8 @@ def follow_example_loop(
 ) -> None:
     """Enter another iteration of a loop, or end the loop, as the example does, and emit a check of the condition.
 
-    ``iteration`` is the number of iterations so far. ``problem`` is added to the reasons of the session.
+    ``iteration`` is the number of iterations so far. ``problem`` is added to the reasons of the session, and the loop
+    follows the example from then on.
 
     Raises:
         ExportProblem: ``problem``, if the example does not reach the node.

@@ -130,7 +130,7 @@ def _peel(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> bool:
     """Peel off an iteration that is data-dependent: the program continues separately with it and without it. Return
-    False if the paths cannot be split."""
+    True if it does, False if the paths cannot be split."""
     session = machine.session
     known, decided = len(session.problems), dict(session.forced_by_example)
     limit = frame.activation.env[LoopView(node).trip_count]

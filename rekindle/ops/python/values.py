@@ -245,8 +245,8 @@ _TESTS: Final[dict[str, Test]] = {
 
 
 def is_instance(value: object, type: Type) -> bool:
-    """Return ``isinstance(value, type)`` as in Python, for a type of the IR. It differs from :func:`value_matches` for
-    True, which is an int too.
+    """Return whether ``value`` is an instance of ``type``, a type of the IR, as Python's ``isinstance``. It differs
+    from :func:`value_matches` for True, which is an int too.
 
     Raises:
         TypeError: ``type`` declares what a future returns, and ``value`` is a future that is not done.

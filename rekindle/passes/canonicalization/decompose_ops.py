@@ -48,7 +48,7 @@ def _take_sum_off(at: RewriteSite) -> bool:
 
 def _take_affine_part_off(at: RewriteSite) -> bool:
     """Replace a normalization with a weight, a bias or both by one without, followed by a multiplication, an addition
-    or both."""
+    or both. Return whether that was done."""
     node, schema = at.node, at.node.schema
     if schema is None:
         return False

@@ -189,7 +189,7 @@ def _is_branch(node: Node) -> bool:
 
 def _nothing_is_written(first: Node, last: Node) -> bool:
     """Return whether no node between two nodes of a block may write to memory, so that the first one may be moved to
-    the last."""
+    the last. Nodes with blocks count as writing."""
     between = False
     block = first.owning_block
     for node in () if block is None else block.nodes:

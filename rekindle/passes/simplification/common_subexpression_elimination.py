@@ -102,7 +102,8 @@ class _Elimination:
         return found
 
     def block(self, block: Block, around: list[_Scope]) -> bool:
-        """Walk ``block``; ``around`` holds the nodes before it in enclosing blocks, the innermost scope last."""
+        """Walk ``block``; ``around`` holds the nodes before it in enclosing blocks, the innermost scope last. Return
+        whether anything changed."""
         changed = False
         own: _Scope = {}
         scopes = [*around, own]

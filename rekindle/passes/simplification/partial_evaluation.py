@@ -519,7 +519,8 @@ class _Walk:
         return None if module is None or slot is None or slot.is_dynamic else (AttributeRead(module, name), slot)
 
     def _propagate_facts(self, node: Node) -> bool:
-        """Refine the types of tensors that the node computes; fold its result if it follows from known lists."""
+        """Refine the types of tensors that the node computes; fold its result if it follows from known lists. Return
+        whether anything changed."""
         reads_list = any(value.node.kind == "prim::ListConstruct" for value in node.inputs)
         if not reads_list and not any(_may_be_refined(output) for output in node.outputs):
             return False

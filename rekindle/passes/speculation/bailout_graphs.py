@@ -70,7 +70,11 @@ class _BailoutGraphBuilder:
 
     def of(self, value: Value) -> Value:
         """Return the value of the continuation graph for ``value``. Constants of the template are recreated at its
-        start."""
+        start.
+
+        Raises:
+            GraphError: the bailout does not capture ``value``.
+        """
         found = self.values.get(value)
         if found is None:
             if is_captured(value):

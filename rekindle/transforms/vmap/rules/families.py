@@ -61,7 +61,7 @@ def _in_place(schema: FunctionSchema, names: list[str]) -> str | None:
 
 
 def along(schema: FunctionSchema) -> str:
-    """Return the source of the rule for an operator along ``dim`` whose results have the sizes of ``self``."""
+    """Return the source of the rule for an operator along ``dim`` whose results have the rank of ``self``."""
     made = call(schema, self="lifted(self)", dim="inner(self, dim)")
     return _lowered(schema, made)
 
