@@ -49,7 +49,7 @@ class UnbackedScalar:
     @property
     def number(self) -> Any:
         """The number as a symbol. The exported program reads it from the tensor, or computes it from other such
-        numbers."""
+        numbers; it asserts that a number with a ``limit`` is from 0 to ``limit`` - 1."""
         if self._number is None:
             self._number = number = self._read() if self.symbol is None else self.symbol()
             if self.limit is not None:

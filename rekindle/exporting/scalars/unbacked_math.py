@@ -66,7 +66,8 @@ def _may_be_shifted_left(result: Tensor, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _may_be_shifted_right(result: Tensor, operands: Sequence[Tensor]) -> Tensor:
-    return _aten.ge.Scalar(operands[1], 0)
+    is_fine: Tensor = _aten.ge.Scalar(operands[1], 0)
+    return is_fine
 
 
 _DOMAIN: Final[_Check] = (_is_in_domain, "ValueError: math domain error")

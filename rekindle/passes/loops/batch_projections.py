@@ -131,8 +131,8 @@ class _Projection:
         return rows < _MAX_ROWS and math.prod(size or 0 for size in matrix.sizes) >= _MIN_MATRIX
 
     def is_safe(self, types: dict[Value, Type], aliases: AliasDb) -> bool:
-        """Return whether the selected dimension is not the last one, so that the slices consist of rows, and nothing
-        writes to the operands or the result."""
+        """Return whether the selected dimension is not the last one, so that the slices consist of rows; those that
+        ``mm`` multiplies are matrices; and nothing writes to the operands or the result."""
         whole, dim, _ = self.select.inputs
         type, axis = types.get(whole), constant_int(dim)
         rank = type.rank if isinstance(type, TensorType) else None

@@ -223,7 +223,7 @@ class _Callees:
         """Return whether a function, or one that it calls, tests whether two tensors are the same object."""
         found = self.identity_tests.get(record)
         if found is None:
-            self.identity_tests[record] = False  # for recursive calls
+            self.identity_tests[record] = False  # for recursive calls: at worst, less is known
             found = self.identity_tests[record] = any(map(self._may_test_identity, nodes_within(record.graph)))
         return found
 
