@@ -91,6 +91,14 @@ def sine(x: Tensor) -> Tensor:
     return x * math.sin(f)
 
 
+def truncated(x: Tensor) -> Tensor:
+    return x * int(x.sum().item() * 2.0)
+
+
+def truncated_tensor(x: Tensor) -> Tensor:
+    return x * int(x.sum())
+
+
 def shifted(x: Tensor) -> Tensor:
     n = int(x.sum())
     return x * (1 << n)
@@ -100,6 +108,9 @@ def shifted(x: Tensor) -> Tensor:
     ("function", "given", "message"),
     [
         (floored, float("inf"), "OverflowError: cannot convert the float to an integer of 64 bits"),
+        (truncated, float("-inf"), "OverflowError: cannot convert the float to an integer of 64 bits"),
+        (truncated, float("nan"), "OverflowError: cannot convert the float to an integer of 64 bits"),
+        (truncated_tensor, 1e19, "OverflowError: cannot convert the float to an integer of 64 bits"),
         (sine, float("inf"), "ValueError: math domain error"),
         (shifted, -1.0, "ValueError: negative shift count, or an integer of more than 64 bits"),
         (shifted, 64.0, "ValueError: negative shift count, or an integer of more than 64 bits"),

@@ -105,6 +105,16 @@ def _on_tensors(
     return run
 
 
+def as_int64(number: Tensor) -> Tensor:
+    """Return a float without its fraction. It asserts in the exported program that 64 bits can hold the integer, as
+    they cannot hold infinity and NaN, of which Python makes no integer either."""
+    wide = number if number.dtype in (torch.float32, torch.float64) else _aten.to.dtype(number, torch.float32)
+    is_fine, message = _INTEGER
+    _aten._assert_async.msg(is_fine(wide, []), message)
+    made: Tensor = _aten.to.dtype(wide, torch.int64)
+    return made
+
+
 _FORMS: Final[dict[str, Callable[[Sequence[Any]], Any]]] = {
     "aten::floor.float": _on_tensors(_aten.floor.default, "float", "int", _INTEGER),
     "aten::ceil.float": _on_tensors(_aten.ceil.default, "float", "int", _INTEGER),
