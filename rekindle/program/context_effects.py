@@ -40,8 +40,9 @@ _MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
 
 
 def give_effect(owner: ClassType) -> None:
-    """Add ``__enter__`` and ``__exit__`` to the Python class of ``owner``, a class read from program text, if PyTorch
-    has a context manager of the same name: a ``with`` statement then enters PyTorch's. Other classes are unchanged."""
+    """Add ``__enter__`` and ``__exit__`` to the Python class of ``owner``, a class read from program text, if
+    ``_EFFECTS`` has its name and ``owner`` has the attributes listed there: a ``with`` statement then enters PyTorch's
+    context manager. Other classes are unchanged."""
     make, needed = _EFFECTS.get(_MANGLED.sub("", owner.name), (None, ()))
     if make is None or owner.python_class is None or not set(needed) <= set(owner.attributes):
         return

@@ -24,7 +24,7 @@ def definitions_in(source: Source) -> dict[str, ClassDef | Def]:
         ParseError: the text has any other statement, or a name is defined twice.
     """
     found: dict[str, ClassDef | Def] = {}
-    for statement in parse_module(source, nested_functions=True):
+    for statement in parse_module(source):
         if statement.tree.kind == Assign.KIND:
             continue  # op_version_set = 1: old texts say so which operators they mean; the archive says it, too
         if statement.tree.kind == Import.KIND:
@@ -89,7 +89,7 @@ def check_tuple(name: str, fields: Sequence[tuple[str, Expr]], types: Sequence[T
 
     Raises:
         CompileError: Python cannot have a NamedTuple with a field of this name, or the tuple contains more than
-            :data:`_MAX_VALUES` values. Thirty tuples that hold each other twice have more than memory has bytes.
+            :data:`_MAX_VALUES` values. If each of thirty NamedTuples contains the next one twice, they are ``2**30``.
     """
     for field, annotation in fields:
         if not field.isidentifier() or keyword.iskeyword(field) or field.startswith("_"):
