@@ -71,12 +71,12 @@ class Call:
         return fact.value if isinstance(fact, Constant) else None
 
     def int(self, name: str) -> int | None:
-        """Return a known int; None otherwise."""
+        """Return the argument ``name`` if it is a known int, or a known bool as an int; None otherwise."""
         found = self.value(name)
         return int(found) if isinstance(found, int) else None
 
     def flag(self, name: str) -> bool | None:
-        """Return a known bool; None otherwise."""
+        """Return the argument ``name`` as a bool if it is a known bool or int; None otherwise."""
         found = self.value(name)
         return bool(found) if isinstance(found, (bool, int)) else None
 

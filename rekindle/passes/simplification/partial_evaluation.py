@@ -470,7 +470,8 @@ class _Walk:
         return value.type if is_refined and isinstance(value.type, TensorType) else None
 
     def refine_results(self) -> None:
-        """Refine the types of tensors that the graph returns: the caller does not know its parameters."""
+        """Refine the types of tensors that the graph returns, as far as they follow from the types of parameters
+        and buffers, which the caller does not look up itself."""
         for value in self.graph.outputs:
             self._refined_by_attributes(value)
 
