@@ -121,6 +121,7 @@ def _tensor(
 
 def check_view(tensor: TensorRecord) -> None:
     """Check that sizes, strides and offset of a tensor fit together, and that its elements are within its storage.
+    Sizes and strides must not be negative, which the callers check.
 
     Raises:
         Malformed: sizes, strides or offset are invalid, or the tensor has elements outside of its storage.

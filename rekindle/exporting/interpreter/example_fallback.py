@@ -49,7 +49,7 @@ class TensorMeta:
 
 class NeedsExample(Exception):
     """The export must restart and follow the example. ``decided`` is the branch or loop that must take the path of the
-    example, with the reason."""
+    example; None if only a run on the example is missing. ``problem`` is the reason."""
 
     def __init__(self, problem: ExportProblem, decided: ExecutionPoint | None = None) -> None:
         self.problem = problem

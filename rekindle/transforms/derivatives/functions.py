@@ -266,7 +266,8 @@ _ROWS: Final = ListType(TENSOR)
 
 
 def _jacobian(work: DerivativeBuilder, index: int) -> list[Value]:
-    """Return the Jacobians of one result with respect to all wanted arguments, computed by a loop over its elements."""
+    """Insert a loop over the elements of one result that computes its Jacobians with respect to all wanted arguments;
+    return the Jacobians. The results of the program are outputs of the graph afterwards."""
     graph = work.graph
     way = build_vjp(graph, list(leaves(work.wanted)), [index])
     result = way.results[index]
