@@ -51,8 +51,8 @@ class TensorSlot:
 
 @dataclass(slots=True)
 class ScalarSlot:
-    """A number in an attribute. It becomes the buffer ``name`` of the shell once it is known to change. ``key`` is its path
-    from the root. The buffer of a float has one dimension, because PyTorch's compilers treat a float in a tensor
+    """A number in an attribute. It becomes the buffer ``name`` of the shell once it is known to change. ``key`` is its
+    path from the root. The buffer of a float has one dimension, because PyTorch's compilers treat a float in a tensor
     without dimensions as a constant."""
 
     value: Any

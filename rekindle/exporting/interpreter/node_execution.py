@@ -158,7 +158,8 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> Any:
-        """Return the value of a constant: a copy of a list or dict, to which the program may write."""
+        """Return the value of a constant. A list or dict is copied, since the program may write to it; a tensor is the
+        one that stands for it in the exported program, if there is one."""
         value = node.output.to_python()
         if isinstance(value, Tensor):
             return self.constants.get(id(value), value)

@@ -434,7 +434,8 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def describe(value: Any) -> str:
-    """Return a description of a value for an error: ``a Tensor``, or the ``repr`` of a number or string."""
+    """Return a description of a value for an error: the ``repr`` of None, a known number or a string; for others their
+    kind, such as ``a Tensor``."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     if isinstance(value, Tensor):

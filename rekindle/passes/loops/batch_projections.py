@@ -184,7 +184,8 @@ def _projection(loop: Node, node: Node) -> _Projection | None:
 
 
 def _goes_back(loop: Node, index: Value) -> bool:
-    """Return whether later iterations select smaller indices."""
+    """Return whether ``index`` is a value from outside the loop minus the number of the iteration, so that later
+    iterations select smaller indices."""
     node = index.node
     if node.kind != "aten::sub" or len(node.inputs) != 2:
         return False

@@ -47,7 +47,8 @@ from rekindle.rewriting.changes import may_change
 @dataclass(slots=True)
 class FoldConstantTensors:
     '''Evaluate operators on constant tensors, lists and dicts at compile time. The docstring of the module shows the IR
-    before and after. Dead code is eliminated too.
+    before and after. Then dead code is eliminated. Nothing is done while autocast is on, or if the graph has
+    ``with`` blocks other than those of the gradient mode.
 
     Example:
         >>> from rekindle.ir.text.parser import parse_graph
