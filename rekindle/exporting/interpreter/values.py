@@ -163,8 +163,9 @@ def full(value: Any, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def with_symbols(value: Any) -> Any:
-    """Return an unbacked scalar as a symbol, which operators accept, and a list or tuple with its unbacked items as
-    symbols. Other values, and items in nested lists, are returned unchanged."""
+    """Return an unbacked scalar as a symbol, which operators accept; a copy of a list or tuple that has unbacked items,
+    with each item converted likewise. Other values are returned unchanged, also a list with unbacked scalars only in
+    nested lists."""
     if isinstance(value, UnbackedScalar):
         return value.number
     if isinstance(value, list) and any(isinstance(item, UnbackedScalar) for item in value):

@@ -78,7 +78,7 @@ def _item(type: Type) -> Type:
 
 
 def _fits_in(other: Value, self: Value, sizes_stay: bool) -> bool:
-    """Return whether ``other`` broadcasts to the sizes of ``self``."""
+    """Return whether ``other`` is known to broadcast to the sizes of ``self``."""
     mine, theirs = self.type, other.type
     if not isinstance(mine, TensorType) or not isinstance(theirs, TensorType):
         return False
