@@ -76,7 +76,8 @@ class ScalarSlot:
 
 @dataclass(slots=True)
 class ContainerSlot:
-    """A container in an attribute, a module or an object: its kind, and the slots of its elements."""
+    """A container in an attribute, a module or an object: ``like`` has its kind, and ``parts`` the slots of its
+    elements. ``path`` is that of a module; None for others."""
 
     like: Any
     parts: list[Any] = field(default_factory=list)

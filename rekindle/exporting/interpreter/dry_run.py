@@ -200,7 +200,8 @@ class Operands:
 
 
 def as_operand(leaf: Any) -> Any:
-    """Convert a leaf to the form in which higher-order operators take it."""
+    """Return a leaf in the form in which higher-order operators take it: symbols of floats and bools as tensors, others
+    unchanged."""
     if isinstance(leaf, SymFloat):
         return number_as_tensor(leaf)
     return condition_tensor(leaf) if isinstance(leaf, SymBool) else leaf

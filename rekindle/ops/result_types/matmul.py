@@ -27,7 +27,7 @@ from rekindle.ops.result_types.sizes import broadcast, last, unknown_of
 
 
 def matmul_sizes(a: Sizes | None, b: Sizes | None) -> Sizes | None:
-    """Return the sizes of ``a @ b``; None if a rank is unknown or 0, or the leading dimensions do not broadcast."""
+    """Return the sizes of ``a @ b``; None if a rank is unknown or 0, or leading dimensions do not broadcast."""
     if a is None or b is None or not a or not b:
         return None
     batch = broadcast(a[:-2], b[:-2])

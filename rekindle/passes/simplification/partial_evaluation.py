@@ -476,7 +476,8 @@ class _Walk:
             self._refined_by_attributes(value)
 
     def _fact_by_attributes(self, value: Value, reads: dict[AttributeRead, object], depth: int) -> Fact:
-        """Return the fact about ``value``, if parameters and buffers have the types in ``reads``."""
+        """Return the fact about ``value`` that holds if parameters and buffers have the types in ``reads``. Those
+        that it depends on are added to ``reads``."""
         node = value.node
         known = _fact_of(value)
         if known is not None and known != TENSOR:

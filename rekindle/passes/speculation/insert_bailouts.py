@@ -213,8 +213,8 @@ def _insert(graph: Graph, captured: dict[Node, list[Value]]) -> None:
 
 
 def _is_at_entry(graph: Graph, guard: Node) -> bool:
-    """Return whether the guard is at the entry of the graph: only nodes of :data:`_PURE_READS` precede it, which have no
-    effects, so that the call can be restarted."""
+    """Return whether the guard is at the entry of the graph: only nodes of :data:`_PURE_READS` precede it. They have
+    no effects, so the call can be restarted."""
     at = guard
     while guard.owning_block is graph.block and at.kind in _PURE_READS:
         at = at.prev

@@ -131,8 +131,9 @@ class Batcher:
         return self.expanded(batch, value.type, found)
 
     def expanded(self, batch: Batch, type: Type, value: Value, *, own: bool = False) -> Value:
-        """Return ``value``, which is the same for all examples, with a batch dimension in front. With ``own``, each
-        example has memory of its own, which may be written to.
+        """Return ``value``, which is the same for all examples, with a batch dimension in front. Numbers become
+        tensors; None and values that hold no tensor are returned unchanged. With ``own``, each example has memory of
+        its own in tensors, and lists and dicts of them, which may be written to.
 
         Raises:
             NeedsLoopFallback: values of its type cannot be expanded.
