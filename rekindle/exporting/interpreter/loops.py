@@ -158,7 +158,8 @@ def _peel(
 
 
 def _is_to_unroll(machine: SymbolicInterpreter, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
-    """Return whether to unroll a loop: it has few iterations, or its condition is still known after the first one."""
+    """Return whether to unroll a loop: it has few iterations, a known trip count and no condition, or a first iteration
+    that raises or after which the condition is known."""
     if isinstance(limit, int) and limit <= MAX_SPECULATIVE_UNROLL:
         return True
     body = node.blocks[0]

@@ -193,7 +193,7 @@ class ExportInterpreter(SymbolicInterpreter):
 
     def context(self, frame: Frame, node: Node) -> None:
         """Enter or leave a ``with`` statement: push a frame for a method of the context manager. If Export IR has no
-        form of the statement, record the problem, and bind None to the outputs."""
+        form of the statement, record the problem on entering, and bind None to the outputs."""
         manager = frame.activation.env[node.input]
         record = None
         if isinstance(manager, SymbolicObject) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:

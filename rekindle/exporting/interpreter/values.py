@@ -156,8 +156,8 @@ def number_as_tensor(value: Any) -> Tensor:
 
 
 def full(value: Any, dtype: torch.dtype | None = None) -> Tensor:
-    """Return a tensor without dimensions that holds ``value``. ``torch.tensor`` is not used: the tracer would treat its
-    result as a constant, which nested graphs cannot hold."""
+    """Return a tensor without dimensions on the CPU that holds ``value``. ``torch.tensor`` is not used: the
+    tracer would treat its result as a constant, which nested graphs cannot hold."""
     made: Tensor = torch.ops.aten.full.default([], value, dtype=dtype, device=torch.device("cpu"))
     return made
 

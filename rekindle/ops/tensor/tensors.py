@@ -293,7 +293,7 @@ def dequantize_any(tensors: Any) -> Any:
     "aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)",
 )
 def copy_(self: Tensor, other: Tensor | float) -> Tensor:
-    """Write ``other`` into every element, broadcast to the shape of ``self``."""
+    """Write ``other``, broadcast to the shape of ``self``, into its elements; return ``self``."""
     return self.copy_(other if isinstance(other, Tensor) else number_to_tensor(other))
 
 
