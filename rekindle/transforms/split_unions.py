@@ -129,7 +129,7 @@ class _Splitting:
 
     def _parts_of(self, value: Value, number: Type) -> _Parts:
         """Return the tensor part and the number part of a value, and which of them counts; the number has the type
-        ``number``."""
+        ``number``. Nodes that they need are inserted."""
         if value in self.parts:
             parts = self.parts[value]
             return parts._replace(number=self._cast(parts.number, number))
@@ -140,8 +140,8 @@ class _Splitting:
         return self._split_at_run_time(value, number)
 
     def _split_at_run_time(self, value: Value, number: Type) -> _Parts:
-        """Return the parts of a value from a container or an argument, for which a check at run time determines the
-        type."""
+        """Insert a check of the type of a value from a container or an argument at run time; return the parts of the
+        value. Its node is noted in ``takes_whole``."""
         graph = self.graph
         self.takes_whole = value.node
         types: list[Type] = [TENSOR]

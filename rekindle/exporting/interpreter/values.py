@@ -250,7 +250,7 @@ def parts(value: Any) -> list[Any]:
 
 def leaves(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
     """Yield all tensors and symbols in ``value``, including those of unbacked scalars. Each container is visited
-    once."""
+    once; those whose ids are in ``seen`` not at all, and the others are added to it."""
     seen = set() if seen is None else seen
     if leaf_key(value) is not None:
         yield value

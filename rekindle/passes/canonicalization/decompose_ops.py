@@ -69,8 +69,8 @@ def _take_affine_part_off(at: RewriteSite) -> bool:
 
 
 def _as_column(at: RewriteSite, value: Value, rank: int) -> Value:
-    """Return ``value``, per-channel numbers, reshaped to broadcast along dimension 1 of ``rank`` dimensions. With a
-    rank of at most 2, return ``value`` itself."""
+    """Insert nodes that reshape ``value``, per-channel numbers, to broadcast along dimension 1 of ``rank`` dimensions;
+    return the result. With a rank of at most 2, return ``value`` itself."""
     if rank <= 2:
         return value
     sizes = [at.constant(-1), *[at.constant(1)] * (rank - 2)]

@@ -62,7 +62,8 @@ def build_vjp(
 
 
 def _or_zeros(graph: Graph, gradient: Value, leaf: Value) -> Value:
-    """Return ``gradient``, or zeros like ``leaf`` where it is None."""
+    """Return ``gradient``. If it may be None, insert nodes and return their result: ``gradient``, or zeros like
+    ``leaf`` where it is None."""
     if gradient.type.is_subtype_of(leaf.type) and isinstance(leaf.type, (TensorType, ListType)):
         return gradient
     if isinstance(leaf.type, ListType) and gradient.type != NONE:

@@ -98,7 +98,8 @@ class Batcher:
         return value in self.spread.batched
 
     def as_computed(self, batch: Batch, value: Value) -> Value:
-        """Return the batched value of ``value``, with a leading batch dimension only if it differs between examples."""
+        """Return the batched value of ``value``, with a leading batch dimension only if it differs between examples.
+        For a value of an outer batch, nodes may be inserted that choose the examples of ``batch``."""
         found = batch.values.get(value)
         if found is None:
             found = batch.values[value] = self._from_outside(batch, value)
@@ -114,7 +115,8 @@ class Batcher:
         return batch.choose(value, found) if self.is_batched(value) and batch.choose is not None else found
 
     def as_batched(self, batch: Batch, value: Value) -> Value:
-        """Return the batched value of ``value``, always with a leading batch dimension.
+        """Return the batched value of ``value``, with a leading batch dimension, for which nodes may be inserted. None
+        and values that hold neither tensors nor numbers have none.
 
         Raises:
             NeedsLoopFallback: the variable may not have been assigned, or values of its type cannot be expanded.
