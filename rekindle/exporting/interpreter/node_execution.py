@@ -254,7 +254,13 @@ class ExportInterpreter(SymbolicInterpreter):
         return self.call_operator(frame, node, operator, args)
 
     def call_operator(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
-        """Return the outputs of a node that calls a registered operator."""
+        """Run a node that calls a registered operator, record what it reads and writes, and return its outputs.
+
+        Raises:
+            ExportProblem: the operator needs a number that is data-dependent, or writes to memory that another tensor
+                may share.
+            NeedsExample: as in :meth:`note_writes`.
+        """
         self.note_reads(args)
         if node.kind in guards.ASKS_DTYPE:
             self.session.asks_dtype = True

@@ -234,7 +234,7 @@ def with_items(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
 
 
 def parts(value: Any) -> list[Any]:
-    """Return the elements of a container, in order; empty for a leaf."""
+    """Return the elements of a container in order, of a dict the values; empty for a leaf."""
     if isinstance(value, (list, tuple)):
         return list(value)
     if isinstance(value, dict):

@@ -78,7 +78,7 @@ class ConstantPooling:
 
 
 def _put_at_start(graph: Graph, nodes: list[Node]) -> bool:
-    """Move ``nodes`` to the start of the graph; return whether any was elsewhere."""
+    """Move ``nodes`` to the start of the graph, in their order; return whether any was moved."""
     moved = False
     place = graph.return_node
     for node in nodes:
