@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import re
-from typing import Any, Final
+from typing import Any
 
-_MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
+from rekindle.ir.mangling import demangled
 
 _counter = itertools.count()
 _taken: set[str] = set()
@@ -29,7 +28,7 @@ def qualified_name(obj: Any) -> str:
 def unique_name(name: str) -> str:
     """Return ``name`` if it is unused, else the same name with ``___torch_mangle_N`` before its last component. The
     result is reserved. Such a component of ``name`` itself is removed first."""
-    name = _MANGLED.sub("", name)
+    name = demangled(name)
     if name not in _taken:
         _taken.add(name)
         return name

@@ -51,8 +51,8 @@ efficient."""
 MAX_ELEMENTS: Final = 1 << 19
 """Number of elements of gradients that are collected at most."""
 PARTS: Final = 4
-"""Gradients of one in so many iterations are used together, within these limits: each iteration frees what it has saved,
-so that the collected gradients of a part of the iterations take no more memory than that."""
+"""Within these limits, the gradients of a quarter of the iterations are collected. Each iteration frees its residuals,
+which take as much memory."""
 
 
 @dataclass(slots=True, frozen=True, eq=False)
