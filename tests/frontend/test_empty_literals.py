@@ -3,8 +3,10 @@
 from typing import Any, Dict, List, Tuple
 
 import pytest
+import torch
 from torch import Tensor
 
+import rekindle
 from tests.frontend.outcomes import agrees
 
 
@@ -53,6 +55,23 @@ CASES: List[Tuple[Any, Tuple[Tuple[Any, ...], ...]]] = [
 @pytest.mark.parametrize(("function", "calls"), CASES, ids=[function.__name__ for function, _ in CASES])
 def test_comparisons(function: Any, calls: Tuple[Tuple[Any, ...], ...]) -> None:
     agrees(function, *calls)
+
+
+def fill(xs: List[Tensor]) -> None:
+    xs.append(torch.ones(()))
+
+
+def filled_by_a_function(x: List[int]) -> bool:
+    e = []
+    fill(e)
+    return e == x
+
+
+def test_a_list_that_a_function_has_filled_is_not_taken_for_an_empty_one() -> None:
+    agrees(filled_by_a_function, ([],))
+    with pytest.raises(NotImplementedError) as caught:
+        rekindle.script(filled_by_a_function)([2])
+    assert str(caught.value).partition("\n")[0] == "a list or dict of tensors is compared with one of other elements"
 
 
 def with_tensors(x: List[Tensor]) -> bool:

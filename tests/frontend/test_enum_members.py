@@ -77,6 +77,10 @@ def keys(mode: Mode, d: Dict[str, int]) -> Tuple[int, bool, int]:
     return d[mode], mode in d, d.get(mode, 7)
 
 
+def in_lists(axes: List[Axis], axis: Axis, n: int) -> Tuple[bool, bool, bool]:
+    return axis in axes, axis in [0, 7], n in axes
+
+
 def plain(color: Color, n: int) -> List[bool]:
     either = [color == n, color != n, color == "x", n in (Color.RED, 1), color == Color.RED]
     return [*either, bool(color), color in (Color.RED, Color.BLUE)]
@@ -94,6 +98,7 @@ CASES: List[Tuple[Any, Tuple[Tuple[Any, ...], ...]]] = [
     (texts, ((Mode.TRAIN, "train"), (Mode.EVAL, "train"))),
     (methods_of_texts, ((Mode.TRAIN,), (Mode.EVAL,))),
     (keys, ((Mode.TRAIN, {}), (Mode.EVAL, {"train": 1}))),
+    (in_lists, (([Axis.ROWS], Axis.ROWS, 0), ([Axis.ROWS], Axis.COLUMNS, 1), ([], Axis.ROWS, 0))),
     (plain, ((Color.RED, 1), (Color.BLUE, 1))),
     (of_literals, ((Color.RED,), (Color.BLUE, 2))),
 ]

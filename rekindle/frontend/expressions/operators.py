@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from rekindle.errors import SourceRange
@@ -101,12 +102,15 @@ def _plain_members(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr
     both operands are compared as members of one enum."""
     if lhs.type == rhs.type and operator in ("==", "!="):
         return lhs, rhs
+    if operator == "in" and isinstance(rhs.type, ListType) and rhs.type.element == lhs.type:
+        return lhs, rhs
     return plain_value(emitter.graph, lhs, expr.lhs.range), plain_value(emitter.graph, rhs, expr.rhs.range)
 
 
 def _compared_with_empty(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value | None:
-    """Emit ``lhs == rhs`` or ``lhs != rhs``, of lists or dicts one of which is empty whenever the program runs, since
-    nothing shows the type of its elements: compare the lengths. Return None for other operands."""
+    """Emit ``lhs == rhs`` or ``lhs != rhs``, of lists or dicts one of which is empty, as no use shows the type of its
+    elements: compare the lengths. The program raises an error if neither is empty after all, because a function that
+    takes tensors has filled one. Return None for other operands."""
     if operator not in ("==", "!=") or lhs.type.kind != rhs.type.kind or are_never_equal(lhs, rhs):
         return None
     if not isinstance(lhs.type, (ListType, DictType)) or is_set(lhs) or is_set(rhs):
@@ -117,10 +121,23 @@ def _compared_with_empty(emitter: Emitter, operator: str, lhs: Value, rhs: Value
         origin is not None and origin.kind in (LIST, DICT) and emitter.evidence.type_of(origin) is None
         for origin in origins
     ]
-    if not all(are_empty) and not any(unknown):
+    if not all(are_empty) and (not any(unknown) or (isinstance(lhs.type, ListType) and lhs.type == rhs.type)):
         return None
     lengths = [emitter.insert("aten::len", expr.range, value) for value in (lhs, rhs)]
+    if not all(are_empty):
+        _check_one_is_empty(emitter, lengths, expr.range)
     return emitter.insert("aten::eq" if operator == "==" else "aten::ne", expr.range, *lengths)
+
+
+def _check_one_is_empty(emitter: Emitter, lengths: Sequence[Value], range: SourceRange) -> None:
+    are_filled = [emitter.insert("aten::gt", range, length, 0) for length in lengths]
+    both = emitter.insert("aten::__and__", range, *are_filled)
+    node = emitter.insert_node("prim::If", range, [both], [])
+    with emitter.inside(node.add_block()):
+        message = "a list or dict of tensors is compared with one of other elements"
+        said = [emitter.graph.insert_constant(text, range=range) for text in (message, "builtins.NotImplementedError")]
+        emitter.graph.insert_node(emitter.graph.create("prim::RaiseException", said, outputs=0, range=range))
+    node.add_block()
 
 
 def _is_empty_dict(value: Value) -> bool:
