@@ -4,7 +4,8 @@ autograd.
 The overhead of a node is one check per input. If no gradient is required, its subgraph runs unchanged. It also does
 where PyTorch's autograd has to differentiate it: under autocast, ``functorch`` transforms and forward-mode derivatives,
 and for complex numbers, mixed dtypes and tensor subclasses. Otherwise the subgraph is differentiated with respect to
-the inputs that require gradients, when they are first needed.
+the inputs that require gradients. That takes longer than many calls, so that PyTorch's autograd differentiates the
+first call of each node, unless that would need more memory: the subgraph has loops.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 _PLAIN: Final = (Tensor, Parameter)
 
+DEFERRED_RUNS = 1
+"""The number of calls of a node that PyTorch's autograd differentiates before the subgraph is differentiated."""
+
 FOR_CPU: Final = frozenset({"aten::scaled_dot_product_attention"})
 """Operators whose formulas are for CPUs. On a GPU, PyTorch's kernels compute both directions, and draw random numbers
 of their own."""
@@ -56,7 +60,9 @@ of their own."""
 def differentiable_graph(node: Node) -> Operation:
     """Return the operation of a differentiable graph: it runs attribute ``Subgraph``, and a separate graph computes the
     gradients."""
-    return _OPERATIONS.of(node, DifferentiableOperation)
+    found = _OPERATIONS.of(node, DifferentiableOperation)
+    found.add_node()
+    return found
 
 
 @dataclass(slots=True, frozen=True)
@@ -71,20 +77,26 @@ class CompiledPart:
 
 
 class DifferentiableOperation:
-    """Executor of a ``prim::DifferentiableGraph`` node."""
+    """Executor of ``prim::DifferentiableGraph`` nodes with equal subgraphs."""
 
-    __slots__ = ("__weakref__", "_derivatives", "_is_for_cpu", "_plain", "graph")
+    __slots__ = ("__weakref__", "_deferred_runs", "_derivatives", "_first", "_is_for_cpu", "_plain", "graph")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._is_for_cpu = any(node.kind in FOR_CPU for node in graph.all_nodes())
         self._plain: Callable[..., Any] | None = None
+        self._first: Callable[..., Any] | None = None
+        """Runs the subgraph operator by operator, while PyTorch's autograd differentiates it."""
+        self._deferred_runs = 0
+        """The number of calls that PyTorch's autograd differentiates before the subgraph is differentiated."""
         self._derivatives: dict[tuple[bool, ...], DerivativeExecutor] = {}
 
     def __call__(self, *inputs: Any) -> Any:
         if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
             wanted = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
             if True in wanted and _are_plain(inputs) and not (self._is_for_cpu and _is_on_gpu(inputs)):
+                if self._deferred_runs > 0:
+                    return self._run_deferred(inputs)
                 try:
                     derivative = self.derivative(wanted)
                 except DifferentiationError:  # PyTorch refuses it too, in words of its own
@@ -93,6 +105,20 @@ class DifferentiableOperation:
         if self._plain is None:
             self._plain = callable_of(self.graph, "differentiable graph", optimized=True)
         return self._plain(*inputs)
+
+    def add_node(self) -> None:
+        """Register a node that the operation runs: its first call is differentiated by PyTorch's autograd."""
+        if not is_settled_at_once() and not self._derivatives and not any(node.blocks for node in self.graph.nodes):
+            self._deferred_runs += DEFERRED_RUNS
+
+    def _run_deferred(self, inputs: Sequence[Any]) -> Any:
+        self._deferred_runs -= 1
+        function = self._first
+        if function is None:
+            function = self._first = callable_of(self.graph, "differentiable graph")
+        if self._deferred_runs <= 0:
+            self._first = None
+        return function(*inputs)
 
     def derivative(self, wanted: tuple[bool, ...]) -> DerivativeExecutor:
         """Return the executor of the derivative with respect to the inputs marked in ``wanted``. It is created when
