@@ -40,16 +40,19 @@ from rekindle.errors import DifferentiationError
 from rekindle.errors.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
-from rekindle.ir.subgraph_execution import callable_of, consuming_callable_of, is_settled_at_once, replayed
+from rekindle.ir.subgraph_execution import (
+    callable_of,
+    consuming_callable_of,
+    defers_first_calls,
+    is_settled_at_once,
+    replayed,
+)
 from rekindle.ir.types import TensorType
 from rekindle.ops.registration.declare import implements_for_node
 from rekindle.ops.tensor.torch_tracer import is_traced_by_torch
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 _PLAIN: Final = (Tensor, Parameter)
-
-DEFERRED_RUNS = 1
-"""The number of calls of a node that PyTorch's autograd differentiates before the subgraph is differentiated."""
 
 FOR_CPU: Final = frozenset({"aten::scaled_dot_product_attention"})
 """Operators whose formulas are for CPUs. On a GPU, PyTorch's kernels compute both directions, and draw random numbers
@@ -108,8 +111,8 @@ class DifferentiableOperation:
 
     def add_node(self) -> None:
         """Register a node that the operation runs: its first call is differentiated by PyTorch's autograd."""
-        if not is_settled_at_once() and not self._derivatives and not any(node.blocks for node in self.graph.nodes):
-            self._deferred_runs += DEFERRED_RUNS
+        if defers_first_calls() and not self._derivatives and not any(node.blocks for node in self.graph.nodes):
+            self._deferred_runs += 1
 
     def _run_deferred(self, inputs: Sequence[Any]) -> Any:
         self._deferred_runs -= 1

@@ -66,6 +66,15 @@ def is_settled_at_once() -> bool:
     return _at_once.get()
 
 
+DEFER_FIRST_CALLS = True
+"""Whether work that pays only if calls repeat is left out of first calls. Tests of that work set it to False."""
+
+
+def defers_first_calls() -> bool:
+    """Return whether work that pays only if calls repeat is left out of first calls."""
+    return DEFER_FIRST_CALLS and not _at_once.get()
+
+
 class PatchableOperation:
     """An operation of a node that can be replaced by a faster one at all its call sites."""
 

@@ -19,6 +19,7 @@ from rekindle.autodiff import differentiable_graph, gradient
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.autodiff.residuals.size_specialization import is_determined_by_sizes
 from rekindle.autodiff.reverse_mode import reverse
+from rekindle.ir import subgraph_execution
 from tests.autodiff.graphs import graph_of
 
 
@@ -554,7 +555,7 @@ def test_autograd_differentiates_first_calls(
 ) -> None:
     """The first call of each node compiles no gradient, not even of nodes with equal subgraphs; loops would save all
     intermediate values."""
-    monkeypatch.setattr(differentiable_graph, "DEFERRED_RUNS", 1)
+    monkeypatch.setattr(subgraph_execution, "DEFER_FIRST_CALLS", True)
     compiled: list[Any] = []
     stored = differentiable_graph.stored_gradient
 
@@ -578,7 +579,7 @@ def test_autograd_differentiates_first_calls(
 
 def test_failures_of_first_calls_are_those_of_autograd(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writing to a saved tensor is an error of the first call too."""
-    monkeypatch.setattr(differentiable_graph, "DEFERRED_RUNS", 1)
+    monkeypatch.setattr(subgraph_execution, "DEFER_FIRST_CALLS", True)
     scripted = rekindle.script(single)
     for _ in range(3):
         x, w = pair()

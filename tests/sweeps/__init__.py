@@ -1,7 +1,7 @@
 """Sweeps over PyTorch's own databases of operators and modules: does what torch.jit.script compiles compile here, and
 answer as eager does?"""
 
-from rekindle.autodiff import differentiable_graph
+from rekindle.ir import subgraph_execution
 
-# Gradients of first calls are those of backward graphs, as the gradients of later calls.
-differentiable_graph.DEFERRED_RUNS = 0
+# First calls run what later calls run: backward graphs, and products that were measured beside BLAS.
+subgraph_execution.DEFER_FIRST_CALLS = False

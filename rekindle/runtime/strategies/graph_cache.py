@@ -233,9 +233,11 @@ class DerivedGraphs:
     function: GraphCache
     key: Encoded
 
-    def find(self, name: tuple[object, ...], build: Callable[[], Graph | None]) -> Graph | None:
-        """Return the graph stored under ``name``, else the result of ``build``, which is then stored. Both may be
-        None."""
+    def find(
+        self, name: tuple[object, ...], build: Callable[[], Graph | None], is_final: Callable[[], bool] = lambda: True
+    ) -> Graph | None:
+        """Return the graph stored under ``name``, else the result of ``build``, which is then stored if ``is_final``
+        returns True. Both may be None."""
         disk, key = self.function.disk, marshalled(("made", self.key, repr(name)))
         payload = disk.load(key)
         if payload == _NONE:
@@ -245,6 +247,8 @@ class DerivedGraphs:
             if found is not None:
                 return found
         graph = build()
+        if not is_final():
+            return graph
         encoded = None if graph is None else self.function.encoded(graph)
         if graph is None or encoded is not None:
             disk.store(key, marshalled(encoded))

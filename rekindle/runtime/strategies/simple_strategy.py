@@ -89,6 +89,12 @@ class VersionTable:
     fallback: Version | None = None
     """The version for calls that fit no entry, once no more versions are compiled; None before."""
 
+    def forget(self, version: Version) -> None:
+        """Remove ``version`` from the table."""
+        self.by_spec = {spec: each for spec, each in self.by_spec.items() if each is not version}
+        self.general = None if self.general is version else self.general
+        self.fallback = None if self.fallback is version else self.fallback
+
     @property
     def versions(self) -> list[Version]:
         """All versions in the table."""
@@ -218,15 +224,19 @@ class GraphVersions:
         return self._version_of(graph, started)
 
     def _optimized(
-        self, arguments: Sequence[object] | None, kind: Callable[[], str], build: Callable[[], Graph | None]
+        self,
+        arguments: Sequence[object] | None,
+        kind: Callable[[], str],
+        build: Callable[[], Graph | None],
+        is_final: Callable[[], bool] = lambda: True,
     ) -> Graph | None:
         """Return the graph of a kind for these arguments: from disk if an earlier process stored it, otherwise the
-        result of ``build``, which may be None."""
+        result of ``build``, which may be None. That is stored if ``is_final`` returns True."""
         if self._stored is None:
             return build()
         key = self._creator.key
         spec = None if arguments is None or key is None else key(*arguments)
-        return self._stored.find((kind(), spec), build)
+        return self._stored.find((kind(), spec), build, is_final)
 
     def _count(self, arguments: Sequence[object] | None) -> None:
         """Count a new version against the budget, unless it assumes nothing about calls."""
