@@ -44,6 +44,7 @@ from rekindle.ir.subgraph_execution import (
     callable_of,
     consuming_callable_of,
     defers_first_calls,
+    interpreted,
     is_settled_at_once,
     replayed,
 )
@@ -118,7 +119,7 @@ class DifferentiableOperation:
         self._deferred_runs -= 1
         function = self._first
         if function is None:
-            function = self._first = callable_of(self.graph, "differentiable graph")
+            function = self._first = interpreted(self.graph, "differentiable graph")
         if self._deferred_runs <= 0:
             self._first = None
         return function(*inputs)

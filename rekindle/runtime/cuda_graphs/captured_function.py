@@ -137,7 +137,7 @@ class CapturedFunction:
     ``reason`` is why a call was not captured, if there were enough calls of its kind."""
 
     def __init__(self, version: Version, device: GraphDevice | None = None) -> None:
-        self.function = version.function
+        self.function = version.complete()
         self.replays = 0
         self.reason: str | None = None
         self._code = version.code

@@ -258,7 +258,7 @@ class GraphVersions:
 
     def _version_of(self, graph: Graph, started: float) -> Version:
         """Return the version that runs ``graph``, compiled since ``started``."""
-        version = Version.of(graph, self._record.name)
+        version = Version.of(graph, self._record.name, defers=True)
         self.facts.use_machine_code()
         version.seconds = time.perf_counter() - started
         return version
