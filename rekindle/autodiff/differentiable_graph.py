@@ -482,7 +482,8 @@ def _unpack(saved: Any, is_result: bool, written: RuntimeError) -> Any:
     tensor that is a result: its version is compared here, which is 0 until something writes to the tensor.
 
     Raises:
-        RuntimeError: one was written to; ``written``, if it is a result.
+        RuntimeError: one was written to (``written``, if it is a result), or this PyTorch cannot read a saved tensor
+            (before 2.12; ``written``).
     """
     if isinstance(saved, list):
         return [_unpack(each, is_result, written) for each in saved]

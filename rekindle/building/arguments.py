@@ -17,7 +17,7 @@ LAYOUT_QUERIES = frozenset({"aten::stride", "aten::is_contiguous", "aten::as_str
 
 def may_be_copied(graph: Graph, argument: Value) -> bool:
     """Return whether a contiguous copy of an argument is equivalent: the program neither writes to the argument nor
-    queries its strides, and does not pass it to a subgraph or a call."""
+    queries its layout, and does not pass it to a subgraph or a call."""
     reached = _reached(graph, argument)
     return not any(
         _writes(node, reached) or _asks(node, reached) or _passes_on(node, reached) for node in graph.all_nodes()
@@ -58,7 +58,7 @@ def _follow(node: Node, reached: set[Value]) -> None:
 
 
 def _makes_new_tensors(node: Node) -> bool:
-    """Return whether no result of a node can share memory with its inputs."""
+    """Return whether it is known that no result of a node shares memory with its inputs."""
     if node.kind == KIND:
         return True
     operator = node.operator

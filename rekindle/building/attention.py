@@ -5,7 +5,7 @@
     %out, %weights = aten::_native_multi_head_attention(%x, %x, %x, …, %mask, %need_weights, …)
 
 becomes products and ``aten::scaled_dot_product_attention``, or a softmax if the weights of the attention are needed.
-Kernels compute these. A call with a mask, or with a query that is not the key, is left to PyTorch.
+Kernels compute these. A call with a mask, or whose query, key and value are not one tensor, is left to PyTorch.
 
 Without ``need_weights`` the second result is an undefined tensor, which is None in Python and a null pointer in a
 library. It may only become the value of an Optional.
@@ -72,10 +72,12 @@ def _formula(need_weights: bool, average: bool) -> Graph:
 
 
 def decompose_attention(graph: Graph) -> None:
-    """Decompose the calls of the fast path in ``graph``, those in nested blocks included.
+    """Decompose the calls of the fast path in ``graph`` that are self-attention without a mask, those in nested blocks
+    included.
 
     Raises:
-        NotBuildable: weights that a call does not compute are used as a tensor.
+        NotBuildable: weights that a call does not compute are used as a tensor, or whether it computes them is known
+            only at run time.
     """
     for node in [each for each in graph.all_nodes() if each.kind == _FAST_PATH]:
         need_weights, average = (constant_bool(node.inputs[index]) for index in (_NEED_WEIGHTS, _AVERAGE))

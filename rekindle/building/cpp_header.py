@@ -187,15 +187,17 @@ class instance {{
 
 CPP_KEYWORDS: Final = frozenset(
     {
-        *("alignas", "alignof", "and_eq", "asm", "bitand", "bitor", "catch", "char16_t", "char32_t", "compl"),
-        *("consteval", "constexpr", "constinit", "const_cast", "co_await", "co_return", "co_yield", "decltype"),
-        *("delete", "dynamic_cast", "explicit", "export", "friend", "mutable", "namespace", "new", "noexcept"),
-        *("not_eq", "nullptr", "operator", "or_eq", "private", "protected", "public", "reinterpret_cast", "requires"),
-        *("static_assert", "static_cast", "template", "this", "thread_local", "throw", "typeid", "typename", "using"),
-        *("virtual", "wchar_t", "xor", "xor_eq"),
+        *("alignas", "alignof", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "case", "catch", "char", "char8_t"),
+        *("char16_t", "char32_t", "compl", "concept", "const", "consteval", "constexpr", "constinit", "const_cast"),
+        *("co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "enum"),
+        *("explicit", "export", "extern", "false", "float", "friend", "goto", "inline", "int", "long", "mutable"),
+        *("namespace", "new", "noexcept", "not_eq", "nullptr", "operator", "or_eq", "private", "protected", "public"),
+        *("register", "reinterpret_cast", "requires", "short", "signed", "sizeof", "static", "static_assert"),
+        *("static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "typedef", "typeid"),
+        *("typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "xor", "xor_eq"),
     }
 )
-"""Keywords of C++ that are not keywords of C or Python. An underscore is appended to methods with such a name."""
+"""Keywords of C++20 that are not keywords of Python. An underscore is appended to methods with such a name."""
 
 
 def cpp_header_text(name: str, interface: Interface) -> str:

@@ -19,8 +19,8 @@ def with_other_sizes(
 ) -> list[list[Any]]:
     """Return copies of the examples in which the dynamic dimensions of parameters have other sizes.
 
-    Dimensions that have the same size in an example are the same dimension: they change together. Three sizes besides
-    that of the example show how other sizes follow from them (:mod:`~rekindle.building.size_relations`).
+    Dimensions that have the same size in an example are the same dimension: they change together. Up to three sizes
+    besides that of the example show how other sizes follow from them (:mod:`~rekindle.building.size_relations`).
 
     Raises:
         NotBuildable: a parameter is not a tensor in an example, or has no such dimension.

@@ -23,7 +23,7 @@ _COMPARISONS = ("aten::eq", "aten::ne")
 
 
 def compare_letters(graph: Graph) -> None:
-    """Rewrite the characters in ``graph`` and its nested blocks as code points, in place."""
+    """Rewrite the characters in ``graph`` and its nested blocks that are only compared as code points, in place."""
     letters = {
         node.output: node
         for node in graph.all_nodes()

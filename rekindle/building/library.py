@@ -133,8 +133,9 @@ def build(
     Raises:
         NotBuildable: the program uses something that libraries do not have. The error has the source location.
         ArgumentError: an example has an argument of the wrong type.
-        RekindleError: the examples are not a list of tuples, or have too many or too few arguments; or ``cpu`` is
-            unknown, or this machine cannot run code for it.
+        RekindleError: the examples are not a list of tuples, or have too many or too few arguments; no method has a
+            parameter that ``dynamic`` names; ``name`` is not an identifier of C and C++; ``cpu`` or ``form`` is
+            unknown, or does not fit the other options; or this machine cannot run code for ``cpu``.
         TypeError: ``program`` is not a compiled module or function.
 
     Example:
@@ -254,7 +255,7 @@ def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunct
     Raises:
         TypeError: the program is not a compiled module or function.
         RekindleError: the examples are not of the documented form, or a method does not exist.
-        NotBuildable: the module has hooks.
+        NotBuildable: ``forward`` is built, and the module has hooks.
     """
     if not isinstance(program, (ScriptModule, Function)):
         raise TypeError(
@@ -294,6 +295,7 @@ def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[
 
     Raises:
         RekindleError: an example is not a tuple, or has too many or too few arguments.
+        ArgumentError: an example has an argument of the wrong type.
     """
     found = []
     own = _own(program)

@@ -23,7 +23,7 @@ def manifest_text(content: Mapping[str, Any]) -> str:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the content of the manifest in a folder, and check that of the library that it describes.
+    """Return the content of the manifest in a folder, after a check of its hash and of that of the library.
 
     Raises:
         OSError: a file cannot be read.

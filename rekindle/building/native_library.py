@@ -35,7 +35,7 @@ _EXCEPTIONS: Final[dict[int, type[Exception]]] = {
 
 
 class LibraryError(RekindleError):
-    """Error of a native library: it rejects a call, or has no code for its arguments.
+    """Error of a native library: it cannot be loaded, rejects a call, or has no code for its arguments.
 
     Example:
         >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
@@ -57,7 +57,7 @@ class _Count(ctypes.Union):
 
 
 class Value(ctypes.Structure):
-    """A value of the C API: the structure ``rekindle_value`` of the header."""
+    """A value of the C API: the structure ``<name>_value`` of the header."""
 
     _anonymous_ = ("counts",)
     _fields_ = [("kind", ctypes.c_int64), ("payload", _Payload), ("counts", _Count)]
@@ -103,7 +103,7 @@ class NativeLibrary:
         folder: the folder.
 
     Raises:
-        LibraryError: the folder has no library, or its files are damaged.
+        LibraryError: the folder has no library, its files are damaged, or the library cannot be opened.
 
     Example:
         >>> f = rekindle.script(lambda x: torch.tanh(x) * x)

@@ -95,7 +95,8 @@ def _runtime_state() -> str:
 
 
 def _cached(name: str, target: Target, write: Callable[[], str]) -> bytes:
-    """Return the object of the module that ``write`` returns. Modules of equal ``name`` are equal."""
+    """Return the object of the module that ``write`` returns, from the cache on disk if it is there. Modules of equal
+    ``name`` are equal."""
     disk = disk_cache()
     if disk is None:
         return _compiled(write(), target)

@@ -71,7 +71,8 @@ def prepare(
     dimensions of parameters. Unless the library is ``freestanding``, PyTorch computes large products.
 
     Raises:
-        NotBuildable: the program raises an error on an example, or a dynamic dimension does not exist.
+        NotBuildable: the program raises an error on an example or uses something that libraries do not have, or a
+            dynamic dimension does not exist.
     """
     with COMPILING, torch.no_grad():
         graph = _specialized(record, own, _types(record.graph, examples), _known(record.graph, examples))

@@ -1,4 +1,4 @@
-"""Search for kernels that cover all sizes that a fused group can have.
+"""Search for kernels that cover more sizes that a fused group may have.
 
 The recipe of a kernel has guards on the sizes for which it is valid. The search selects sizes that no recipe covers
 yet, lowers a recipe for these, and repeats until there are none: as in symbolic execution, where each recipe is a path.
@@ -18,7 +18,7 @@ from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.layout import Layout
 
 _MAX_RECIPES: Final = 40
-"""Maximum number of recipes of a group."""
+"""Number of recipes of a group at which the search ends."""
 _MAX_TRIES: Final = 1500
 """Maximum number of combinations of sizes that are tried for inputs of a group with certain dtypes and ranks."""
 _LARGEST: Final = 1 << 40
@@ -91,7 +91,7 @@ def _points(
 
 
 def _changed(anchors: Sequence[tuple[int, ...]], values: Sequence[int], changes: int) -> Iterator[tuple[int, ...]]:
-    """Yield the anchors with some of their numbers changed to any of the values."""
+    """Yield the anchors with ``changes`` of their numbers replaced by any of the values."""
     for anchor, places in product(anchors, combinations(range(len(anchors[0])), changes)):
         for chosen in product(values, repeat=changes):
             point = list(anchor)

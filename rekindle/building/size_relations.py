@@ -53,7 +53,7 @@ class SizeRelations:
     calls: tuple[Ints, ...]
 
     def layouts(self, variables: Sequence[int]) -> GroupInputs | None:
-        """Return the inputs for these values of the variables; None if a size is not a natural number."""
+        """Return the inputs for these values of the variables; None if a size or stride is not a natural number."""
         found: list[Layout | type] = []
         for each in self.inputs:
             layout = each.layout(variables) if isinstance(each, _Tensor) else each
@@ -125,8 +125,8 @@ class _Finder:
 
 
 def _affine(variable: Ints, column: Ints) -> tuple[Fraction, Fraction] | None:
-    """Return the slope and the offset of a column as an affine function of a variable; None if it is not one. An offset
-    other than 0 must be confirmed by a third point."""
+    """Return the slope and the offset of a column as an increasing affine function of a variable; None if it is not
+    one. An offset other than 0 must be confirmed by a third point."""
     points = sorted(set(zip(variable, column, strict=True)))
     if len(points) != len({x for x, _ in points}) or len(points) < 2:
         return None
@@ -147,7 +147,7 @@ def _affine_formula(index: int, slope: Fraction, offset: Fraction) -> Formula:
 
 
 def _factor(a: Ints, b: Ints, column: Ints) -> Fraction | None:
-    """Return the ratio of a column to the product of two variables; None if it is not constant."""
+    """Return the ratio of a column to the product of two variables; None if it is not constant, or a variable is 0."""
     if 0 in a or 0 in b:
         return None
     factors = {Fraction(each, x * y) for x, y, each in zip(a, b, column, strict=True)}
@@ -170,7 +170,7 @@ def _values(formulas: Sequence[Formula], variables: Sequence[int]) -> Ints | Non
 
 def _order(layouts: Sequence[Layout]) -> tuple[int, ...] | None:
     """Return the order of the dimensions in memory, the innermost first, with which all layouts are dense; None if
-    there is no such order."""
+    neither the order of contiguous tensors nor that of one layout's strides fits."""
     rank = layouts[0].rank
     most = max(layouts, key=lambda layout: sum(size > 1 for size in layout.sizes))
     orders = [tuple(range(rank - 1, -1, -1)), tuple(sorted(range(rank), key=lambda dim: (most.strides[dim], -dim)))]

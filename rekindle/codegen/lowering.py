@@ -8,7 +8,7 @@ nothing; they only change strides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, TypeVar
@@ -36,7 +36,7 @@ from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, CPU_ARITHMETIC, GPU
 from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest
 from rekindle.codegen.loop_ir.scalar_types import ScalarType, arithmetic_type
 from rekindle.codegen.matmul import product_nest
-from rekindle.codegen.nest_builder import NeedsMaterialization, StoreTarget, nest_of
+from rekindle.codegen.nest_builder import NeedsMaterialization, StoreTarget, nest_of, shared_nests
 from rekindle.codegen.operators import (
     COMPOSITES,
     JOINS,
@@ -137,16 +137,15 @@ class _NestSequence:
         self.materialized: dict[Tensor, Input] = {}
 
     def write(self, targets: Sequence[StoreTarget]) -> None:
-        """Add the nest that writes ``targets``, which have the same layout. Values that it needs in memory are
-        materialized first."""
-        if isinstance(targets[0].value, Concat):
-            for part in targets[0].parts():
-                self._nest([part])
-        else:
-            self._nest([target.by_groups(self.materialized) for target in targets])
-        for target in targets:
-            if isinstance(target.value, Pointwise | RowOpResult | Concat | MergedGroups | Matmul | Gather):
-                self.materialized[target.value] = Input(target.layout, target.buffer)
+        """Add the nests that write ``targets``. Values that they need in memory are materialized first."""
+        unwritten: dict[StoreTarget, int] = {}
+        for group in shared_nests(targets):
+            self._nest([store if target.is_concat else store.by_groups(self.materialized) for target, store in group])
+            for target, _ in group:
+                unwritten[target] = unwritten.get(target, len(target.parts())) - 1
+                is_computed = not isinstance(target.value, Input | ViewValue | FlattenedRows)
+                if not unwritten[target] and is_computed:
+                    self.materialized[target.value] = Input(target.layout, target.buffer)
 
     def _nest(self, targets: Sequence[StoreTarget]) -> None:
         first = targets[0]
@@ -210,14 +209,7 @@ class _Lowering:
     def lowered(self, arithmetic: Arithmetic) -> LoweredKernel:
         outputs: list[Tensor] = [self.values[value] for value in self.graph.outputs]
         plan = _NestSequence(len(self.scalars), outputs, arithmetic)
-        groups: dict[Hashable, list[StoreTarget]] = {}
-        for buffer, output in enumerate(outputs, len(self.scalars)):
-            layout, rows = output.layout, frozenset((fold.sizes, fold.dims) for fold in row_ops_of(output, ()))
-            is_alone = isinstance(output, Concat | Matmul)
-            key: Hashable = buffer if is_alone else (layout.sizes, layout.strides, rows)
-            groups.setdefault(key, []).append(StoreTarget(buffer, output, layout))
-        for targets in groups.values():
-            plan.write(targets)
+        plan.write([StoreTarget(buffer, each, each.layout) for buffer, each in enumerate(outputs, len(self.scalars))])
         written = tuple(scalar_of(output.layout.dtype) for output in outputs)
         temporaries = tuple(scalar_of(layout.dtype) for layout in plan.temporaries)
         looks_up = any(isinstance(nest, LoopNest) and nest.extra_parameters for nest in plan.nests)

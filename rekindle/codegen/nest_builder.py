@@ -85,6 +85,10 @@ class StoreTarget:
                 )
         return self
 
+    @property
+    def is_concat(self) -> bool:
+        return isinstance(self.value, Concat)
+
     def parts(self) -> list[StoreTarget]:
         """Return the targets to be written separately: the parts of a concatenation, or this one itself."""
         if not isinstance(self.value, Concat):
@@ -99,10 +103,66 @@ class StoreTarget:
         return found
 
 
+def shared_nests(targets: Sequence[StoreTarget]) -> list[list[tuple[StoreTarget, StoreTarget]]]:
+    """Group the parts of ``targets`` into nests. Each element is a nest: its parts, each after the target of which it is
+    a part.
+
+    Targets of one layout share a nest. So do parts of concatenations, and other targets of the same sizes, if some value is
+    computed for both: it is computed once. A product is alone.
+    """
+    nests: list[_SharedNest] = []
+    for target in targets:
+        for part in target.parts():
+            own = _SharedNest(target, part)
+            for nest in nests:
+                if nest.may_contain(own):
+                    nest.add(own)
+                    break
+            else:
+                nests.append(own)
+    return [nest.members for nest in nests]
+
+
+class _SharedNest:
+    """A nest for several targets, or parts of them. It is created with one."""
+
+    def __init__(self, target: StoreTarget, part: StoreTarget) -> None:
+        producers = set(producers_of(part.value, ()))
+        self.members = [(target, part)]
+        self.layout = part.layout
+        self.is_whole = not target.is_concat
+        self.is_product = isinstance(part.value, Matmul)
+        self.computed = {each for each in producers if isinstance(each, Pointwise | RowOpResult)}
+        self.rows = {(each.sizes, each.dims) for each in producers if isinstance(each, RowOpResult)}
+
+    def may_contain(self, other: _SharedNest) -> bool:
+        """Return whether the loops of this nest may write the one member of ``other`` as well."""
+        if self.is_product or other.is_product or self.rows != other.rows:
+            return False
+        mine, theirs = self.layout, other.layout
+        if mine.sizes != theirs.sizes:
+            return False
+        if self.is_whole and other.is_whole and mine.strides == theirs.strides:
+            return True
+        return bool(self.computed & other.computed) and (mine.strides == theirs.strides or _have_long_rows(mine, theirs))
+
+    def add(self, other: _SharedNest) -> None:
+        """Add the member of ``other``."""
+        self.members += other.members
+        self.is_whole = self.is_whole and other.is_whole
+        self.computed |= other.computed
+
+
+def _have_long_rows(*layouts: Layout) -> bool:
+    """Return whether the adjacent elements of all ``layouts``, which have the same sizes, are those along their last
+    dimension, and there are many: then loops over all of memory are not much faster."""
+    return all(layout.rank and layout.strides[-1] == 1 and layout.sizes[-1] >= MANY for layout in layouts)
+
+
 def nest_of(
     targets: Sequence[StoreTarget], materialized: Mapping[Tensor, Input], arithmetic: Arithmetic = CPU_ARITHMETIC
 ) -> NestBuilder:
-    """Return the builder of the nest that writes ``targets``, which have the same layout. Values that are
+    """Return the builder of the nest that writes ``targets``, which have the same sizes. Values that are
     ``materialized`` are loaded from memory.
 
     Raises:

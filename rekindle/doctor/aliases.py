@@ -14,7 +14,7 @@ ScopeNode: TypeAlias = ast.Module | ast.ClassDef | FunctionNode
 SCOPES: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 _MAX_PARTS: Final = 12
-"""Largest number of parts of a dotted name. Import cycles would make longer ones."""
+"""Largest number of dots in a dotted name. Import cycles would make longer ones."""
 
 
 @dataclass(slots=True, eq=False)

@@ -83,7 +83,7 @@ def _sandboxed(method: Method, module: ScriptModule, arguments: list[Any], size:
 
 
 def _trusted(path: Path, arguments: list[Any], answer: Any, call_again: Callable[[], Any]) -> dict[str, Any]:
-    """Compare compiled calls with the sandbox's, measure them, and convert the program.
+    """Compare compiled calls with the sandbox's. If they agree, measure them, and convert the program.
 
     Calls may change the module, so each conversion begins with the archive as it was saved.
     """

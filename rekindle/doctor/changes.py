@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import itertools
 import shutil
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ class SourceEdit:
 
 
 class StaleEdit(Exception):
-    """The file does not have the text that an edit replaces."""
+    """The file does not have the text that an edit replaces, or two edits overlap."""
 
 
 def edited(text: str, edits: Iterable[SourceEdit]) -> str:
@@ -73,7 +74,7 @@ def diff_of(root: Path, edits: Iterable[SourceEdit]) -> str:
 
 
 def apply(root: Path, edits: Iterable[SourceEdit]) -> list[str]:
-    """Write edits into files below ``root``; return the paths of those that changed.
+    """Write edits into files below ``root``; return the relative paths of these files.
 
     Raises:
         StaleEdit: the text at the position of an edit is not its ``old``, or two edits overlap. No file is written
@@ -186,8 +187,8 @@ def _block_of(statement: ast.stmt, parent: ast.AST) -> list[ast.stmt]:
 
 
 def _removal(file: SourceFile, lines: list[str], statement: ast.stmt, is_left_empty: bool) -> SourceEdit:
-    """Return the edit that removes a statement with its lines. It becomes ``pass`` if its block would be empty, or
-    other statements share its lines."""
+    """Return the edit that removes a statement with its lines. It becomes ``pass`` if its block would be empty, other
+    statements share its lines, or it ends on the last line."""
     end = statement.end_lineno or statement.lineno
     before = lines[statement.lineno - 1][: _column(lines, statement.lineno, statement.col_offset)]
     after = lines[end - 1][_column(lines, end, statement.end_col_offset or 0) :]
@@ -209,14 +210,26 @@ def _replacement(file: SourceFile, lines: list[str], node: ast.expr | ast.stmt, 
 
 
 def _import_of_contextlib(file: SourceFile) -> list[SourceEdit]:
-    """Return the edit that imports ``contextlib`` before the first import; none if the module imports it."""
+    """Return the edit that imports ``contextlib`` before the first import other than of ``__future__``; without one,
+    after the docstring and the imports of ``__future__``. Return none if the module imports it."""
     imports = [node for node in file.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [alias for node in imports if isinstance(node, ast.Import) for alias in node.names]
     if any(alias.name == "contextlib" and alias.asname is None for alias in names):
         return []
-    later = [node for node in imports if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
-    line = later[0].lineno if later else 1
+    later = next((node for node in imports if not _is_of_future(node)), None)
+    head = [node.end_lineno or node.lineno for node in itertools.takewhile(_is_in_head, file.tree.body)]
+    line = later.lineno if later is not None else 1 + max(head, default=0)
     return [SourceEdit(file.relative, line, 0, line, 0, "", "import contextlib\n")]
+
+
+def _is_of_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _is_in_head(node: ast.stmt) -> bool:
+    """Return whether a statement must precede all others in a module: its docstring, or an import of ``__future__``."""
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return is_text or _is_of_future(node)
 
 
 def _column(lines: list[str], line: int, offset: int) -> int:

@@ -37,7 +37,7 @@ def is_plain(value: Any) -> bool:
 
 def difference(expected: Any, found: Any) -> str | None:
     """Describe how two results differ; None if they agree. Tensors may differ by the tolerances of
-    ``torch.testing.assert_close`` for their dtypes; everything else must be equal."""
+    ``torch.testing.assert_close`` for their dtypes; other values must be equal, objects in their attributes."""
     kinds = _kind(expected), _kind(found)
     if kinds[0] != kinds[1]:
         return f"{kinds[0]} in eager, {kinds[1]} here"

@@ -49,7 +49,8 @@ def try_all(request: Request, seconds: float, folder: Path) -> Trial:
     """Import modules and open archives in a separate process, which writes to a subfolder of ``folder``.
 
     If a module or archive ends the process, or writes no event for ``seconds``, another process continues with those
-    after it. The folder in ``request`` is ignored.
+    after it. If a process ends early at another time, the modules and archives that it has not finished are reported as
+    stopped. The folder in ``request`` is ignored.
     """
     found = Trial()
     left = request

@@ -65,7 +65,7 @@ class Program:
     examples: tuple[Any, ...] | None = None
     """The arguments that it was traced with."""
     arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None
-    """A copy of the arguments of the last call that was compared."""
+    """A copy of the arguments of the last compared call that returned."""
     answer: Any = None
     """The result of eager for these arguments."""
 
@@ -84,7 +84,7 @@ class Recorder:
     """Recorder of compilations and calls, which appends events to ``file``.
 
     With ``keeps_going``, an object that cannot be compiled is returned to the caller as it is; otherwise the error is
-    raised.
+    raised. Errors of ``load`` are always raised.
     """
 
     file: Path
@@ -257,8 +257,8 @@ class Recorder:
         return found
 
     def _eager_outcome(self, call: Callable[[], Any]) -> tuple[Any, Exception | None]:
-        """Call an eager program, in which compiled programs run as eager too. Return its result and its exception, one
-        of which is None."""
+        """Call an eager program, in which compiled programs run as eager too. Return its result and its exception; the
+        latter is None if the call returns."""
         self._busy.eager = True
         try:
             return _outcome(call)
@@ -307,8 +307,8 @@ class Recorder:
         """Compile deferred functions, save results for :mod:`~rekindle.doctor.stock`, and write an event of each
         program.
 
-        Programs that agree with eager are measured and exported, and a second event has these results too. Calls are
-        not compared any more.
+        Called programs without a known difference are measured and exported, and a second event has these results too.
+        Calls are not compared any more.
         """
         self.compile_deferred()
         end = time.monotonic() + FINISH_SECONDS

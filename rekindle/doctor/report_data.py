@@ -116,7 +116,8 @@ def _archive(examination: Examination, event: Event) -> dict[str, Any]:
 
 
 def _outside(events: Sequence[Event]) -> dict[str, Any]:
-    """Count the programs that were compiled at places without a use, and list those that failed with the message."""
+    """Return the number of programs that were compiled at places without a use, and those that failed, with the
+    message."""
     failed = [event for event in events if not event["ok"]]
     return {
         "programs": len(events),

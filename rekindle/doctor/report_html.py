@@ -28,7 +28,7 @@ _ORDER: Final = [Verdict.FAILS.value, Verdict.CHANGE.value, Verdict.NOT_TRIED.va
 
 
 def report_page(data: Mapping[str, Any]) -> str:
-    """Return the page of a report."""
+    """Return an HTML page that shows a report, the result of :func:`~rekindle.doctor.report_data.report_data`."""
     return "\n".join(_page(data))
 
 

@@ -19,7 +19,7 @@ _WAYS_OUT: Final = (
 
 
 def report_lines(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Yield the lines of a report, each with its style: None, ``bold``, or a color."""
+    """Yield the lines of a report, each with its style: None, ``bold``, a color, or both."""
     yield _head(data), "bold"
     for verdict in Verdict:
         yield f"{_INDENT}{verdict.value:<20} {data['counts'][verdict.value]:>4}", None

@@ -44,7 +44,8 @@ class Request:
 
 
 def main(path: str) -> None:
-    """Import the modules and try the archives of the request in the file ``path``; write events into its folder."""
+    """Import the modules of the request in the file ``path``, call what they compile, and try the archives; write
+    events and results into its folder."""
     request = Request(**json.loads(Path(path).read_text(encoding="utf-8")))
     warnings.simplefilter("ignore")
     torch.manual_seed(0)

@@ -32,7 +32,8 @@ class Evidence:
     ok: bool
     problems: list[dict[str, Any]] = field(default_factory=list)
     calls: dict[str, Any] | None = None
-    """The recorded event of its calls: how many agree with eager, times, and conversions; None if it was not called."""
+    """The recorded event of its calls: how many were compared with eager, a difference, times, and conversions; None if
+    there is no such event."""
 
 
 @dataclass(slots=True)

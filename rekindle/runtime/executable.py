@@ -26,13 +26,14 @@ class Executable:
         self.is_watching = False
         """Whether it receives notifications of edits."""
         self.was_edited = False
-        """Whether a graph has been edited since the last time that something was made of it."""
+        """Whether a graph has been edited since :meth:`begin` verified the function's graph."""
 
     def begin(self, record: GraphFunction) -> None:
-        """Observe edits of the function's graph, and of the functions that it calls: an edit discards the code compiled
-        from it. After an edit, verify the graph first.
+        """Observe edits of the function's graph, and of the compiled functions that it calls: an edit discards ``code``
+        and ``strategy``. After an edit, verify the function's graph first.
 
         Raises:
+            CompileError: the function has not been compiled yet, and cannot be.
             VerificationError: the edited graph is invalid.
             GraphError: the edited graph has another number of inputs or outputs than the function's schema.
         """
@@ -62,7 +63,7 @@ class Executable:
         self._watch(graphs_of(record, only_loaded=True))
 
     def forget(self) -> None:
-        """Discard all versions: a graph was edited."""
+        """Discard ``code`` and ``strategy``, and observe no more: a graph was edited."""
         self.code = self.strategy = None
         self.is_watching = False
         self.was_edited = True
@@ -72,7 +73,7 @@ _ALL: Final[weakref.WeakSet[Executable]] = weakref.WeakSet()
 
 
 def executable_of(record: GraphFunction) -> Executable:
-    """Return the compiled objects of a function so far."""
+    """Return the executable of a function, created if it has none."""
     found = record.executable
     if not isinstance(found, Executable):
         found = record.executable = Executable()
@@ -81,7 +82,7 @@ def executable_of(record: GraphFunction) -> Executable:
 
 
 def forget_strategies() -> None:
-    """Discard the versions of every function, because settings of a strategy have changed."""
+    """Discard the strategy of every function, because settings or the passes of users have changed."""
     for executable in list(_ALL):
         executable.strategy = None
 
@@ -102,7 +103,7 @@ def code_of(record: GraphFunction) -> Code:
 
 
 class _Weakly:
-    """A function that calls a method of an object, as long as there is one."""
+    """A function that calls a method of an object as long as the object is alive."""
 
     __slots__ = ("method",)
 

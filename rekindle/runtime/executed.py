@@ -31,7 +31,7 @@ def places_of(code: Code) -> Counter[DifferentiableOperation | FusionExecutor]:
 
 def codes_of(code: Code) -> Iterator[Code]:
     """Yield ``code``, and the codes of its differentiable graphs, and of its groups with products in BLAS; without
-    those for new input sizes. Shared code is yielded once."""
+    those for new input sizes. An executor that several instructions of one code share is followed once."""
     yield code
     for owner in places_of(code):
         if isinstance(owner, DifferentiableOperation):

@@ -50,8 +50,8 @@ _last: Final[list[Callable[[], Code | None]]] = [lambda: None]
 
 
 def pipeline_of_calls(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
-    """Return all passes that the execution strategy runs before a call with these arguments, except the guards of
-    ``profiling``, which depend on earlier calls."""
+    """Return all passes that the strategies ``native`` and ``simple`` run before a call with these arguments; those of
+    ``simple`` for ``profiling``, whose versions depend on earlier calls."""
     make = native_pipeline if SETTINGS.strategy == "native" else pipeline_for
     return make(record, arguments)
 
@@ -117,7 +117,7 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
 
 def _traceback(error: BaseException, failed: tuple[Code, int, str] | None) -> TracebackType | None:
     """Return the traceback of an error from the plan that ``failed`` describes: the positions in the program that it
-    passed, then the Python frames below; None if there is none of either."""
+    passed, then the Python frames below; None if there is none of either. Errors of subscripts get Python's message."""
     tail = foreign_frames(error.__traceback__)
     if failed is None:
         return tail
@@ -156,7 +156,8 @@ exceptions.word_error.provide(_word)
 
 
 def start(record: GraphFunction, arguments: Sequence[object]) -> Future[Any]:
-    """Run ``record`` on another thread. Return the future of the result of :func:`execute`.
+    """Start the unoptimized code of ``record`` in the interpreter, on a thread of the task pool
+    (:func:`~rekindle.runtime.interpreter.tasks.launch`). Return the future of its result.
 
     Raises:
         CompileError: the function has not been compiled yet, and cannot be; each call raises it again.
@@ -223,7 +224,8 @@ def set_execution_strategy(name: str) -> str:
 def last_executed_graph() -> Graph | None:
     """Return the graph that the last call from Python ran, or still runs, on any thread.
 
-    It is None before the first call, and after the function is deleted.
+    It is None before the first call, and once the code of the call has been discarded: with the function, after an
+    edit, or because settings have changed.
 
     Example:
         >>> double = rekindle.script(lambda x: x * 2)

@@ -132,7 +132,7 @@ SPECIALIZATION: tuple[Pass, ...] = (
 
 def differentiation(profit: DifferentiationProfit | None = None) -> tuple[Pass, ...]:
     """Return the passes that run if gradients are recorded: after all others but :data:`RECORDED_FUSION`. ``profit``
-    decides from the arguments of calls which regions are worth differentiating; nothing else depends on it."""
+    decides from the arguments of calls which regions are worth differentiating."""
     decide = DifferentiationProfit() if profit is None else profit
     return (
         SimplifyCarriedValues(),

@@ -54,8 +54,9 @@ def first_error(
         arguments: the arguments of the call.
 
     Returns:
-        ``error`` itself, if the program raises no errors of its own, if its effects forbid to run it again, or if it
-        does not fail again before it prints or warns.
+        ``error`` itself, if ``failed`` is a ``raise`` of the program, if ``error`` depends on memory or recursion or is
+        not an Exception, if the program has no ``raise``, if its effects forbid to run it again, or if it does not fail
+        again before its first effect.
     """
     if failed.kind == _RAISE or not isinstance(error, Exception) or isinstance(error, _RESOURCES):
         return error
@@ -74,8 +75,8 @@ def first_error(
 
 
 def _is_repeatable(graph: Graph) -> bool:
-    """Return whether a call that ``graph`` ran may run again: it has written to nothing that the program reads, and has
-    drawn no random numbers."""
+    """Return whether a call that ``graph`` ran may run again: it writes to no memory that outlives the call, has no
+    effects but output, and draws no random numbers."""
     for node in graph.all_nodes():
         if node.kind == _RAISE or node.kind in _OUTPUT or node.blocks:
             continue
@@ -86,7 +87,7 @@ def _is_repeatable(graph: Graph) -> bool:
 
 
 def _stop_before_effects(program: Graph) -> None:
-    """Raise :class:`_Effect` before each node with an effect other than an error."""
+    """Insert a ``raise`` of :class:`_Effect` before each node with an effect other than an error."""
     for node in list(program.all_nodes()):
         if node.kind != _RAISE and has_side_effects(node):
             with program.inserting_before(node):

@@ -90,7 +90,8 @@ def set_cuda_graphs(enabled: bool) -> bool:
     A call is captured if all its tensors are on one GPU, after some calls with the same sizes, strides, dtypes and
     numbers. Where gradients are recorded, parts of it are captured: the forward and backward graphs of operators that
     are differentiated together. Results are new tensors in each call. Captures hold the memory that a call needs.
-    ``rekindle.report`` names what keeps a function from being captured.
+    ``rekindle.report`` names what keeps a function from being captured. All functions are optimized again, and captures
+    so far are freed.
 
     Args:
         enabled: True to capture. The default is False.

@@ -32,12 +32,13 @@ _PARTS_OF_SOMETHING: Final = frozenset(
 """Passes of the package that are useful only as a step of the transformation that runs them."""
 
 _KNOWN: Final[dict[str, Callable[..., Pass]]] = {}
-"""Passes that were registered, by name: what makes them takes their options."""
+"""Factories of the registered passes, by name. Each takes the options of its pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserPasses:
-    """A pass that runs the passes that users have added at one stage, and verifies the graph after each."""
+    """A pass that runs the passes that users have added at one stage, verifies the graph after each, and removes dead
+    code if one changed the graph."""
 
     name: ClassVar[str] = "user_passes"
     stage: PipelineStage
@@ -103,7 +104,7 @@ def add_pass(what: Any, /, *, at: PipelineStage = "start", **options: object) ->
 
     Raises:
         ValueError: there is no pass of that name, or no such stage.
-        TypeError: ``what`` cannot be run, or has no such options.
+        TypeError: ``what`` cannot be run, or has no such options; or options are passed without a name.
 
     Example:
         >>> def changes_nothing(graph):

@@ -193,7 +193,8 @@ def plain_function(function: Callable[[list[Any]], Any]) -> Callable[..., Any]:
 
 
 def underlying_code(function: Callable[..., Any] | None) -> Code | None:
-    """Return the code that :attr:`Version.function` runs; None for other functions."""
+    """Return the code that a native plan, a plan in Python or an interpreted function runs; None for other
+    functions."""
     if isinstance(function, (_Interpreted, _FirstRun, InterpretedRun)):
         return function.code
     plan = native_plan_of(function) or plan_of(function)
@@ -201,7 +202,7 @@ def underlying_code(function: Callable[..., Any] | None) -> Code | None:
 
 
 def runs_as(function: Callable[..., Any]) -> RunsAs:
-    """Return the form in which :attr:`Version.function` runs."""
+    """Return the form in which a function runs: a native plan, a plan in Python, or otherwise the interpreter."""
     if native_plan_of(function) is not None:
         return "native plan"
     return "plan" if plan_of(function) is not None else "interpreter"
@@ -211,7 +212,8 @@ class Strategy(Protocol):
     """The interface of execution strategies: which version of a function runs a call, and when it is compiled."""
 
     def select(self, arguments: Sequence[object]) -> Version:
-        """Return the version for a call with these arguments, compiled now if there is none.
+        """Return the version for a call with these arguments. If there is none, it is compiled now, or in the
+        background while this call runs unoptimized code.
 
         Raises:
             CompileError: the function cannot be compiled.

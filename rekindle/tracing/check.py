@@ -27,8 +27,8 @@ _CONSTANT: Final = "prim::Constant"
 
 
 class TracingCheckError(TracingError):
-    """Error of :func:`rekindle.trace`: the second recording produced another program, or another result, than the
-    first.
+    """Error of :func:`rekindle.trace`: a second recording, of the example or of a check input, produced another program
+    than the first.
 
     Example:
         >>> from itertools import count
@@ -82,7 +82,8 @@ def _outcome(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
 
 
 def copy_of(value: Any) -> Any:
-    """Return a copy of a value: nested containers and the tensors in them are copied."""
+    """Return a copy of a value: tensors, also those in nested containers, are detached and copied, other objects
+    shallowly."""
 
     def copied(tensor: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
@@ -92,7 +93,8 @@ def copy_of(value: Any) -> Any:
 
 
 def map_tensors(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
-    """Return a copy of nested containers in which ``function`` has been applied to each tensor."""
+    """Return a copy of nested lists, tuples and dicts in which ``function`` has been applied to each tensor. Other
+    items are copied shallowly."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, (list, tuple, dict)):
@@ -129,7 +131,7 @@ def check_paths(first: Graph, second: Graph, name: str) -> None:
     """Raise if a recording of other arguments calls different operators than the first recording. Constants may differ.
 
     Raises:
-        TracingCheckError: the operators differ. The message shows the first that do.
+        TracingCheckError: the operators differ. The message shows the first lines that differ, which may be constants.
     """
     before, after = ([node.kind for node in graph.all_nodes() if node.kind != _CONSTANT] for graph in (first, second))
     if before == after:
@@ -168,7 +170,7 @@ def _shown(first: Graph, second: Graph) -> str:
 
 
 def _lines(graph: Graph) -> list[str]:
-    """Return the text of a graph, one line for each node, without source locations and mangled parts of names."""
+    """Return the lines of the text of a graph, without source locations and mangled parts of names."""
     return [_MANGLED.sub("", line.partition(" # ")[0]) for line in _texts(graph)]
 
 

@@ -48,8 +48,9 @@ def record_run(
     strict: bool,
     state: ModuleState | None = None,
 ) -> tuple[list[str], list[Value]]:
-    """Run the function on copies of the examples while ``recorder`` records. Return the names of the parameters and the
-    graph values of the result. ``run`` is called; ``function`` has the signature from which the names are taken.
+    """Run the function on the examples while ``recorder`` records. Writes to their tensors are undone afterwards
+    (:class:`LentTensors`). Return the names of the parameters and the graph values of the result. ``run`` is called;
+    ``function`` has the signature from which the names are taken.
 
     Raises:
         TracingError: an argument, an operation or the result cannot be recorded.

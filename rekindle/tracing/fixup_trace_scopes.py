@@ -67,8 +67,8 @@ class _Callee:
 def lower_to_methods(
     recorder: Recorder, outputs: Sequence[Value], module: ScriptModule, name: str, names: Sequence[str]
 ) -> GraphFunction:
-    """Add the recording to ``module`` as the method ``name``, and its marked calls as methods of submodules. Return the
-    method. ``names`` are the names of its parameters."""
+    """Add the recording to ``module`` as the method ``name``, or ``name`` with a number if that is taken, and its
+    marked calls as methods of submodules. Return the method. ``names`` are the names of its parameters."""
     lowering = _Lowering(recorder.graph, outputs, module)
     return lowering.method(recorder.graph.block, (), module, recorder.graph.inputs, outputs, name, names).record
 
@@ -215,7 +215,7 @@ class _Body:
 
     def attribute(self, path: Path, range: SourceRange) -> Value:
         """Return ``self.a.b`` for a path from the root module, which must be at or below the module of this method. A
-        missing read is inserted."""
+        missing read is inserted; one of an Optional is cast to the type without None."""
         found = self.parts.get(path)
         if found is None:
             owner = self.attribute(path[:-1], range)
@@ -247,8 +247,9 @@ class _Body:
 
 
 def _late_writes(recording: Graph, outputs: Sequence[Value]) -> dict[Node, None]:
-    """Return the attribute assignments that move to the end of the root's method, in order: all assignments of an
-    attribute whose previous value is used after one of them, or that is assigned in a module without a path to it."""
+    """Return the attribute assignments that move to the end of the root's method, grouped by attribute: all assignments
+    of an attribute whose previous value is used after one of them, or that is assigned in a module without a path to
+    it."""
     written: dict[Path, list[Node]] = {}
     late: dict[Node, None] = {}
 

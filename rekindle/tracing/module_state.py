@@ -86,7 +86,8 @@ class ModuleState:
         part.held = now
 
     def record_all(self, recorder: Recorder) -> None:
-        """Record all submodules as :meth:`record` does: the effects of methods other than ``forward``."""
+        """Record the module and all submodules as :meth:`record` does: the effects of methods other than
+        ``forward``."""
         for part in self._parts.values():
             self.record(recorder, part.module, part.path)
 
@@ -172,8 +173,8 @@ def _describe(value: object) -> str:
 
 @contextmanager
 def state_kept(*modules: torch.nn.Module | None) -> Iterator[None]:
-    """Restore random number generators and the attributes of ``modules`` and their submodules after the ``with``
-    block."""
+    """Restore PyTorch's random number generators, and the attributes of ``modules`` and their submodules, after the
+    ``with`` block. The contents of tensors, lists, dicts, sets and deques are restored too."""
     parts = {id(part): part for module in modules if module is not None for part in module.modules()}
     kept = [(part, dict(vars(part)), _tables(part)) for part in parts.values()]
     tensors = {id(tensor): tensor for part in parts.values() for tensor in _tensors_of(part)}

@@ -1,5 +1,5 @@
-"""The compiled module into which a trace of a module is lowered: it shares submodules and tensors with the module, and
-each submodule has a type of its own."""
+"""The compiled module into which a trace of a module is lowered: it shares tensors and scripted submodules with the
+module, and each other submodule has a type of its own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rekindle.tracing.recording.recorder import Path
 
 
 def module_for_trace(module: torch.nn.Module) -> ScriptModule:
-    """Return a compiled module without methods that shares its parameters, buffers and scripted submodules with
-    ``module``.
+    """Return a compiled module without methods and forward hooks that shares its parameters, buffers and scripted
+    submodules with ``module``.
 
     Raises:
         NotScriptableError: the module, or a submodule of it, was not initialized.
@@ -42,8 +42,8 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", 
 
 
 def _own_type(module: torch.nn.Module, made: dict[int, ConcreteModuleType]) -> ConcreteModuleType:
-    """Return a new type for ``module``, not shared with other modules, since its methods are those recorded for this
-    one."""
+    """Return the type of ``module`` in ``made``, created if it is missing. It is not shared with other modules, since
+    its methods are those recorded for this one."""
     found = made.get(id(module))
     if found is None:
         facts = gather_facts(module, lambda part: _own_type(part, made), for_trace=True)

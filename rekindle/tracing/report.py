@@ -29,7 +29,8 @@ class Baked(Enum):
     DEVICE = "device"
     """A device that the program names."""
     STATE = "state"
-    """A setting of PyTorch that was in force, such as autocast."""
+    """A setting of PyTorch that was in force, such as autocast, or an effect of the code that the trace does not
+    repeat."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -56,7 +57,7 @@ _NO_FACTS: Final = "the trace assumes nothing but what its operators do"
 
 @dataclass(slots=True)
 class TraceReport:
-    """All assumptions that a trace makes about later calls; empty if there are none."""
+    """The assumptions about later calls that were found while a trace was recorded; empty if there are none."""
 
     facts: list[BakedFact] = field(default_factory=list)
     _seen: set[object] = field(default_factory=set, repr=False)

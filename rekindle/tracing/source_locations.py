@@ -31,7 +31,7 @@ def current_place() -> SourceRange:
 
 def users_place() -> SourceRange:
     """Return the source location of the current line in the innermost frame that belongs neither to this package, nor
-    to PyTorch or Python's library."""
+    to PyTorch or Python's library; the unknown range if there is none."""
     frame = _innermost((_PACKAGE, _TORCH))
     while frame is not None and _is_of_library(frame.f_code.co_filename):
         frame = frame.f_back
@@ -71,8 +71,8 @@ def is_foreign_code() -> bool:
 
 
 def name_of_local(thing: object) -> str:
-    """Return the name of the local variable that holds ``thing`` in the innermost frame outside this package; empty if
-    there is none."""
+    """Return the name of a local variable other than ``self`` that holds ``thing`` in the innermost frame outside this
+    package; empty if there is none."""
     frame = _innermost((_PACKAGE,))
     if frame is None:
         return ""

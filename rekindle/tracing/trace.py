@@ -63,19 +63,23 @@ def trace(
         func: a function, a method, or a module.
         example_inputs: a tuple of arguments; a tensor means a tuple of one.
         optimize: has no effect.
-        check_trace: record a second time, and compare both traces and their results on the examples.
-        check_inputs: further tuples of arguments, on which results are compared.
+        check_trace: record a second time, and compare both recordings; compare the results of the trace with those of
+            ``func``, on the examples.
+        check_inputs: tuples of arguments on which results are compared in place of the examples, if ``check_trace`` is
+            set.
         check_tolerance: the largest difference of results, relative and absolute.
         strict: whether a list among the results causes a warning and a dict an error, since lengths and keys are
             constants.
         example_kwarg_inputs: arguments by name.
 
     Returns:
-        A compiled function or a compiled module, with the attribute ``report``.
+        A compiled function or a compiled module, with the attribute ``report``. What is compiled already is returned as
+        it is, with a warning.
 
     Raises:
-        TracingError: the run cannot be recorded.
-        TracingCheckError: the second recording differs.
+        TracingError: the run cannot be recorded, ``func`` cannot be called, there are no examples, or another trace is
+            being recorded.
+        TracingCheckError: a second recording differs.
         Exception: whatever ``func`` raises.
 
     Example:
@@ -118,13 +122,14 @@ def trace_module(
     Args:
         mod: the module.
         inputs: example arguments for each method, by its name.
-        check_inputs: dicts like ``inputs``, on which results are compared.
+        check_inputs: dicts like ``inputs``, on which results are compared in place of ``inputs``.
+        example_inputs_is_kwarg: whether the example arguments of each method are a dict by parameter name.
 
     Returns:
         A compiled module with these methods.
 
     Raises:
-        TracingError: a run cannot be recorded.
+        TracingError: a run cannot be recorded, ``mod`` is not a module, or ``inputs`` is not a dict.
         TracingCheckError: a second recording differs.
 
     Example:

@@ -67,7 +67,7 @@ def test_classes_of_a_batch_are_left_to_pytorch() -> None:
     t = torch.randint(0, 5, (4,))
     for _ in range(3):
         run(x, t).backward()
-    with torch.profiler.profile() as profile:
+    with torch.profiler.profile(acc_events=True) as profile:  # without it, PyTorch 2.11 warns
         run(x, t).backward()
     names = {event.name for event in profile.events()}
     assert {"aten::nll_loss_backward", "aten::_log_softmax_backward_data"} <= names

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
+from rekindle.building.cpp_header import cpp_header_text
+from rekindle.building.header import Interface, Method
 from tests.building.c_process import memory_checker
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -154,3 +156,9 @@ def test_values_of_every_kind_in_cpp(tmp_path: Path) -> None:
     first, place, last = found.stdout.splitlines()
     assert (first, place.partition(", line")[0]) == ("there are no words", "  at test_cpp.py")
     assert last == "the file of weights cannot be opened"
+
+
+@pytest.mark.parametrize("name", ["delete", "switch", "default", "true", "bool"])
+def test_methods_with_names_that_are_keywords(name: str) -> None:
+    text = cpp_header_text("net", Interface([Method(name, f"{name}() -> int", 0, ())], []))
+    assert f"  value {name}_() {{ return invoke_(net_{name}); }}\n" in text

@@ -637,6 +637,7 @@ def test_wrong_calls_of_build(net, tmp_path):
     x = torch.ones(2, 4)
     cases = [
         ({"name": "no name"}, "the name of a library must be an identifier of C and C++, and 'no name' is not one"),
+        ({"name": "bool"}, "the name of a library must be an identifier of C and C++, and 'bool' is not one"),
         ({"examples": {"missing": [()]}}, "the module has no compiled method 'missing'"),
         ({"examples": [x]}, "an example is a tuple of arguments, not a Tensor; examples are a list: [(x,)]"),
         ({"examples": [(x,)]}, "an example of 'forward' lacks the argument 'repeats'"),

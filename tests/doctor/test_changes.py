@@ -71,6 +71,16 @@ def test_nothing_is_written_if_one_file_changed(tmp_path: Path) -> None:
             ),
         ),
         (
+            (
+                '"""Text."""\nfrom __future__ import annotations\ndef f():\n    import torch\n'
+                '    with torch.jit.fuser("a"):\n        pass\n'
+            ),
+            (
+                '"""Text."""\nfrom __future__ import annotations\nimport contextlib\ndef f():\n    import torch\n'
+                "    with contextlib.nullcontext():\n        pass\n"
+            ),
+        ),
+        (
             "import contextlib, torch\nwith torch.jit.fuser(\n    name\n):\n    pass\n",
             "import contextlib, torch\nwith contextlib.nullcontext():\n    pass\n",
         ),
@@ -86,4 +96,6 @@ def test_switches(tmp_path: Path, source: str, expected: str) -> None:
     path.write_text(source.replace("ON", switch), encoding="utf-8")
     found, (file,) = search(path)
     changes = without_switches(file, [use for use in found.uses if use.form == "call"])
-    assert edited(file.text, [edit for edits in changes.values() for edit in edits]) == expected.replace("ON", switch)
+    result = edited(file.text, [edit for edits in changes.values() for edit in edits])
+    assert result == expected.replace("ON", switch)
+    compile(result, "a.py", "exec")

@@ -1,6 +1,8 @@
 """Dtypes that the code takes from tensors follow them; those that it names do not."""
 
+import gc
 import sys
+import weakref
 
 import pytest
 import torch
@@ -146,3 +148,24 @@ def test_numbers_that_are_written_into_a_tensor():
         return x, x.new_tensor([1.0, 2.0]), x.new_tensor(x.size(0))
 
     assert told(assert_follows(function, torch.arange(6.0).view(2, 3))) == []
+
+
+def test_frames_that_query_dtypes_are_released():
+    class Held:
+        pass
+
+    held = []
+
+    def function(x):
+        local = Held()
+        held.append(weakref.ref(local))
+        return torch.zeros(2, dtype=x.dtype) + x
+
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        rekindle.trace(function, torch.ones(2), check_trace=False)
+        assert [each() for each in held] == [None]
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -45,7 +45,7 @@ _INVARIANT: Final = {
     _EMBEDDED: (2, 3, 4, 5),
 }
 """The kinds of the summands of iterations, with the arguments that must be the same in all iterations."""
-MAX_ELEMENTS: Final = 1 << 16
+MAX_ELEMENTS: Final = 1 << 19
 """Number of elements of gradients that are collected before they are used: products of so many rows are efficient, and
 take little memory."""
 

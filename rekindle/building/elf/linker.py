@@ -55,8 +55,8 @@ def link(
     the result. ``runpath`` is a folder in which the loader looks for them, in addition to its default folders.
 
     Raises:
-        LinkError: an object is not an x86-64 object, a symbol is defined twice or not at all, or a relocation is
-            unknown.
+        LinkError: an object is not an x86-64 object, a symbol is defined twice, an export is not defined, or a
+            relocation is unknown.
     """
     return _Linker(list(objects), tuple(exports), tuple(needed), soname, runpath).link()
 

@@ -11,8 +11,8 @@ from rekindle.errors import RekindleError
 
 
 class LinkError(RekindleError):
-    """Raised if objects cannot be linked: a symbol is defined twice or not at all, or a relocation has an
-    unsupported type."""
+    """Raised if objects cannot be linked: an object is of another format, a symbol is defined twice, an export is not
+    defined, or a relocation has an unsupported type."""
 
 
 SHT_PROGBITS: Final = 1

@@ -21,7 +21,7 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.types import ClassType, Type
 
 MISSING: Final = object()
-"""The value of an attribute that the program assigns before it reads it."""
+"""In place of the value of an attribute that has none when the library is built."""
 
 
 @dataclass(slots=True)

@@ -55,8 +55,9 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     """Emit a call of the operator of a node through PyTorch's stable C ABI, and record the operator in ``w.parts``.
 
     Raises:
-        NotBuildable: the operator is not in PyTorch's dispatcher, changes sizes in place, is called in a ``try``, or
-            has arguments or results that the ABI cannot pass.
+        NotBuildable: the operator is not in PyTorch's dispatcher, changes sizes in place, has an argument ``out``,
+            needs gradients or the offset of a tensor in its storage, is called in a ``try``, or has arguments or
+            results that the ABI cannot pass.
     """
     schema = node.schema
     if schema is None or not schema.name.startswith("aten::") or not _is_dispatched(schema):
@@ -233,7 +234,8 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
 
 
 def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, given: str, count: int) -> None:
-    """Define a result of the node from its word of the ABI. ``given`` is the address of the ``count`` argument words.
+    """Define a result of the node from its word of the ABI. ``given`` is the address of the ``count`` arguments that
+    are or hold tensors.
 
     Raises:
         NotBuildable: the ABI cannot pass this type.

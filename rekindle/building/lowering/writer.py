@@ -96,7 +96,7 @@ class ProgramWriter(RegionWriter):
 
     def define_borrowed(self, value: Value, register: str) -> None:
         """Bind a value of the graph to a register of an object that has another owner. The value gets a reference of
-        its own."""
+        its own, unless it has no uses."""
         if not value.has_uses:
             self.names[value] = register
             return

@@ -129,7 +129,7 @@ class Translation:
     head: str
     body: str
     functions: tuple[Callable[..., Any], ...]
-    """The functions of the low-level language and the C functions that it refers to."""
+    """The functions of the low-level language that it refers to."""
     declarations: Mapping[str, str]
     """Declarations of C functions and of LLVM's intrinsics by name."""
     texts: Mapping[str, str]

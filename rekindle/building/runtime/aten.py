@@ -377,7 +377,8 @@ def number_as_tensor(context: Context, like: Tensor, kind: int, word: int, defau
 
 @native
 def add_tensors(context: Context, a: Tensor, b: Tensor, factor: float, version: int) -> Tensor | None:
-    """Return ``a + factor * b``; None after an error. As in PyTorch, a float factor for ints is an error."""
+    """Return ``a + factor * b``; None after an error. Tensors of ints alone are an error, since PyTorch takes no float
+    factor for them."""
     if not is_floating(a.dtype) and not is_floating(b.dtype) and element_bytes(a.dtype) < 16:
         if a.dtype != COMPLEX64 and b.dtype != COMPLEX64 and b.dtype != COMPLEX128:
             fail(context, ErrorCode.NOT_BUILT, c("a sum of tensors of ints outside of a kernel"))

@@ -81,7 +81,8 @@ def append_object(pending: List, descriptor: Array[Byte], word: int) -> None:
 
 @native
 def keep_memory(tensor: Tensor) -> None:
-    """Copy the memory of a tensor's storage if it belongs to the caller, and point the tensor to the copy.
+    """Copy the memory of a tensor's storage if it belongs to the caller, point the tensor to the copy, and delete its
+    PyTorch tensor.
 
     The storage stores its previous address in ``handle``, so that its other tensors can be moved as well.
     """

@@ -256,8 +256,9 @@ def delete_managed(managed: DLManagedTensor) -> None:
 def lend_tensor(context: Context, tensor: Tensor, in_use: bool) -> DLManagedTensor | None:
     """Return a tensor as a DLPack structure, which the caller must delete; None after an error.
 
-    The tensor is copied if the library does not own its memory, or if something else uses the tensor, such as an
-    attribute or another result. ``in_use`` is whether the object that contains the tensor is used elsewhere.
+    The tensor is copied if its memory belongs to the caller or is that of weights, or if something else uses the
+    tensor, such as an attribute or another result. ``in_use`` is whether the object that contains the tensor is used
+    elsewhere.
     """
     owner = tensor.storage.owner
     is_shared = in_use or tensor.refs > 1 or tensor.storage.refs > 1
@@ -539,7 +540,8 @@ def letter_index(descriptor: Array[Byte]) -> int:
 
 @native
 def descriptor_of_c(kind: int) -> Array[Byte] | None:
-    """Return the descriptor of the type that the kind of an argument determines; None for containers."""
+    """Return the descriptor of the type that the kind of an argument determines; None for containers, objects and
+    None."""
     if kind == CKind.INT:
         return c("i")
     if kind == CKind.FLOAT:
@@ -555,8 +557,7 @@ def descriptor_of_c(kind: int) -> Array[Byte] | None:
 
 @native
 def boxed(descriptor: Array[Byte], word: int) -> int:
-    """Return an int, a float or a bool as a boxed number if its declared type may hold other values, else the word
-    itself."""
+    """Return a word as a boxed number if ``descriptor`` is that of an int, a float or a bool, else the word itself."""
     first = descriptor[0]
     if first == descriptors.INT:
         return word_of(new_box(Kind.INT, word))

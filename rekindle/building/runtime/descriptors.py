@@ -1,11 +1,18 @@
 """Descriptors: strings that encode the types of 64-bit words.
 
-==========  ============================================================== ``i f b``   an int, a float, a bool: the word
-itself ``s t c``   a string, a tensor, a complex number ``n``       None ``[X``      a list of ``X`` ``{KX``     a dict
-from ``K`` to ``X`` ``(X…)``    a tuple, or an instance of a class with these fields ``?X``      an ``X`` or None; a
-number is boxed ``a``       anything; a number is boxed ``o``       an instance of a class ``(X…)CN;`` an instance of
-the class named ``N`` with these fields ``@N;``     a handle of an instance of the class named ``N``, in the arguments
-of a method: an ``o`` elsewhere ``|X…)``    one of several types, in the arguments of a method: an ``a`` elsewhere
+==========  ==============================================================
+``i f b``   an int, a float, a bool: the word itself
+``s t c``   a string, a tensor, a complex number
+``n``       None
+``[X``      a list of ``X``
+``{KX``     a dict from ``K`` to ``X``
+``(X…)``    a tuple, or an instance of a class with these fields
+``?X``      an ``X`` or None; a number is boxed
+``a``       anything; a number is boxed
+``o``       an instance of a class
+``(X…)CN;`` an instance of the class named ``N`` with these fields
+``@N;``     a handle of an instance of the class named ``N``, in the arguments of a method: an ``o`` elsewhere
+``|X…)``    one of several types, in the arguments of a method: an ``a`` elsewhere
 ==========  ==============================================================
 """
 

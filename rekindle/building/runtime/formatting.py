@@ -94,7 +94,8 @@ def with_commas(text: Array[Byte], length: int) -> Text:
 
 @native
 def with_sign(text: Text, sign: int) -> Text:
-    """Return ``text``, a number, with the character ``sign`` in front unless it is negative, and release ``text``."""
+    """Return ``text``, a number, after the character ``sign`` unless it is negative. The caller's reference to ``text``
+    is consumed."""
     if data_of(text)[0] == ord("-"):
         return text
     result = new_text(text.bytes + 1, text.characters + 1)
@@ -114,8 +115,8 @@ def cut(text: Text, characters: int) -> Text:
 
 @native
 def padded(text: Text, width: int, fill: Text, align: int, prefix: int) -> Text:
-    """Return a string padded to a width, and release it. ``align`` is ``<``, ``>``, ``^``, or ``=`` for padding after
-    the sign and ``prefix`` characters."""
+    """Return a string padded to a width. The caller's reference to ``text`` is consumed. ``align`` is ``<``, ``>``,
+    ``^``, or ``=`` for padding after the sign and ``prefix`` characters."""
     missing = width - text.characters
     if missing <= 0:
         return text

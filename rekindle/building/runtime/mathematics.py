@@ -139,7 +139,7 @@ def range_error(context: Context) -> bool:
 
 @native
 def write_finite(context: Context, found: float, out: Array[float]) -> bool:
-    """Write a result to ``out[0]``. Return False, with an overflow error, if it is infinite."""
+    """Write a result to ``out[0]``. Return False, with an overflow error, if it is infinite or NaN."""
     if found - found != 0.0:
         return range_error(context)
     out[0] = found
@@ -296,7 +296,8 @@ def power_of_ints(context: Context, a: int, b: int, out: Array[float]) -> bool:
 
 @tabulated
 def lanczos_numerator() -> bytes:
-    """Coefficients of Lanczos' approximation (N = 13, g = 6.0246…; https://www.boost.org, math/special_functions)."""
+    """Pack the coefficients of Lanczos' approximation, from that of the lowest power (N = 13, g = 6.0246…;
+    https://www.boost.org, math/special_functions)."""
     return struct.pack(
         "<13d",
         23531376880.410759688572007674451636754734846804940,
@@ -317,7 +318,7 @@ def lanczos_numerator() -> bytes:
 
 @tabulated
 def lanczos_denominator() -> bytes:
-    """Coefficients of ``x * (x + 1) * … * (x + 11)``."""
+    """Pack the coefficients of ``x * (x + 1) * … * (x + 11)``."""
     found = [1]
     for root in range(12):
         found = [root * low + high for low, high in zip([*found, 0], [0, *found], strict=True)]

@@ -43,7 +43,7 @@ class ErrorCode(IntEnum):
     """Wrong call of the library: a null pointer, or a tensor of another dtype or rank than the library was built
     for."""
     NOT_BUILT = 11
-    """The library has no code for these sizes."""
+    """The library has no code for these sizes, types or numbers."""
     BUSY = 12
     """Another call of the instance is running."""
     NOT_IMPLEMENTED_ERROR = 13
@@ -137,8 +137,8 @@ class Context(Struct):
     """The error state of an instance of a library.
 
     ``place`` is the source location in the program where the error was raised. ``name`` is the class name of an error
-    that the program itself raised, null if the library raised it. ``is_exact`` is 1 if the message equals ``str`` of
-    the exception.
+    that the program itself raised, or of a RecursionError; null if the library raised another. ``is_exact`` is 1 if the
+    message equals ``str`` of the exception.
     """
 
     code: int
@@ -189,7 +189,7 @@ def new_box(kind: int, word: int) -> Box:
 @native
 @cold
 def fail(context: Context, code: int, message: Array[Byte]) -> None:
-    """Store an error code and a message in the context."""
+    """Store an error that the library raises in the context: its code and its message."""
     context.code = code
     context.name = NULL
     snprintf(context.message, MESSAGE_BYTES, c("%s"), message)
@@ -198,7 +198,8 @@ def fail(context: Context, code: int, message: Array[Byte]) -> None:
 @native
 @cold
 def fail_number(context: Context, code: int, form: Array[Byte], number: int) -> None:
-    """Store an error in the context, whose message contains ``number`` in place of ``%lld``."""
+    """Store an error that the library raises in the context. Its message is ``form`` with ``number`` in place of
+    ``%lld``."""
     context.code = code
     context.name = NULL
     snprintf(context.message, MESSAGE_BYTES, form, number)

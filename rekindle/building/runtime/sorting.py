@@ -15,7 +15,7 @@ from rekindle.building.runtime.values import words_equal
 
 @native
 def is_less(descriptor: Array[Byte], a: int, b: int) -> bool:
-    """Return whether ``a`` is less than ``b``, for words of a number or string type."""
+    """Return whether ``a`` is less than ``b``, for words of a number, string or tuple type."""
     if descriptor[0] == FLOAT:
         return float_of(a) < float_of(b)
     if descriptor[0] == OPEN:
@@ -139,7 +139,7 @@ def list_sum(items: List) -> int:
 
 @native
 def sum_overflows(items: List) -> bool:
-    """Return whether a sum of ints has more than 64 bits."""
+    """Return whether a partial sum of ints has more than 64 bits."""
     total = 0
     for i in range(items.length):
         word = items.items[i]

@@ -559,8 +559,8 @@ def range_of_ints(context: Context, start: int, end: int, step: int) -> Tensor |
 
 @native
 def range_as(context: Context, start: int, end: int, step: int, dtype: int) -> Tensor | None:
-    """Return ``arange`` of ints as a tensor of ``dtype``, or None after an error. An int that the dtype does not
-    represent exactly is an error."""
+    """Return ``arange`` of ints as a tensor of ``dtype``, or None after an error. An int larger in magnitude than those
+    that the dtype represents without gaps is an error."""
     if dtype != INT64 and dtype != INT32 and dtype != FLOAT and dtype != DOUBLE:
         fail(context, ErrorCode.NOT_BUILT, c("a range of ints in a dtype other than int64, int32, float32 and float64"))
         return None

@@ -1,4 +1,4 @@
-"""Comparison, hashing and printing of values, by their descriptors."""
+"""Comparison and printing of values, by their descriptors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ from rekindle.building.runtime.texts import (
 
 @native
 def words_equal(descriptor: Array[Byte], a: int, b: int) -> bool:
-    """Return whether two values, as 64-bit words of one type, are equal by Python's ``==``."""
+    """Return whether two values, as 64-bit words of one type, are equal by Python's ``==``; dicts and tensors, whether
+    they are the same object."""
     if descriptor[0] == FLOAT:
         return float_of(a) == float_of(b)
     if is_plain(descriptor):

@@ -86,7 +86,7 @@ _CONTAINERS: Final = frozenset({DictType.kind, ListType.kind, OptionalType.kind,
 
 
 def takes_conversion(type: Type) -> bool:
-    """Return whether values of ``type`` are checked or converted; False for types that take any value."""
+    """Return whether there is a converter for values of ``type``; values of other types are passed as they are."""
     return type.kind in _MAKERS
 
 
@@ -95,7 +95,7 @@ class_of_python_object: Final = LayerHook[Callable[[type], Type | None]]("rekind
 
 
 def class_of(value: object) -> Type | None:
-    """Return the script class of an object: a module, or an object created by a program; None for others."""
+    """Return the class type of a module, an object of a script class or a TorchBind object; None for other objects."""
     if isinstance(value, ScriptObject):
         found = value.__dict__["script_type"]
     elif isinstance(value, torch.ScriptObject):
@@ -215,7 +215,7 @@ _type = type
 
 
 def _set(type: DictType, numbers: NumberRules) -> Converter:
-    """Convert a set to a dict; :class:`Binder` applies the program's changes of the dict to the set."""
+    """Return the converter of a set to a dict; :class:`Binder` applies the program's changes of the dict to the set."""
     key = converter_for(type.key, numbers)
 
     def convert(value: Any) -> Any:
@@ -269,7 +269,8 @@ def _tuple(type: TupleType, numbers: NumberRules) -> Converter:
 
 
 def _items_of(value: object) -> Sequence[Any] | None:
-    """Return the contents of a tuple or a list, ignoring overrides of a derived class; None for other values."""
+    """Return the contents of a tuple, ignoring overrides of a derived class, or a list itself; None for other
+    values."""
     if type(value) is tuple or isinstance(value, list):
         return value
     return tuple(tuple.__iter__(value)) if isinstance(value, tuple) else None
@@ -391,7 +392,8 @@ def _check_objects(
     numbers: NumberRules,
 ) -> None:
     """Check the attributes of the objects in ``queue``, and of objects found on the way, each once. A value that fits
-    only after conversion, such as a tuple for a list, is replaced by the converted one.
+    only after conversion, such as a tuple for a list, is replaced by the converted one; a dtype, a layout or a memory
+    format does not fit.
 
     Raises:
         NoMatch: an attribute does not fit its type.

@@ -8,8 +8,8 @@ A program compiled through the drop-in takes a Tensor of one element too, as ``t
 it holds fits: not a float for an int, which ``torch.jit`` cuts off, and not a Tensor through which a gradient would
 flow.
 
-A program from an archive takes what TorchScript takes there: ints are rounded to floats, everything with a truth value
-is a bool, and Tensors of one element are numbers, unless they require grad.
+A program from an archive takes what TorchScript takes there: ints are rounded to floats, numbers and None are bools by
+their truth value, and Tensors of one element are numbers, unless they require grad.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _with_article(name: str) -> str:
 
 
 def plain_number(value: Any) -> bool | int | float | complex | None:
-    """Return the Python number equal to a number of Python or NumPy; None for other values."""
+    """Return the Python number equal to a number of Python or NumPy, or to an object with ``__index__``; None for other
+    values."""
     if isinstance(value, _PLAIN):
         return value if type(value) in _PLAIN else _as_plain(value)
     if isinstance(value, torch.Tensor):
@@ -194,7 +195,8 @@ class _TorchScriptRules(NumberRules):
 
 
 def _in_tensor(value: Any) -> Any:
-    """Return the number in a Tensor of one element that does not require grad; other values unchanged."""
+    """Return the number in a Tensor of one element, unless it requires grad while gradients are recorded; other values
+    unchanged."""
     if not isinstance(value, torch.Tensor) or value.numel() != 1 or (value.requires_grad and torch.is_grad_enabled()):
         return value
     return value.item()

@@ -43,8 +43,8 @@ class _Left(Exception):
 
 
 def foreign_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the frames of this package and of torch's dispatcher. The result is None if no frame
-    remains.
+    """Return a traceback without the frames of this package and of torch's dispatcher, unless
+    :data:`KEEP_INTERNAL_FRAMES`. The result is None if no frame remains.
 
     What remains are Python functions that the program called: those that compilation ignored, and operators that users
     registered.

@@ -22,7 +22,7 @@ class NotCapturable(Exception):
 def kind_of(value: Any, tensors: list[Tensor], parameters: list[Tensor] | None = None) -> Hashable:
     """Return a key of the kind of an argument or a result, and append its tensors to ``tensors``. With ``parameters``,
     parameters of modules are appended to these, and are identified by their address: a capture reads them where they
-    are.
+    are. The key of a module is its ``id``.
 
     Raises:
         NotCapturable: ``value``, or an item of it, is of an unsupported class, or a tensor that is not dense.

@@ -35,7 +35,7 @@ _MAX_FAILURES: Final = 16
 _TIMED_RUNS: Final = 5
 """Number of calls that are timed together, and of replays."""
 _TOLERANCE: Final = 1.05
-"""Up to how many times as long as calls replays may take, until the GPU has finished: within what varies."""
+"""Maximum ratio of the total time of replays to that of calls: above 1, since measurements vary."""
 
 _NO_TENSOR: Final = torch.empty(0, device="cpu")
 """In place of each tensor of a captured result."""
@@ -134,7 +134,8 @@ class _Kind:
 
 class CapturedFunction:
     """Calls the function of ``version``, or replays a capture of it. ``captures`` and ``replays`` are counts.
-    ``reason`` is why a call was not captured, if there were enough calls of its kind."""
+    ``reason`` is why a call could not be captured, or why a capture was discarded, the last time; None if there was
+    none."""
 
     def __init__(self, version: Version, device: GraphDevice | None = None) -> None:
         self.function = version.complete()
@@ -207,7 +208,8 @@ class CapturedFunction:
 
     def _new_kind(self, key: Hashable, arguments: Sequence[Any], parameters: list[Tensor]) -> _Kind:
         """Return the kind of a first call. Its capture lives no longer than the modules and parameters among the
-        arguments."""
+        arguments. If there are too many kinds, drop those without a capture; if that does not suffice, the kind is
+        refused."""
         if len(self._kinds) >= _MAX_KINDS:
             self._kinds = {each: kind for each, kind in list(self._kinds.items()) if kind.capture or kind.is_refused}
         if len(self._kinds) >= _MAX_KINDS or self._failures >= _MAX_FAILURES:
@@ -277,7 +279,7 @@ class CapturedFunction:
         """Check that a replay takes no longer than a call, by timing several of each.
 
         Raises:
-            NotCapturable: a replay takes longer.
+            NotCapturable: a replay takes longer on the host, or more than 5 % longer in total.
         """
         of_replay, of_call = self._times(replay), self._times(call)
         if of_replay.host > of_call.host or of_replay.total > _TOLERANCE * of_call.total:
@@ -297,8 +299,8 @@ class CapturedFunction:
         return _Times(min(host), min(total))
 
     def _function_of_capture(self, arguments: Sequence[Any]) -> Callable[..., Any]:
-        """Return the function that is captured for calls like this one, which have completed. Its kernels are
-        compiled."""
+        """Return the function that is captured for calls like this one, which have completed. If it is not
+        :attr:`function`, it is called first, so that its kernels are compiled."""
         best = self._for_completed(arguments)
         if best is None:
             return self.function

@@ -38,8 +38,8 @@ class GraphDevice(Protocol):
         """Wait for the current device."""
 
     def capture(self, run: Callable[[], Any]) -> tuple[Callable[[], object], Any]:
-        """Capture the work of ``run`` on the current device. Return a function that replays it, and what ``run``
-        returned."""
+        """Capture the work of ``run``, which may be called once before, on the current device. Return a function that
+        replays it, and what ``run`` returned."""
 
 
 class CudaGraphDevice:

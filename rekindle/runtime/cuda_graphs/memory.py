@@ -160,7 +160,7 @@ def _source_of(tensors: Sequence[Tensor]) -> Tensor:
     so that the others are views of it.
 
     Raises:
-        NotCapturable: the tensors have several dtypes.
+        NotCapturable: none of the tensors has all elements, and they have several dtypes.
     """
     begin = min(each.storage_offset() for each in tensors)
     end = max(each.storage_offset() + _length(each) for each in tensors)

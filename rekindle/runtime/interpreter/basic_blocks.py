@@ -1,8 +1,8 @@
 """Instructions in the form that the interpreter executes.
 
 A segment is a run of instructions without jumps into or out of its middle. Each instruction of its body is a function
-of the registers, made for its number of inputs and outputs, so that running it decides nothing. What ends a segment
-gives the next one.
+of the registers, made for its number of inputs and outputs, so that running it decides nothing. The instruction that
+ends a segment selects the next one.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class BasicBlock:
 
     @property
     def boundary_index(self) -> int:
-        """The index of the instruction that ends the block."""
+        """The index of the instruction that ends the block; of the one after the block, if control falls through."""
         return self.start + len(self.body)
 
 
 def basic_blocks_of(instructions: Sequence[Instruction], hot: HotLoops) -> list[BasicBlock]:
-    """Split instructions into basic blocks; the first one is the entry. ``hot`` is called for loops that run often."""
+    """Split instructions into basic blocks; the first one is the entry. ``hot`` compiles loops that run often."""
     starts = {0}
     for index, instruction in enumerate(instructions):
         if instruction.opcode in ENDS_SEGMENT:

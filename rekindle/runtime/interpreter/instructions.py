@@ -41,7 +41,7 @@ class Opcode(enum.Enum):
     WAIT = "Wait"
     """Write the value of the future that is the input. Until there is one, the execution is suspended."""
     DEFER = "Awaitable"
-    """Write an Await, which runs a function on the inputs when its result is wanted."""
+    """Write an Await, which runs a function on the inputs when its result is requested."""
     AWAIT = "Await"
     """Write the result of the Await that is the input. If it does not exist yet, run its function, in a frame of its
     own. If another execution is running it, this one is suspended."""
@@ -106,7 +106,7 @@ class Instruction:
 
 
 def describe_constant(value: object) -> str:
-    """Return a constant on one line, without the content of tensors."""
+    """Return a constant on one line, without the content of tensors, cut to 60 characters."""
     if isinstance(value, (bool, int, float, complex, str, type(None))):
         text = repr(value)
     elif isinstance(value, list):

@@ -220,8 +220,8 @@ class _Lowering:
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> None:
-        """Assign a register to a constant. The register holds it from the start; for a mutable constant, an instruction
-        copies it at each execution."""
+        """Assign a register to a constant, unless it is only called as a function or unused. The register holds it from
+        the start; for a mutable constant, an instruction copies it at each execution."""
         value = node.output.to_python()
         if is_writable(value):
             self.emit(Opcode.CONSTANT, node, (), self.define_outputs(node)).constant = value
@@ -450,7 +450,7 @@ class _Lowering:
 def constructor_call(node: Node) -> Node | None:
     """Return the call of ``__init__`` on an object of a class written in C++ that ``prim::CreateObject`` makes.
 
-    None where something else uses the object before.
+    None for other nodes, and where something else uses the object before.
     """
     if node.kind != "prim::CreateObject":
         return None

@@ -106,7 +106,7 @@ class InterpreterState:
         self._pass_joints()
 
     def finish(self) -> Any:
-        """Call :meth:`resume` until the program is finished; block the thread in between."""
+        """Call :meth:`resume` until the program is finished, and return its result; block the thread in between."""
         result = self.resume()
         while self.awaited is not None:
             try:
@@ -200,7 +200,7 @@ class InterpreterState:
         return len(self._stack)
 
     def _pass_joints(self) -> None:
-        """Run what the end of each basic block requires, until a block with an instruction is reached."""
+        """Follow fall-throughs at the end of a block to the block that has the next instruction."""
         segment = self._segment
         while segment is not None and segment.falls_through and self._offset == len(segment.body):
             assert segment.transfer is not None

@@ -61,7 +61,7 @@ def write_aten_call(writer: PlanWriter, instruction: Instruction) -> bool:
 
 def _probe(writer: PlanWriter, instruction: Instruction, function: AtenFunction) -> Word | None:
     """Return the word of the tensor whose size decides whether the call releases the GIL; None for operators that take
-    negligible time."""
+    negligible time or have no tensor argument."""
     operator_ = instruction.node.operator
     if operator_ is None or Trait.VIEW in operator_.traits:
         return None
@@ -72,7 +72,7 @@ def _probe(writer: PlanWriter, instruction: Instruction, function: AtenFunction)
 
 
 def _result_area(writer: PlanWriter, function: AtenFunction) -> int | None:
-    """Return the offset in the frame at which the function writes its result; None if it returns a word."""
+    """Return the offset in the frame at which the function writes its result; None if it writes none."""
     match returned_form(function):
         case "tensor":
             return writer.sret

@@ -14,8 +14,8 @@ from rekindle.runtime.native_plans.self_test import passes_self_test
 
 
 def native_function(code: Code, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Return a function that runs ``code`` without Python between its operators; None if there is no such function.
-    Calls that it does not support are passed to ``fallback``."""
+    """Return a function that runs ``code`` without Python between its operators; None if there is none, or it is not
+    expected to be faster than a plan in Python. Calls that it does not support are passed to ``fallback``."""
     library = _library()
     return None if library is None else compiled_plan(code, library, fallback)
 

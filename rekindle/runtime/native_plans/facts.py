@@ -100,8 +100,8 @@ _ARRAY_READERS: Final = (operator.getitem, operator.eq, operator.ne, len)
 
 
 def _only_native_calls(readers: Sequence[tuple[Instruction, int]]) -> bool:
-    """Return whether all instructions that read a list are calls of ATen functions or operations on arrays, and none of
-    them writes to it or returns it."""
+    """Return whether all instructions that read a list are calls of ATen functions or operations on arrays, none of
+    them writes to it or returns it, and there is one at least."""
     for instruction, position in readers:
         if instruction.opcode is not Opcode.OPERATION:
             return False
@@ -119,8 +119,9 @@ def _only_native_calls(readers: Sequence[tuple[Instruction, int]]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UnboxedLists:
-    """The lists of a Code that need not be Python lists, by their registers: only calls of C++ functions read them.
-    ``constants`` are constant lists; ``arrays`` are lists of ints and of tensors, with the kinds of their registers."""
+    """The lists of a Code that need not be Python lists, by their registers: only C++ functions, operations on arrays
+    and :data:`LIST_READERS` read them. ``constants`` are constant lists; ``arrays`` are lists of ints and of tensors,
+    with the kinds of their registers."""
 
     constants: dict[int, object]
     arrays: dict[int, Kind]

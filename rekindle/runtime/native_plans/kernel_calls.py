@@ -26,6 +26,9 @@ def write_kernel_call(writer: PlanWriter, instruction: Instruction) -> bool:
 
     The call of a fused group is counted neither as native nor as Python, since a plan in Python calls a kernel as fast.
     A call with packed weights is counted, since a plan in Python needs more time for it.
+
+    Raises:
+        NotNative: an input or output has no form for a kernel.
     """
     operation = instruction.operation
     inputs: list[int] = []

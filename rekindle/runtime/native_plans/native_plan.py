@@ -201,7 +201,7 @@ def native_place(frame: FrameType, line: int) -> tuple[Code, int] | None:
 
 
 def native_plan_of(function: object) -> NativePlan | None:
-    """Return the native plan whose :attr:`function` is the given function; None for other objects."""
+    """Return the native plan that ``function`` runs; None for other objects."""
     try:
         found = _FUNCTIONS.get(function)  # type: ignore[call-overload]
     except TypeError:  # it cannot be referred to weakly, or has no hash

@@ -1,7 +1,7 @@
 """Self-test: whether native plans return the results of Python plans in this build of PyTorch.
 
 No interface promises what C++ types are like in memory (``c10::Scalar``, ``std::optional``, ``c10::IListRef``, a
-tuple). So before the first native plan of a program runs, one does that passes every type at least once, and its
+tuple). So before the first native plan of a process runs, one does that passes every type at least once, and its
 results are compared. The verdict is kept on disk.
 """
 
@@ -126,7 +126,7 @@ _logger = logging.getLogger(__name__)
 def passes_self_test(library: NativeCode) -> bool:
     """Return whether the machine code of native plans works in this process: whether :data:`PROGRAM` returns the same
     by a native plan and by a plan in Python. A positive verdict is stored on disk, and the test is skipped if one is
-    there. Log a warning if the test fails."""
+    there. Return False in releases of PyTorch that are not :data:`TESTED`. Log a warning if the test fails."""
     if not torch.__version__.startswith(TESTED):
         return False
     disk = disk_cache()

@@ -97,7 +97,8 @@ class ArgumentPlacement:
         """Return the name of the handler that passes the arguments, and the words that it reads.
 
         Raises:
-            TooManyArguments: no handler passes so many words.
+            TooManyArguments: no handler passes so many words, or words on the stack or doubles to a function that
+                returns a double.
         """
         stack = _first_not_below(STACK_WORDS, len(self.stack))
         doubles = _first_not_below(DOUBLES, len(self.doubles))

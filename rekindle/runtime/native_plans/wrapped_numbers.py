@@ -35,8 +35,8 @@ def saves_number(function: AtenFunction) -> bool:
 
 
 def wrapped_number(value: object) -> torch.Tensor | None:
-    """Return the tensor to which Python converts a number in a call; None for other values, and while a mode or a
-    transform is active, under which no tensor can be created that outlives it."""
+    """Return the tensor to which Python converts a bool, a float or an int of 64 bits in a call; None for other values,
+    and while a mode or a transform is active, under which no tensor can be created that outlives it."""
     is_number = type(value) in (bool, float) or (type(value) is int and -(1 << 63) <= value < 1 << 63)
     if (
         not is_number

@@ -30,7 +30,7 @@ def written_plan(code: Code, tensor_offset: int) -> PlanWriter:
     """Return the writer of the instructions of ``code``.
 
     Raises:
-        Unsuitable: the Code has instructions that native plans do not run.
+        Unsuitable: the Code has instructions that native plans do not run, or its frame is too large.
     """
     for instruction in code.instructions:
         if instruction.opcode not in _SUPPORTED or instruction.node.kind in _WITH:

@@ -54,7 +54,7 @@ class FoldedInstructions:
 
 
 def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructions:
-    """Return the instructions whose results need no line of their own in a plan."""
+    """Return the indices of the instructions whose results need no line of their own in a plan."""
     found = FoldedInstructions()
     for index, instruction in enumerate(instructions):
         if uses.is_plain_result(instruction) and _is_list_of_numbers(instruction, uses):
@@ -66,7 +66,7 @@ def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructi
 
 
 class Uses:
-    """The number of reads and writes of each register, and the targets of jumps."""
+    """The instructions that read each register, the number of its writes, and the targets of jumps."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         self.readers: dict[int | None, list[int]] = {}

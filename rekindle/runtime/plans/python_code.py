@@ -365,7 +365,7 @@ class PythonWriter:
         return name
 
     def _fresh(self, index: int, constant: object) -> str:
-        """Return a new copy of a constant that programs can write to."""
+        """Return the expression of a new copy of a constant that programs can write to."""
         if isinstance(constant, list):
             items = [literal(item) for item in constant]
             if None not in items:
@@ -450,8 +450,8 @@ def _attribute(node: Node, reads: Sequence[str]) -> str | None:
 
 
 def _several(node: Node, reads: Sequence[str]) -> str | None:
-    """Return the expression of a value that Python unpacks by an assignment to several names; None if no output of the
-    node is used."""
+    """Return the expression of a value that Python unpacks by an assignment to several names; None for a node with a
+    single output, or without a used one."""
     return reads[0] if len(node.outputs) > 1 and any(output.has_uses for output in node.outputs) else None
 
 

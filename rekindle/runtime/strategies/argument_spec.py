@@ -113,7 +113,7 @@ class ArgumentSpecCreator:
     __slots__ = ("_graph", "input_count", "key", "queries")
 
     def __init__(self, graph: Callable[[], Graph], queries: Sequence[PropertyQuery], input_count: int) -> None:
-        """Prepare for the graph that ``graph`` returns, with ``queries``, the result of :meth:`of` for that graph."""
+        """Prepare for the graph that ``graph`` returns. ``queries`` are those that :meth:`of` finds in that graph."""
         self._graph = graph
         self.queries = queries
         self.input_count = input_count
@@ -350,7 +350,8 @@ def _elements_of(whole: Value, index: int) -> Iterator[Value]:
 
 def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -> bool:
     """Specialize ``graph``, a copy of the creator's graph, to the arguments described by ``spec``: refine types, and
-    insert casts if a value is known to be None, or not None. Return whether the graph changed."""
+    insert a constant for a value that is known to be None, and a cast for one that is known not to be. Return whether
+    ``spec`` states anything."""
     values = {place: value for value, place in _arguments(graph).items()}
     facts: dict[ArgumentPath, dict[ArgumentProperty, Any]] = {}
     for (place, fact), answer in zip(creator.queried_properties, spec, strict=True):

@@ -100,7 +100,7 @@ class Bailout:
         return self._graph
 
     def record_taken(self) -> None:
-        """Count one execution of this path."""
+        """Count one execution of this path, and call :attr:`notice` if it is set."""
         self.taken += 1
         if self.notice is not None:
             self.notice()

@@ -62,7 +62,8 @@ class CallFacts:
         self.hold = self._decide = _test(self, count) if count else None
 
     def use_machine_code(self) -> None:
-        """Evaluate the test in machine code from now on, if that has been loaded: it takes a tenth of the time."""
+        """Evaluate the test in machine code from now on, if that has been loaded and can express it: it takes a tenth
+        of the time."""
         if self._decide is None or self.hold is not self._decide:
             return
         rows = AttributeRows()
@@ -208,7 +209,8 @@ class _LiveAttributes:
     finder: CallFactsFinder
 
     def value_of(self, read: AttributeRead) -> object:
-        """Return the current value of an attribute; ``UNKNOWN`` if it does not exist or may not be assumed."""
+        """Return the current value of an attribute, of a tensor its type; ``UNKNOWN`` if the attribute does not exist
+        or may not be assumed."""
         if read in self.finder.volatile:
             return UNKNOWN
         value = _value_of(self.arguments, read)
@@ -233,7 +235,7 @@ class AssumedAttributes:
         return self.values.get(read, UNKNOWN)
 
     def is_written(self, key: AttributeKey) -> bool:
-        """Return whether the program may write to the attribute."""
+        """Return False: an attribute to which the program may write is not assumed."""
         return False
 
 

@@ -27,7 +27,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class FormulaCache:
-    """See :class:`rekindle.autodiff.formula.CompiledFormulas`."""
+    """Compiled formulas in a file on disk. Implements :class:`rekindle.autodiff.formula.CompiledFormulas`."""
 
     _disk: DiskCache | None = None
     _key: bytes = b""

@@ -105,8 +105,8 @@ class Evaluated:
 
 @dataclass(slots=True)
 class GraphCache:
-    """The optimized graphs of one function that are stored on ``disk``. ``file`` is there if that is the file of the
-    program, which is written at the end of a compilation."""
+    """The optimized graphs of one function that are stored on ``disk``. ``file`` is ``disk`` if that is the file of one
+    program, which :meth:`write` writes; otherwise None."""
 
     disk: Storage
     program: ProgramDescription | StoredProgram

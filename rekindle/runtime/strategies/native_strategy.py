@@ -50,8 +50,8 @@ from rekindle.runtime.version import Version
 
 
 class NativeVersions(GraphVersions):
-    """The versions of a function for calls that satisfy the same assumptions. Calls that may record gradients have a
-    second table of versions; both tables share the graphs from before gradients are considered."""
+    """The versions of a function for calls that satisfy the same assumptions. Calls that may record gradients have
+    tables of their own; all tables share the graphs from before gradients are considered."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class NativeVersions(GraphVersions):
 
     def _fused(self, arguments: Sequence[object] | None, may_record: bool, is_last: bool) -> Graph | None:
         """Return the graph of a version; None if nothing in it is differentiated or computed by a kernel of its own, so
-        that the version for calls without gradients serves."""
+        that the version for calls without gradients serves. With ``is_last``, it is never None."""
         graph = self._shared_graph(arguments).copy()
         if not may_record:
             optimize(graph, FUSION)

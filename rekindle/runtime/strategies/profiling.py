@@ -28,7 +28,8 @@ from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE,
 class TensorProfile:
     """The record of one ``prim::profile`` node. ``type`` fits all recorded tensors (dtype, device, sizes, strides and
     ``requires_grad``); None if there was no tensor. ``nones`` counts values that were None, and ``opaque_tensors``
-    those of tensors that types do not describe: subclasses and sparse tensors."""
+    those of tensors that types do not describe: subclasses and sparse tensors. ``seen`` counts all values,
+    ``contiguous`` the contiguous tensors that types describe."""
 
     seen: int = 0
     type: TensorType | None = None

@@ -71,7 +71,7 @@ class ProfiledVersion:
 @dataclass(slots=True)
 class Counters:
     """Statistics of a strategy: the numbers of profiled calls, of compiled versions, and of guards in these versions;
-    how often a guard of an argument failed (``entry_failures``), and a guard in the body (``bailouts``)."""
+    how often a guard at the start failed (``entry_failures``), and a guard in the body (``bailouts``)."""
 
     profiled_calls: int = 0
     versions: int = 0
@@ -106,7 +106,7 @@ class ProfilingStrategy:
         self._runs = profiled_runs() if runs is None else runs
         fusion = SETTINGS.fusion if fusion is None else fusion
         self._knows_sizes = [behavior == "STATIC" for behavior, count in fusion for _ in range(count)]
-        """For each version that may still be made."""
+        """Whether it guards sizes, for each version that may still be made."""
         self._graph: Graph | None = None
         self._recording: ProfilingRecord | None = None
         self._watching: Code | None = None
@@ -131,7 +131,7 @@ class ProfilingStrategy:
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """Return the version that fits these arguments; if there is none, compile one from their types, without running
-        the function."""
+        the function, or the general one if no more may be made."""
         with COMPILING, room_to_recurse(UNKNOWN_RANGE):
             at = self.newest
             while at is not None:
@@ -180,7 +180,8 @@ class ProfilingStrategy:
     # -------------------------------------------------------------------------------------------------------- watching
 
     def _begin(self) -> Version:
-        """Return the version for calls before the first specialized version exists: it profiles them."""
+        """Return the version for calls before the first specialized version exists. It profiles them, except while the
+        graph is optimized in the background, or if no specialized version may be made."""
         if SETTINGS.in_background and self._graph is None:
             if not self._is_busy:
                 self._is_busy = True
@@ -230,8 +231,8 @@ class ProfilingStrategy:
         in_background(partial(self._finish, partial(self._specialize, recording)))
 
     def _finish(self, work: Callable[[], object]) -> None:
-        """Run ``work``, which no call waits for; until it is done, calls that fit no version run the unoptimized
-        function."""
+        """Run ``work``, which no call waits for; until it is done, and for good after an error, calls that fit no
+        version run the unoptimized function."""
         try:
             with COMPILING, room_to_recurse(UNKNOWN_RANGE):
                 work()
@@ -243,7 +244,8 @@ class ProfilingStrategy:
     # ------------------------------------------------------------------------------------------------- specializations
 
     def _specialize(self, recording: ProfilingRecord) -> None:
-        """Compile a version for the profiled properties; none if nothing in the program depends on them."""
+        """Compile a version for the profiled properties, and select it; if nothing in the program depends on them,
+        neither this version nor a later one is compiled."""
         started = time.perf_counter()
         graph = recording.finish().copy()
         optimize(graph, [InsertGuards(sizes=self._knows_sizes.pop(0)), *self._guarding])
@@ -275,7 +277,8 @@ class ProfilingStrategy:
         return self._unknown(*arguments) if older is None else older.version.function(*arguments)
 
     def _missed(self, specialization: ProfiledVersion) -> None:
-        """Record that a call left a version after its start, by a guard in the body."""
+        """Record that a call left a version after its start, by a guard in the body, and discard the version when too
+        many have."""
         self.counters.bailouts += 1
         specialization.misses += 1
         if specialization.misses == self._patience:

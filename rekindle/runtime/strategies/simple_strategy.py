@@ -45,7 +45,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SpecializeArguments:
-    """Writes the known facts about its arguments into a graph.
+    """A pass that writes the known facts about its arguments into a graph.
 
     .. code-block:: text
 
@@ -97,13 +97,13 @@ class VersionTable:
 
     @property
     def versions(self) -> list[Version]:
-        """All versions in the table."""
+        """The versions by spec, and the version for any arguments."""
         return [*self.by_spec.values(), *([] if self.general is None else [self.general])]
 
 
 @dataclass(slots=True)
 class VersionBudget:
-    """The remaining number of versions of a function that may assume something about calls."""
+    """A count of the versions of a function that assume something about calls, up to the limit of the settings."""
 
     made: int = 0
 
@@ -193,8 +193,8 @@ class GraphVersions:
         return self._table
 
     def _prepared(self, arguments: Sequence[object], table: VersionTable) -> Version:
-        """Return the version in ``table`` for calls of the same spec as ``arguments``, compiled if it does not
-        exist."""
+        """Return the version in ``table`` for calls of the same spec as ``arguments``, compiled if it does not exist;
+        if the budget is spent, one for any arguments."""
         key = self._creator.key
         if self._budget.is_spent and self._general is not None and table.general is None:
             table.fallback = self._general()
@@ -275,7 +275,7 @@ class SpecializingStrategy:
         self._finder = CallFactsFinder(record)
         self._budget = VersionBudget()
         self._graphs: list[GraphVersions] = []
-        """Graphs for calls with assumptions, the latest first."""
+        """Graphs for calls with assumptions, the latest first; the last may be that for any calls."""
         self._general: GraphVersions | None = None
         """The graph for any calls."""
         self._stored: GraphCache | None = None

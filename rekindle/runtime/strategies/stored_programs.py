@@ -74,7 +74,8 @@ class StoredProgram:
 
     @classmethod
     def of(cls, record: GraphFunction) -> StoredProgram | None:
-        """Return the program of a function; None if it is not stored, or was edited since."""
+        """Return the program of a function; None if it is not stored, was edited since, or has types that cannot be
+        encoded."""
         functions = stored_program(record)
         form = record.stored
         if functions is None or form is None:

@@ -23,7 +23,8 @@ _CONVERTED_WHOLE: Final = frozenset(f"aten::{name}" for name in (*_PRODUCTS, *_R
 
 
 def is_on() -> bool:
-    """Return whether autocasting is enabled for any type of device, including those that this machine does not have."""
+    """Return whether autocasting is enabled for the device ``cpu``, ``cuda``, ``xpu`` or ``mps``, which this machine
+    need not have."""
     return any(torch.is_autocast_enabled(device) for device in _DEVICES)
 
 

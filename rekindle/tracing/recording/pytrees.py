@@ -24,8 +24,8 @@ def type_of_example(example: object, where: str) -> Type:
     """Return the type of an input, determined from its example; ``where`` describes the input in errors.
 
     Raises:
-        TracingError: the example is not a tensor, or a non-empty tuple, list or dict of such, or the items of a list or
-            dict have no common type.
+        TracingError: the example is not a tensor, a tuple of such, or a non-empty list or dict of such; or the items of
+            a list, or the keys or values of a dict, have no common type.
     """
     if isinstance(example, torch.Tensor):
         return TENSOR

@@ -56,7 +56,8 @@ _OF_ANY_LENGTH: Final = frozenset(
 
 
 class TracerWarning(UserWarning):
-    """Warning that a trace is valid for its example only, with the line that caused it.
+    """Warning of :func:`rekindle.trace`, as a rule that a trace is valid for its example only, with the line that
+    caused it.
 
     Example:
         >>> import warnings
@@ -153,6 +154,7 @@ class Recorder:
         the functions that it installs, and would otherwise keep them until garbage collection."""
         self._values.clear()
         self._devices.clear()
+        self.dtypes = DtypeOrigins()
         self.fresh_constants.clear()
         self.leave_module = lambda module, path: None
 
