@@ -56,7 +56,8 @@ def extra_files(path: str, limits: ArchiveLimits) -> dict[str, bytes]:
 
 
 def methods_of(module: ScriptModule) -> list[str]:
-    """Return the names of a module's methods: ``forward`` first, the others in order. Names in ``__`` are omitted."""
+    """Return the names of a module's methods: ``forward`` first, the others in order. Names that begin with ``__`` are
+    omitted."""
     names = [name for name in module.script_type.methods if not name.startswith("__")]
     return sorted(names, key=lambda name: name != "forward")
 

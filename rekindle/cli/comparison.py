@@ -45,7 +45,7 @@ FORMS: Final[dict[str, Callable[[Method], str]]] = {
 
 
 def compare_programs(a: ScriptModule, b: ScriptModule, forms: tuple[str, ...]) -> Iterator[Difference]:
-    """Yield how the methods of two modules and of their submodules differ, in each of the :data:`FORMS`.
+    """Yield how the methods of two modules and of their submodules differ, in each of ``forms``, keys of :data:`FORMS`.
 
     The numbers in the names of classes, which depend on what else the process had compiled, do not count.
     """

@@ -72,7 +72,8 @@ def _known(text: str) -> torch.device:
 
 
 def _target(to: dict[torch.device, torch.device], device: torch.device) -> torch.device:
-    """Return the new device for ``device`` of a program. A device without an index is the first of its type."""
+    """Return the new device for ``device`` of a program; ``device`` itself if ``to`` has none. A device without an
+    index counts as the first of its type, unless ``to`` has it."""
     if device.index is None and device not in to:
         return to.get(torch.device(device.type, 0), device)
     return to.get(device, device)

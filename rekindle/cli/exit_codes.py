@@ -17,7 +17,7 @@ INTERRUPTED: Final = 130
 
 
 class Trouble(click.ClickException):
-    """The command cannot do its work (exit code 2). The message is one line."""
+    """The command cannot do its work (exit code 2)."""
 
     exit_code = TROUBLE
 

@@ -79,7 +79,8 @@ def export(
 
 @contextmanager
 def _telling_of_drafts() -> Iterator[None]:
-    """Collect the warnings about a draft in the ``with`` block, and write them to stderr at its end."""
+    """Write the warnings about a draft in the ``with`` block to stderr at its end, and issue the others again. If the
+    block raises an exception, all are dropped."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DraftWarning)
         yield
@@ -91,7 +92,7 @@ def _telling_of_drafts() -> Iterator[None]:
 
 
 def _shape(text: str, value: Any, dimensions: Mapping[str, Any]) -> Any:
-    """Return the entry of ``dynamic_shapes`` for an input: the named sizes of a tensor. For a list, tuple or dict, it
-    is a container of None."""
+    """Return the entry of ``dynamic_shapes`` for an input: the named sizes of a tensor by dimension; None for an input
+    without names. For a list, tuple or dict, it is a container of None."""
     found = {index: dimensions[name] for index, name in enumerate(size_names(text)) if name in dimensions}
     return found or tree_map(lambda _: None, value)

@@ -107,7 +107,8 @@ def _another(example: torch.Tensor) -> torch.Tensor:
 
 
 def _outcome(program: Any, given: tuple[Any, Any], seed: int) -> Any:
-    """Return the leaves of the result of a call, or the error that it raises."""
+    """Seed the generator with ``seed``, and call ``program``. Return the leaves of the result, or the error that it
+    raises."""
     torch.manual_seed(seed)
     found = outcome(program, *given)
     return found if isinstance(found, Exception) else pytree.tree_leaves(found)

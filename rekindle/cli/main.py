@@ -70,7 +70,8 @@ for name, summary in _COMMANDS.items():
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
-    Errors are written to stderr, and not raised. ``arguments`` are those of the process by default.
+    Errors of commands, of this package and of the operating system are written to stderr, and not raised; other
+    exceptions are. ``arguments`` are those of the process by default.
     """
     try:
         result = cli.main(None if arguments is None else list(arguments), prog_name="rekindle", standalone_mode=False)

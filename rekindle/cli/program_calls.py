@@ -1,7 +1,7 @@
 """Calls of programs: their errors, and two programs compared on examples of the command line.
 
 A program of an archive may raise any exception, by a ``raise`` of its own or from any operator. What it raises is its
-result, as a returned value is. Therefore these functions, and no others of the command line, catch ``Exception``.
+result, as a returned value is. Therefore these functions catch ``Exception``.
 """
 
 from __future__ import annotations

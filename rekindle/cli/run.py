@@ -103,9 +103,9 @@ def _call_library(folder: str, method: str, in_order: list[Any], by_name: dict[s
 def summary(value: Any, name: str) -> list[dict[str, Any]]:
     """Return a row of the table for each tensor and each other value in the result of a call.
 
-    A row has ``name`` (the path of the value, which begins with ``name``) and ``type``. A tensor of several elements
-    has its ``shape``, and if it is dense, real and not quantized, its ``min``, ``mean`` and ``max``. A tensor of one
-    element has ``shape`` and ``value``, and other values have ``value``.
+    A row has ``name`` (the path of the value, which begins with ``name``) and ``type``. A tensor has its ``shape``. If
+    it is dense, real, not quantized and has data, it also has ``min``, ``mean`` and ``max``, or ``value`` if it has one
+    element. Other values have ``value``.
     """
     if isinstance(value, torch.Tensor):
         return [_of_tensor(value, name)]

@@ -119,8 +119,8 @@ def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
 
 
 def is_out_of_range(number: float) -> bool:
-    """Return whether a number cannot be passed to a kernel: a finite float that float32 does not hold, or an int of
-    more than 64 bits."""
+    """Return whether a number cannot be passed to a kernel: a finite float outside of the range of float32, or an
+    int of more than 64 bits."""
     if isinstance(number, float):
         return not -_GREATEST <= number <= _GREATEST and math.isfinite(number)
     return not -(2**63) <= number < 2**63
@@ -145,7 +145,8 @@ class KernelLaunch:
     seconds: float
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        """Run the kernel. Return the results, or the :class:`KernelStatus` if it did not run to its end."""
+        """Run the kernel. Return the result, several as a tuple, or the :class:`KernelStatus` if it did not run to its
+        end."""
         results = [
             torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device=self.kernel.device)
             for each in self.outputs
@@ -156,9 +157,9 @@ class KernelLaunch:
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> KernelStatus:
-        """Call the kernel on ``inputs``, and on tensors ``results`` of the layouts ``outputs``. Return ``FAILED``,
-        without an exception, if an index is out of bounds, an int exceeds 64 bits, or PyTorch may reject the conversion
-        of a float to a dtype."""
+        """Call the kernel on ``inputs``, and on tensors ``results`` of the layouts ``outputs``. Return its status:
+        ``FAILED`` if an index is out of bounds, an int exceeds 64 bits, PyTorch may reject the conversion of a float to
+        a dtype, or a GPU has no memory left."""
         if any(is_out_of_range(each) for each in inputs if not isinstance(each, Tensor)):
             return KernelStatus.FAILED
         pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])
@@ -333,7 +334,7 @@ _MAX_NAME: Final = 80
 
 
 def kernel_name(graph: Graph) -> str:
-    """Return the name of the kernels of a graph: its operators, each once, in their order."""
+    """Return the name of the kernels of a graph: its ATen operators, each once, in their order. A long name is cut."""
     kinds = dict.fromkeys(node.kind.removeprefix("aten::") for node in graph.nodes if node.kind.startswith("aten::"))
     names = "_".join(kinds)
     return f"fused_{names if len(names) <= _MAX_NAME else names[:_MAX_NAME].rpartition('_')[0] + '_etc'}"

@@ -5,7 +5,7 @@ tensor that it takes. It saves a launch, and a pass over memory, for each operat
 
     %1 : Tensor = aten::mul(%x, %y)     }
     %2 : Tensor = aten::tanh(%1)        }  one kernel: saves one launch, and as many in the backward graph
-    %3 : Tensor = aten::cdist(%2, %y)      no kernel computes it: it saves nothing, and parts what could be fused
+    %3 : Tensor = aten::cdist(%2, %y)      no kernel computes it: it saves nothing, and separates what could be fused
     %4 : Tensor = aten::mul(%3, %z)        alone: saves nothing
 """
 
@@ -57,7 +57,8 @@ class DifferentiationProfit:
         return f"{'large' if self.elements >= LARGE else 'small'} tensors, {self.products.signature}"
 
     def counts(self, node: Node) -> int:
-        """Return how many operators that kernels compute ``node`` counts for: a product for several."""
+        """Return the number of kernel operators that ``node`` counts for: 0 if kernels do not compute it, several for a
+        product."""
         if self.products.belongs_in_graph(node):
             return 1 + int(self.products.launches_saved(node))
         return int(is_computed(node) or self._is_written_out(node))

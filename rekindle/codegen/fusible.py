@@ -45,18 +45,18 @@ def rule_of(node: Node) -> PointwiseOp | None:
 
 
 def is_view(node: Node) -> bool:
-    """Return whether the outputs of ``node`` are views of its first input."""
+    """Return whether ``node`` is a view operator, whose outputs are, or may be, views of its first input."""
     return qualified_name(node) in VIEWS
 
 
 def is_row_operator(node: Node) -> bool:
-    """Return whether ``node`` reduces rows or windows."""
+    """Return whether ``node`` computes along rows, as reductions and scans do, or reduces windows."""
     name = qualified_name(node)
     return name in ROWS or name in POOLS
 
 
 def is_product(node: Node) -> bool:
-    """Return whether ``node`` is a matrix product."""
+    """Return whether ``node`` is a matrix product, or a composite operator that contains one."""
     name = qualified_name(node)
     return name in PRODUCTS or (name in COMPOSITES and COMPOSITES[name].multiplies)
 
@@ -69,7 +69,7 @@ def is_ordered(node: Node) -> bool:
 
 def is_left_to_libraries(node: Node, device_type: str) -> bool:
     """Return whether PyTorch may compute ``node`` although kernels support its operator: products, and on GPUs scans
-    and indices of extremes. On CPUs that depends on the size."""
+    and indices of extremes. Whether it computes a product on a CPU depends on the size."""
     return is_product(node) or (device_type != "cpu" and is_ordered(node))
 
 
@@ -84,8 +84,8 @@ def is_lookup(node: Node) -> bool:
 
 
 def computes(node: Node) -> bool:
-    """Return whether kernels can compute the operator of ``node``: elementwise, along rows, or composed of such. Views
-    and matrix products are excluded."""
+    """Return whether kernels can compute the operator of ``node``: elementwise, along rows or windows, or composite.
+    Views, concatenations, gathers, matrix products proper, and operators that may return their input are excluded."""
     rule = rule_of(node)
     return is_row_operator(node) or is_composite(node) or (rule is not None and not rule.may_be_self)
 
@@ -192,7 +192,8 @@ _BITWISE: Final = frozenset(
 
 def _is_mask(index: Value) -> bool:
     """Return whether ``index`` is a mask, which selects the elements where it is true, rather than positions. A
-    bitwise operation on values of unknown dtype is assumed to be one, as it nearly always is."""
+    bitwise operation on values of unknown dtype is assumed to be one, as it nearly always is; another value of unknown
+    dtype is not."""
     pending, seen = [index], {index}
     found: set[bool | None] = set()
     while pending and False not in found:

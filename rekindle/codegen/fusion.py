@@ -13,10 +13,10 @@ is compiled to one kernel.
                                                        %3 : Tensor = aten::tanh(%2)
                                                        return (%3)
 
-A group starts with its last operator, and grows by the producers of its inputs, wherever the alias database allows to
-move them there. A view joins if all its users are in the group, since the outputs of a group are new tensors, not
-views. Whether a kernel supports the dtypes and sizes is determined when the group runs. If not, it runs operator by
-operator. So the pass assumes nothing about tensors.
+A group starts with one operator, and grows by the producers of its inputs and the users of its results, wherever the
+alias database allows to move them there. A view joins if all its users are in the group, since the outputs of a group
+are new tensors, not views. Whether a kernel supports the dtypes and sizes is determined when the group runs. If not, it
+runs operator by operator. So the pass assumes nothing about tensors.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ def _is_tensor_result(value: Value) -> bool:
 
 
 def _operators_in(members: Sequence[Node]) -> int:
-    """Return how many of the members compute something."""
+    """Return how many of the members compute something. Composite operators without matrix products do not count."""
     rules = [rule_of(node) for node in members]
     kinds = (is_row_operator, is_join, is_lookup, is_product)
     folded = sum(any(is_kind(node) for is_kind in kinds) for node in members)
@@ -319,7 +319,7 @@ def _operators_in(members: Sequence[Node]) -> int:
 
 
 def _inputs(members: Sequence[Node]) -> Iterator[Value]:
-    """Yield the values from outside that the members use, each once; no constants."""
+    """Yield the values from outside that the members use, each once, other than literals (:func:`is_literal`)."""
     inside = set(members)
     seen: set[Value] = set()
     for node in members:

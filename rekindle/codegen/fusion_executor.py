@@ -119,7 +119,7 @@ class FusionExecutor(PatchableOperation):
 
     @property
     def has_given_up(self) -> bool:
-        """Whether no kernel could be made so far, and none will be tried again."""
+        """Whether all attempts are used up, and no kernel could be made."""
         return self._tries <= 0 and not self.recipes
 
     def compile_eagerly(self) -> None:
@@ -283,8 +283,9 @@ class FusionExecutor(PatchableOperation):
         return self._patience <= 0
 
     def _first_launch(self, layouts: Sequence[Layout | type], device: torch.device) -> KernelLaunch | None:
-        """Compile a kernel for inputs of these layouts, add it to ``recipes``, and return its first launch. If there is
-        no kernel, record the reason in ``failures`` and return None."""
+        """Compile a kernel for inputs of these layouts, add it to ``recipes``, and to the native call site if it is
+        valid for all default dtypes, and return its first launch. If there is no kernel, record the reason in
+        ``failures`` and return None."""
         self._tries -= 1
         try:
             made = self._guarded_kernel(layouts, device)
@@ -337,7 +338,7 @@ _GROUPS: Final[WeakKeyDictionary[Graph, ref[FusionExecutor]]] = WeakKeyDictionar
 
 
 def group_of(graph: Graph) -> FusionExecutor | None:
-    """Return the executor of a fused group by its ``Subgraph``; None if no plan has created one."""
+    """Return the executor of a fused group by its ``Subgraph``; None if no plan has created one, or it was freed."""
     found = _GROUPS.get(graph)
     return None if found is None else found()
 

@@ -21,8 +21,8 @@ CPU: Final = torch.device("cpu")
 
 
 def on_one_device(graph: Graph, inputs: Sequence[Any]) -> list[Any] | None:
-    """Return ``inputs`` of ``graph`` with one-element CPU tensors copied to the GPU of the other tensors; None if that
-    would change the results."""
+    """Return ``inputs`` of ``graph`` with CPU tensors of no dimensions copied to the GPU of the other tensors; None if
+    the others are not all on one GPU, or if that would change the results."""
     devices = {each.device for each in inputs if isinstance(each, Tensor) and not _is_host_scalar(each)}
     if len(devices) != 1 or devices == {CPU}:
         return None

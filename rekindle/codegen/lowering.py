@@ -69,7 +69,6 @@ from rekindle.codegen.value_descriptors import (
     ScalarValue,
     Tensor,
     ViewValue,
-    row_ops_of,
     scalar_of,
 )
 from rekindle.ir.graph import Graph, Node, Value
@@ -81,7 +80,8 @@ from rekindle.ir.types import TensorType
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
     """A kernel, the layouts of its outputs, and its numeric arguments: for each nest the sizes of its loops, then for
-    each access an offset and its strides in bytes."""
+    each access an offset and its strides in bytes, then additional numbers; after the nests, the sizes of the
+    temporaries in bytes."""
 
     kernel: Kernel
     outputs: tuple[Layout, ...]
@@ -137,7 +137,8 @@ class _NestSequence:
         self.materialized: dict[Tensor, Input] = {}
 
     def write(self, targets: Sequence[StoreTarget]) -> None:
-        """Add the nests that write ``targets``. Values that they need in memory are materialized first."""
+        """Add the nests that write ``targets``, except those without elements. Values that a nest needs in memory are
+        materialized first."""
         unwritten: dict[StoreTarget, int] = {}
         for group in shared_nests(targets):
             self._nest([store if target.is_concat else store.by_groups(self.materialized) for target, store in group])
@@ -800,8 +801,8 @@ def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
 
 
 def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
-    """Return one number for each dimension. Image operators accept a single number, one for each, or none
-    (``default``)."""
+    """Return one number for each dimension. Image operators accept a single number, one for each, or none: then each is
+    ``default``, or the result is empty if that is None."""
     if isinstance(given, ScalarValue):
         given = [given.value]
     found = list(given) if given else [] if default is None else [default]
@@ -832,8 +833,8 @@ def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
     """Return the dimensions to sum over for ``sum_to_size``, and whether they remain with size 1.
 
     Raises:
-        Unsupported: the size does not broadcast to that of the operand, or dimensions would be removed and kept at
-            once.
+        Unsupported: the size does not broadcast to that of the operand, dimensions would be removed and kept at once,
+            or the sizes are equal.
     """
     missing = layout.rank - len(size)
     added = tuple(range(missing))

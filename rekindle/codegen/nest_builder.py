@@ -104,11 +104,11 @@ class StoreTarget:
 
 
 def shared_nests(targets: Sequence[StoreTarget]) -> list[list[tuple[StoreTarget, StoreTarget]]]:
-    """Group the parts of ``targets`` into nests. Each element is a nest: its parts, each after the target of which it is
-    a part.
+    """Group the parts of ``targets`` into nests. Return for each nest its pairs of a target and a part of the target.
 
-    Targets of one layout share a nest. So do parts of concatenations, and other targets of the same sizes, if some value is
-    computed for both: it is computed once. A product is alone.
+    Targets of one layout share a nest if they have equal reductions. So do parts of concatenations, and other targets
+    of the same sizes, if some value is computed for both, and their strides are the same or their rows long. A product
+    is alone.
     """
     nests: list[_SharedNest] = []
     for target in targets:
@@ -144,7 +144,9 @@ class _SharedNest:
             return False
         if self.is_whole and other.is_whole and mine.strides == theirs.strides:
             return True
-        return bool(self.computed & other.computed) and (mine.strides == theirs.strides or _have_long_rows(mine, theirs))
+        return bool(self.computed & other.computed) and (
+            mine.strides == theirs.strides or _have_long_rows(mine, theirs)
+        )
 
     def add(self, other: _SharedNest) -> None:
         """Add the member of ``other``."""
@@ -468,7 +470,8 @@ class NestBuilder:
         return nest, [*parameters, *self.given]
 
     def _join(self) -> None:
-        """Merge adjacent loops if the inner one of every access ends where the next step of the outer one begins."""
+        """Merge adjacent loops if the inner one of every access ends where the next step of the outer one begins, or if
+        one of them has a single iteration."""
         sizes = self.sizes
         for at in range(len(sizes) - 2, -1, -1):
             first = len(sizes) - self.inner

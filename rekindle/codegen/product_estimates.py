@@ -28,8 +28,8 @@ _OF_GRADIENTS: Final = 0.4
 """Number of launches that are saved where kernels compute the gradients of a small product, less what they take
 longer."""
 _PER_LAUNCH: Final = 1 << 18
-"""Number of multiplications, in a product and as many in each of its two gradients, that kernels compute faster than
-BLAS by the time of a launch."""
+"""Number of multiplications of a product for which kernels are faster than BLAS by the time of a launch, if they
+compute the product and its two gradients."""
 
 
 @dataclass(slots=True)

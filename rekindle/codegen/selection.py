@@ -63,7 +63,8 @@ class Selection:
     """By the kind of arguments."""
 
     def run(self, kind: Hashable, *arguments: Any) -> Tensor:
-        """Return the result of the candidate that is fastest for arguments of this kind."""
+        """Return the result of the candidate that is fastest for arguments of this kind; that of the last candidate if
+        the fastest does not support these arguments or raises RuntimeError."""
         candidate = self.chosen.get(kind)
         if candidate is None:
             candidate = self.chosen[kind] = self._choose(kind, arguments)
@@ -98,7 +99,8 @@ class Selection:
         return machine_key("choice", self.identity, str(kind), " ".join(self.candidates))
 
     def fastest(self, arguments: tuple[Any, ...]) -> str:
-        """Time all candidates; return the name of the fastest."""
+        """Time the candidates that support the arguments; return the name of the fastest, with a preference for earlier
+        ones (:data:`_WORTH_IT`)."""
         if self.written is not None and isinstance(arguments[self.written], Tensor):
             copy = arguments[self.written].clone()
             arguments = (*arguments[: self.written], copy, *arguments[self.written + 1 :])

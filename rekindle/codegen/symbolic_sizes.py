@@ -2,7 +2,8 @@
 them.
 
 A :class:`SymbolicSize` is an int that records how it is computed from the sizes and strides of a kernel's inputs. Sums,
-products and rounded quotients of symbolic sizes are symbolic sizes. A comparison returns an ordinary bool, and records
+differences and products of symbolic sizes, and quotients by positive constants, rounded down, are symbolic sizes. A
+comparison returns an ordinary bool, and records
 the outcome as a guard: a result is valid for all sizes with the same outcomes. Any other use (``range(size)``,
 ``float(size)``) records the guard that the size has its present value.
 

@@ -19,7 +19,8 @@ from rekindle.codegen.operators.views import AffineMap
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Input:
-    """A tensor that is an input of a kernel; ``number`` counts the tensors."""
+    """A tensor in memory: an input of a kernel, or a value that the kernel has written. ``number`` is that of its
+    buffer."""
 
     layout: Layout
     number: int
@@ -164,7 +165,7 @@ def row_ops_of(value: Tensor, materialized: Container[Tensor]) -> list[RowOpResu
 
 def producers_of(value: Tensor, materialized: Container[Tensor]) -> Iterator[Tensor]:
     """Yield ``value`` and all values that it is computed from, the nearest first; without those that are
-    ``materialized``, their producers, and the operands of products."""
+    ``materialized``, their producers, the operands of products, and the bases of gathers."""
     seen: set[Any] = set()
     pending: deque[Any] = deque([value])
     while pending:

@@ -41,7 +41,7 @@ _Setting = TypeVar("_Setting")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Values of the variables; ``problems`` has a sentence for each invalid one."""
+    """Values of the environment variables; ``problems`` has a sentence for each variable with an invalid value."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
     """Minimum level of the messages that a pass logs, by the name of the pass."""
@@ -50,7 +50,7 @@ class Settings:
     verbosity: int = 3
     problems: tuple[str, ...] = ()
     verify: bool = False
-    """Whether graphs are verified after they are made and after each pass."""
+    """Whether graphs are verified after they are made and after each pass that changes them."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -98,7 +98,7 @@ def _read_limit(item: str) -> tuple[str, int] | None:
 
 @cache
 def settings() -> Settings:
-    """Return the settings in the environment of this process, read once, when the first pass runs.
+    """Return the settings in the environment of this process. The first call reads them.
 
     Warn of invalid variables. If passes are to log, add a handler for standard error to the logger ``rekindle.passes``.
     At exit, warn of the passes that the variables name and that did not run.

@@ -22,8 +22,8 @@ MAX_ALIKE: Final = 3
 """Number of problems with the same message that are reported one by one; more are grouped."""
 
 MAX_LINES: Final = 3
-"""Number of lines that a message has when it is reported beside others: a call that fits no overload lists all
-candidates."""
+"""Maximum number of lines of a message that is reported beside others (a call that fits no overload lists all
+candidates), and of locations listed for one problem."""
 
 
 class ProgramErrors(CompileError):
@@ -67,8 +67,8 @@ def _problems(count: int) -> str:
 
 
 def _by_message(errors: Sequence[CompileError]) -> list[list[CompileError]]:
-    """Return ``errors`` in groups: all errors with the same message if there are more than :data:`MAX_ALIKE`, such as a
-    class that is missing in many places; each other error alone."""
+    """Return ``errors`` in groups: all errors of the same class with the same message and hint, if there are more than
+    :data:`MAX_ALIKE`, such as a class that is missing in many places; each other error alone."""
     found: dict[object, list[CompileError]] = {}
     for error in errors:
         found.setdefault((type(error), error.message, error.hint), []).append(error)
@@ -77,7 +77,8 @@ def _by_message(errors: Sequence[CompileError]) -> list[list[CompileError]]:
 
 
 def _places(errors: Sequence[CompileError]) -> str:
-    """Describe the other places of the same problem; empty if there are none."""
+    """Return a line break, and a line with the locations of at most :data:`MAX_LINES` of the other occurrences of a
+    problem; an empty string if there are none."""
     ranges = [error.range for error in errors if error.range is not None and error.range.is_known]
     shown = [f"{range.source.filename or 'the text'}:{range.line}" for range in ranges[:MAX_LINES]]
     more = len(errors) - len(shown)
@@ -98,15 +99,17 @@ def _describe(error: CompileError) -> str:
 
 
 def _line(range: SourceRange | None) -> str:
-    """Return the text ``in line 3`` for a range in a source without a file; empty for others, whose location is
-    shown."""
+    """Return `` in line 3`` for a known range in a source without a file; an empty string for other ranges."""
     if range is None or not range.is_known or range.source.filename is not None:
         return ""
     return f" in line {range.line}"
 
 
 def in_order(errors: Iterable[CompileError]) -> tuple[CompileError, ...]:
-    """Return the distinct problems in ``errors`` in source order; files in the order in which they first occur."""
+    """Return the distinct problems in ``errors`` in source order; files in the order in which they first occur.
+
+    Errors of the same class with the same message at the same location are one problem, and for invalid classes those
+    at other locations too."""
     found: dict[object, CompileError] = {}
     files: dict[object, int] = {}
     for error in (single for each in errors for single in each.errors):
@@ -144,7 +147,7 @@ class Diagnostics:
         return bool(self.problems) or self._given_up is not None
 
     def add(self, error: CompileError) -> None:
-        """Record an error. One that merely follows from an earlier failure is ignored."""
+        """Record an error. A :class:`CascadingError` is recorded apart: it is reported only if there is no other."""
         if isinstance(error, CascadingError):
             self._given_up = error
         else:

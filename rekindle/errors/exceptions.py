@@ -162,7 +162,7 @@ class TypeMismatchError(CompileError):
 
 
 class SchemaError(CompileError):
-    r"""A call that fits no overload. The message has each candidate and why it does not fit.
+    r"""A call that fits no signature. For an operator, the message has each overload and why it does not fit.
 
     Example:
         >>> try:
@@ -205,7 +205,8 @@ class UnknownLibraryClassError(CompileError):
 
 
 class CascadingError(CompileError):
-    """A construct depends on one that could not be compiled. It is not reported, since the original error is."""
+    """Error of a construct that depends on one that could not be compiled. It is not reported beside the original
+    error."""
 
 
 class TracingError(CompileError):
@@ -276,7 +277,7 @@ class BatchingError(CompileError):
 
 
 class GraphError(RekindleError, RuntimeError):
-    """A misuse of the graph API. The graph is not modified.
+    """A misuse of the graph API.
 
     It is a RuntimeError too, which code written for ``torch.jit`` catches.
 
@@ -290,7 +291,7 @@ class GraphError(RekindleError, RuntimeError):
 
 
 class VerificationError(RekindleError, RuntimeError):
-    """A graph that violates an invariant. The message shows the IR around the node.
+    """A graph that violates an invariant. The verifier's message shows the IR around the node.
 
     Example:
         >>> try:
@@ -316,7 +317,7 @@ class ArgumentError(RekindleError, TypeError, RuntimeError):
 
 
 class InternalError(RekindleError):
-    """A bug in this package. The message names the versions that a report needs.
+    """A bug in this package. The message ends with a request to report it.
 
     Example:
         >>> try:

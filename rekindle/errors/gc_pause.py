@@ -46,8 +46,9 @@ _PAUSE = _Pause()
 def gc_paused(*, everything_stays: bool = False) -> Iterator[None]:
     """Pause the cyclic garbage collector within the ``with`` block, unless code calls it explicitly.
 
-    With ``everything_stays``, which is for imports, objects made within count as long-lived: the collector does not
-    examine them right afterwards. Cyclic garbage then remains until a full collection.
+    With ``everything_stays``, which is for imports, all objects of the process then count as long-lived, unless the
+    pause is nested in another: the collector does not examine them right afterwards. Cyclic garbage then remains until
+    a full collection.
     """
     _PAUSE.enter()
     try:

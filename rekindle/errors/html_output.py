@@ -27,7 +27,7 @@ def paragraph(text: str) -> str:
 
 
 def listing(text: str) -> str:
-    """Return plain text as HTML in a monospaced font, without trailing whitespace."""
+    """Return plain text as HTML in a monospaced font, without whitespace at its end."""
     return f"<pre>{escape(text.rstrip())}</pre>"
 
 

@@ -16,7 +16,8 @@ _INTERVAL: Final = 0.1
 
 
 class _Display:
-    """Shows ``what`` with the time since the start, on a thread of its own."""
+    """Display of ``what`` on the terminal, by a thread of its own. It appears after :data:`DELAY`, and shows the time
+    since then."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -54,7 +55,8 @@ _state: Final = _State()
 @contextmanager
 def compilation_of(what: str) -> Iterator[None]:
     """Show progress while ``what`` is compiled. If the outermost compilation takes longer than :data:`DELAY`, the
-    terminal shows the current one. Nothing is shown if standard error is not a terminal."""
+    terminal shows the current one. Nothing is shown if standard error is not a terminal, or within
+    :func:`no_display`."""
     display = _state.display
     if _state.is_silent or (display is None and not _is_terminal()):
         yield
@@ -75,7 +77,7 @@ def compilation_of(what: str) -> Iterator[None]:
 
 @contextmanager
 def no_display() -> Iterator[None]:
-    """Hide the display of compilations within the ``with`` block: another display shows the progress."""
+    """Do not show compilations that this thread starts within the ``with`` block: another display shows progress."""
     before, _state.is_silent = _state.is_silent, True
     try:
         yield

@@ -129,7 +129,7 @@ class SourceRange:
 
     @property
     def original(self) -> SourceRange:
-        """The location in the author's source from which the text was generated; for other texts, the range itself."""
+        """The location in the author's source from which the text was generated; the range itself if there is none."""
         origin = self.source.origin
         found = None if origin is None else origin(self.start)
         return self if found is None else found

@@ -70,10 +70,11 @@ _CURRENT: Final[ContextVar[tuple[ChangeCounter, str] | None]] = ContextVar("reki
 
 
 def may_change(what: str, subject: object) -> bool:
-    """Return whether the running pass may do ``what`` with ``subject`` (a node, a value, anything with a ``repr``), and
-    count that as a change.
+    """Return whether the running pass may do ``what`` with ``subject`` (a node, a value, anything with a ``repr``);
+    if so, count and log the change.
 
-    The result is True unless the pass runs under a :class:`ChangeCounter` and has reached its limit.
+    Outside of a :class:`ChangeCounter`, the result is True, and nothing is counted or logged. Within one, it is False
+    if the pass has reached its limit.
 
     Example:
         >>> from rekindle.rewriting.changes import may_change

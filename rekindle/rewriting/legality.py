@@ -14,7 +14,7 @@ from rekindle.rewriting.matching import Match
 
 @dataclass(slots=True, frozen=True)
 class RewriteBlocker:
-    """The reason why a match may not be replaced; ``node`` is the node that prevents it."""
+    """The reason why a match may not be replaced; ``node`` is the node that prevents it, None for other reasons."""
 
     why: str
     node: Node | None = None
@@ -64,8 +64,9 @@ def _has_effects(node: Node) -> bool:
 
 
 def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocker:
-    """Return the node before which the replacement of ``match`` can be inserted, or the reason why there is none: the
-    nodes of the match are in several blocks, have other users, or cannot be moved to one place."""
+    """Return the node before which the replacement of ``match`` can be inserted, or the reason why the match
+    cannot be replaced: for example, its nodes are in several blocks, have other users, or cannot be moved to one
+    place."""
     nodes = sorted(set(match.nodes.values()), key=lambda node: node._position)
     block = nodes[0].owning_block
     assert block is not None
@@ -92,7 +93,8 @@ def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocke
 
 def _shared(match: Match, nodes: Sequence[Node], facts: GraphFacts) -> RewriteBlocker | None:
     """Return a blocker if a value within the match has users outside of it, since it would be computed twice; None
-    otherwise. Values that cost nothing to recompute (views, values of immutable types) are allowed."""
+    otherwise. Values of immutable types and unwritten views may have such users, unless their node has no inputs or has
+    effects."""
     roots, own = set(match.roots), set(nodes)
     for node in nodes:
         for output in node.outputs:

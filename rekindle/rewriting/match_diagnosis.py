@@ -15,9 +15,10 @@ from rekindle.rewriting.pattern import Pattern, place_of
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Where a rule fits a program (``matches``, as the lines of the graph), or ``text``: why it fits nowhere.
+    """Where the rule ``rule`` fits a program: ``matches`` are lines of the graph. ``text`` lists them, or explains why
+    the rule fits nowhere.
 
-    It is true if the rule fits; ``str`` of it is the full explanation.
+    It is true if the rule fits; ``str`` of it is ``text``.
     """
 
     rule: str
@@ -35,7 +36,8 @@ def explain(
     name: str, patterns: Sequence[Pattern], graph: Graph, refusal: Callable[[Match], RewriteBlocker | None]
 ) -> Explanation:
     """Return where the rule ``name`` matches ``graph``. If it matches nowhere, explain why: the reason with which
-    ``refusal`` rejected the first match, or the first mismatch of the best partial match."""
+    ``refusal`` rejected the first match, the first mismatch of the best partial match, or that there is no node of the
+    kind to begin with."""
     fits: list[str] = []
     refused: list[tuple[Match, RewriteBlocker]] = []
     closest: tuple[Pattern, PatternMismatch] | None = None

@@ -83,8 +83,8 @@ class PatternMismatch:
 
 
 class Matcher:
-    """Search for one pattern. ``closest`` is the mismatch of the best partial match so far; None before the first
-    mismatch."""
+    """Search for one pattern. ``closest`` is the mismatch of the best partial match so far; None if there is none. A
+    node of another kind than that of the pattern's first result begins no partial match."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
@@ -211,8 +211,8 @@ def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | V
 
 
 def _difference(wanted: Node, found: Node) -> str | None:
-    """Describe the difference between a node of a program and that of a pattern, apart from attributes and inputs; None
-    if there is none."""
+    """Describe the difference between a node of a program and that of a pattern in kind, overload, or number of inputs
+    or outputs, or that the node has blocks. Return None if there is none."""
     if found.kind != wanted.kind:
         return f"{_kind(found)} where {wanted.kind} is expected"
     if len(found.inputs) != len(wanted.inputs):

@@ -8,8 +8,9 @@
 
     apply_node_rules(graph, {"aten::__not__": (double_negation,)}, "simplify")
 
-A rule returns whether it changed anything. It changes the graph by the methods of its :class:`RewriteSite` alone, each
-of which announces the change first (:mod:`rekindle.rewriting.changes`).
+A rule returns whether it changed anything. It changes the graph by the methods of its :class:`RewriteSite`. Changes are
+announced first (:mod:`rekindle.rewriting.changes`): before :meth:`RewriteSite.insert`, ``insert_tensor``, ``constant``
+and ``finish``, the rule calls :meth:`RewriteSite.begin`. The other methods announce their change themselves.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ class RewriteSite:
     def replace_node(
         self, kind: str, inputs: Sequence[Value], *, attributes: Mapping[str, AttributeValue] | None = None
     ) -> bool:
-        """Replace the node by one of another kind with the same outputs. Return whether it was replaced: not if the
-        pass has reached its limit."""
+        """Replace the node by a new one, whose outputs have the types of the node's. Return whether it was replaced:
+        not if the pass has reached its limit."""
         return may_change(self.verb, self.node) and self.finish(*self.insert(kind, inputs, attributes=attributes))
 
     # ------------------------------------------------------------------------------------ changes of several nodes

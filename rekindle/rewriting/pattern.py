@@ -23,7 +23,7 @@ class Pattern:
 
     @property
     def nodes(self) -> list[Node]:
-        """The nodes to match: all but the constants."""
+        """The nodes to match: all but the constants, and the tuple in which several results are returned."""
         return [node for node in self.graph.nodes if node.kind != "prim::Constant" and node is not self._packing]
 
     @property

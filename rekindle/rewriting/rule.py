@@ -68,8 +68,8 @@ class PatternRewrite:
         """Apply the rewrite to ``graph`` until it applies nowhere; return whether anything changed.
 
         Raises:
-            RuleError: the rewrite does not terminate, or a replacement that was built for a match does not fit the
-                pattern.
+            RuleError: the rewrite does not terminate, as :func:`apply_to_fixpoint` decides, or a replacement does not
+                fit the match.
         """
         return apply_to_fixpoint([self], graph) > 0
 
@@ -88,7 +88,8 @@ class PatternRewrite:
         illegal. Return None if it may be replaced.
 
         Raises:
-            RuleError: the replacement that is built for the match does not fit the pattern.
+            RuleError: the replacement that is built for the match does not fit the pattern, or has an attribute that
+                the pattern does not capture.
         """
         if self.when is not None:
             outcome = self.when(match)
@@ -203,7 +204,7 @@ def _with_attributes(made: Replacement, match: Match) -> Replacement:
     """Return a copy of the replacement in which attributes ``"$name"`` are those that the match has captured.
 
     Raises:
-        RuleError: no pattern captures the attribute.
+        RuleError: the match has not captured such an attribute.
     """
     graph = made.graph.copy()
     for node in graph.all_nodes():
@@ -248,7 +249,8 @@ def apply_to_fixpoint(rules: Sequence[PatternRewrite], graph: Graph) -> int:
     """Apply ``rules`` until none applies; return the number of replacements.
 
     Raises:
-        RuleError: the rules do not terminate.
+        RuleError: there were more than 100 replacements plus 20 for each node of the original graph, so that the rules
+            are taken not to terminate; or a replacement does not fit its match.
     """
     total = 0
     limit = 100 + 20 * sum(1 for _ in graph.all_nodes())

@@ -604,7 +604,8 @@ def check_target(target: Expr) -> None:
     """Check that ``target`` can be assigned to.
 
     Raises:
-        ParseError: it is, or contains, something other than a name, an attribute, an item, or a tuple or list of these.
+        ParseError: it is, or contains, something other than a name, an attribute, an item, one of these with a star, or
+            a tuple or list of these.
     """
     pending = [target.tree]
     while pending:

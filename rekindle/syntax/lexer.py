@@ -167,7 +167,8 @@ class Lexer:
         end: int | None = None,
         layout: bool | None = None,
     ) -> None:
-        """Split ``source`` into tokens. ``layout`` overrides the dialect's: if False, line ends are blanks.
+        """Split ``source`` into tokens. ``layout`` overrides the dialect's: if False, line ends are blanks, and type
+        comments are not collected.
 
         Raises:
             ParseError: the text cannot be split into tokens, brackets or indentation do not match, or it is too long.
@@ -232,7 +233,8 @@ def _tokenize(
     indentation are added, and type comments are appended to ``comments``.
 
     Raises:
-        ParseError: the text cannot be split into tokens, brackets or indentation do not match, or it is too long.
+        ParseError: the text cannot be split into tokens, brackets or indentation do not match, brackets are nested too
+            deeply, or it is too long.
     """
     text = source.text
     most = len(text) if source.limit is None else source.limit.tokens
@@ -412,8 +414,8 @@ class _Layout:
             at = line.end()
 
     def _next_line(self, at: int) -> tuple[int, int]:
-        """Skip blank lines and comments; return the column (tabs advance to multiples of 8) and the offset of the next
-        line's first token."""
+        """Skip blank lines and comments, and record their type comments; return the column (tabs advance to multiples
+        of 8) and the offset of the next line's first token."""
         text, begin = self._source.text, at
         while lines := _BLANK_LINES.match(text, at, self._end):
             at = lines.end()

@@ -59,15 +59,14 @@ from rekindle.syntax.views import (
 )
 
 
-def parse_module(source: Source | str, *, nested_functions: bool = False) -> list[Stmt]:
-    """Return the statements of a program: definitions, classes, imports and simple statements. With
-    ``nested_functions``, functions may contain functions, as in archives.
+def parse_module(source: Source | str) -> list[Stmt]:
+    """Return the statements of a program: definitions, classes, imports and other statements.
 
     Raises:
         ParseError: the text is not a program.
         UnsupportedError: the text has Python that programs cannot have.
     """
-    return _run(source, Parser.archive_text if nested_functions else Parser.module)
+    return _run(source, Parser.module)
 
 
 def parse_module_gathering(source: Source, diagnostics: Diagnostics) -> tuple[list[Stmt], set[str]]:
@@ -107,6 +106,7 @@ def parse_function(source: Source | str) -> Def:
 
     Raises:
         ParseError: there is no function definition, or something follows it.
+        UnsupportedError: the function has Python that programs cannot have.
     """
     return _run(source, Parser.one_function)
 
@@ -176,13 +176,14 @@ class Parser(ExpressionParser):
 
     # --------------------------------------------------------------------------------------------------------- programs
 
-    def archive_text(self) -> list[Stmt]:
-        """Return the program of an archive."""
-        return self.module()
-
     def module(self, into: list[Stmt] | None = None) -> list[Stmt]:
-        """Parse ``(def | class | import | simple statements)* EOF``. Each statement is added to ``into``, which is also
-        the result, as soon as it is parsed."""
+        """Parse ``(def | class | import | statement)* EOF``. Each statement is added to ``into``, which is also the
+        result, as soon as it is parsed.
+
+        Raises:
+            UnsupportedError: the text has ``from … import``, or other Python that programs cannot have.
+            ParseError: the text is not a program.
+        """
         body: list[Stmt] = [] if into is None else into
         while self.lexer.cur.kind != EOF:
             kind = self.lexer.cur.kind
@@ -219,7 +220,12 @@ class Parser(ExpressionParser):
     # ------------------------------------------------------------------------------------------------------- statements
 
     def statement(self, into: list[Stmt]) -> None:
-        """Parse one statement, or several on one line, and append them to ``into``."""
+        """Parse one statement, or several on one line, and append them to ``into``.
+
+        Raises:
+            UnsupportedError: the statement is Python that functions cannot have, such as ``global`` or a class.
+            ParseError: the statement is not valid.
+        """
         token = self.lexer.cur
         compound = self._compound.get(token.kind)
         if compound is not None:
@@ -350,7 +356,11 @@ class Parser(ExpressionParser):
         return made[0] if len(made) == 1 else together(range, made)
 
     def _local_import_from(self, token: Token) -> Stmt:
-        """Parse ``from a.b import c [as d], …`` within a function."""
+        """Parse ``from a.b import c [as d], …`` within a function.
+
+        Raises:
+            UnsupportedError: the statement is ``from … import *``.
+        """
         module = ""
         while self.lexer.cur.kind in (".", "..."):
             module += self.lexer.next().kind
@@ -397,7 +407,11 @@ class Parser(ExpressionParser):
     # ---------------------------------------------------------------------------------------------- compound statements
 
     def block(self) -> list[Stmt]:
-        """Parse ``':' (simple statements | NEWLINE INDENT statement+ DEDENT)``."""
+        """Parse ``':' (simple statements | NEWLINE INDENT statement+ DEDENT)``.
+
+        Raises:
+            ParseError: there is no block.
+        """
         colon = self.lexer.expect(":")
         body: list[Stmt] = []
         if self.lexer.next_if(NEWLINE) is None:
@@ -480,7 +494,11 @@ class Parser(ExpressionParser):
                 return items
 
     def _try(self) -> Stmt:
-        """Parse ``'try' block ('except' [expression ['as' name]] block)* ['else' block] ['finally' block]``."""
+        """Parse ``'try' block ('except' [expression ['as' name]] block)* ['else' block] ['finally' block]``.
+
+        Raises:
+            ParseError: there is neither an ``except`` nor a ``finally``.
+        """
         token = self.lexer.next()
         body = self.block()
         handlers: list[Handler] = []
@@ -526,7 +544,12 @@ class Parser(ExpressionParser):
         return found
 
     def function(self) -> Def:
-        """Parse ``'def' name '(' params ')' ['->' type] block``."""
+        """Parse ``'def' name '(' params ')' ['->' type] block``.
+
+        Raises:
+            UnsupportedError: the function is asynchronous or has type parameters.
+            ParseError: the definition is not valid, or its type comments do not fit its parameters.
+        """
         if self.lexer.cur.kind == "async":
             raise refuse("async_def", self.lexer.cur.range)
         start = self.lexer.expect("def").start
@@ -545,7 +568,12 @@ class Parser(ExpressionParser):
         return Def.create(self._until(start, body), ident, params, return_type, body)
 
     def class_definition(self) -> ClassDef:
-        """Parse ``'class' name ['(' bases ')'] block``. The statements of the block are simple ones and functions."""
+        """Parse ``'class' name ['(' bases ')'] block``.
+
+        Raises:
+            UnsupportedError: the class has type parameters or keyword arguments, or its block has a class or an import.
+            ParseError: the definition is not valid.
+        """
         start = self.lexer.next().start
         name = self.lexer.expect(IDENT)
         if self.lexer.cur.kind == "[":
@@ -592,7 +620,7 @@ _CLOSING = (")", "]", "}")
 
 
 def _first_statement(body: list[Stmt]) -> int:
-    """Return the position of the first statement of a body, after a docstring."""
+    """Return the position of the first statement of a body, after a docstring unless that is the only one."""
     first = body[0].tree
     documented = first.kind == ExprStmt.KIND and first.subtree(0).kind == StringLiteral.KIND
     return body[1 if documented and len(body) > 1 else 0].range.start

@@ -16,7 +16,7 @@ _FIELDS: Final[dict[type[ast.AST], str]] = {
     ast.keyword: "arg",
     ast.FunctionDef: "name",
 }
-"""The names in a syntax tree that Python changes, by the class of the node."""
+"""The field with a name that is mangled, by the class of the node."""
 
 
 def mangle_private_names(node: ast.AST, text: str, obj: Any) -> None:
@@ -34,7 +34,7 @@ def mangle_private_names(node: ast.AST, text: str, obj: Any) -> None:
 
 def _owner(obj: Any) -> str:
     """Return the name of the class whose private names a definition uses, without leading underscores; empty if there
-    is none."""
+    is none, and for a function within a method."""
     if isinstance(obj, type):
         return obj.__name__.lstrip("_")
     owners = str(getattr(obj, "__qualname__", "")).split(".")[:-1]

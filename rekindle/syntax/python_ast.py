@@ -47,7 +47,7 @@ def function_def(
     Raises:
         NotScriptableError: the source is not found, has changed, or is not a function definition.
         UnsupportedError: there are no ``diagnostics``, and the function has Python that programs cannot have, or it is
-            an asynchronous function.
+            asynchronous or has type parameters.
     """
     is_kept = isinstance(fn, FunctionType) and not unwrap and not signature_only
     if is_kept:

@@ -16,7 +16,7 @@ _NAMED: Final = (
 
 def names_bound_by(node: ast.AST) -> list[str]:
     """Return the names that ``node`` assigns, imports, defines or declares by ``global`` or ``nonlocal``, each once,
-    excluding those within nested functions and classes."""
+    excluding those within nested functions, lambdas and classes. Variables of comprehensions are included."""
     return list(dict.fromkeys(_bound(node)))
 
 
@@ -40,7 +40,8 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 def assigned_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     """Return the names that the statements of ``function`` assign, import or define. Names that are only declared by
-    ``global`` or ``nonlocal``, and those within nested functions and classes, are not included."""
+    ``global`` or ``nonlocal``, and those within nested functions and classes, are not included; variables of
+    comprehensions are."""
     found: set[str] = set()
     waiting: list[ast.AST] = list(function.body)
     while waiting:

@@ -22,6 +22,7 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.syntax.desugaring import hidden, together
 from rekindle.syntax.python_expressions import ExpressionBuilder
+from rekindle.syntax.python_names import names_bound_by
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import (
@@ -68,7 +69,9 @@ def match_statement(
     range = builder.range_of(node)
     subject = builder.expr(node.subject)
     before: list[Stmt] = []
-    if subject.tree.kind != Var.KIND:
+    # A pattern that binds the name of the subject would assign it before the other names are read from it.
+    bound = {name for case in node.cases for name in names_bound_by(case.pattern)}
+    if subject.tree.kind != Var.KIND or Var(subject.tree).name.name in bound:
         name = hidden(subject.range, "match")
         before.append(Assign.create(subject.range, [name], subject))
         subject = name
@@ -203,6 +206,8 @@ class _Patterns:
 
     def _mapping(self, pattern: ast.MatchMapping, subject: Expr, range: SourceRange) -> None:
         keys = self.builder.exprs(pattern.keys)
+        isinstance_of = Var.create(range, Ident.create(range, "isinstance"))
+        self._ask(Apply.create(range, isinstance_of, [subject, Var.create(range, Ident.create(range, "dict"))]))
         for wanted, part in zip(keys, pattern.patterns, strict=True):
             self._ask(BinOp.create(range, "in", wanted, subject))
             self.read(part, Subscript.create(range, subject, [wanted]))

@@ -173,7 +173,7 @@ class StatementBuilder(ExpressionBuilder):
         """Convert ``global`` to ``pass``: a function that only reads the variables needs no declaration.
 
         Raises:
-            UnsupportedError: the function assigns one of the variables.
+            UnsupportedError: the function assigns one of the variables, or the statement is in a class.
         """
         if self._function is None or assigned_names(self._function).intersection(node.names):
             raise refuse("global", self.range_of(node))
@@ -315,7 +315,7 @@ class StatementBuilder(ExpressionBuilder):
         return tokens[index].end
 
     def _first_statement(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-        """Return the position of the first statement, after a docstring."""
+        """Return the position of the first statement, after a docstring unless that is the only one."""
         first = node.body[0]
         if len(node.body) > 1 and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             documented = isinstance(first.value.value, str)

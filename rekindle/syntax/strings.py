@@ -251,7 +251,11 @@ class _Fields:
 
     def _expression_end(self, at: int) -> tuple[int, str]:
         """Return the position after the expression of a field, and the delimiter there: ``}``, ``!``, ``:`` or
-        ``=``."""
+        ``=``.
+
+        Raises:
+            ParseError: the text ends before, or a string in the expression is not valid.
+        """
         source = self._source
         depth = 0
         while True:

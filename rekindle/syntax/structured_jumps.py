@@ -8,8 +8,8 @@
         x = layer(x)                      else:
                                               x = layer(x)
 
-The statements after an ``if`` that may jump are moved into its branches. A ``break`` sets a flag; the iterations after
-it run only if the flag is False.
+The statements after an ``if`` that may jump are moved into its branches. A ``break`` sets a flag, which the
+caller tests before each later iteration.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from rekindle.syntax.views import Dots, Expr, Param, Select, Subscript, Var
 
 def assignment_type(lexer: Lexer, targets: Sequence[Expr], end: int) -> Expr | None:
     """Return the type in the comment after an assignment to ``targets``, which ends at ``end``. Return None if there is
-    no comment, if it is not a type, or if the assignment has several targets."""
+    no comment, if it is not a type, or if the target is not a single name, attribute or item."""
     if not lexer.type_comments or len(targets) != 1 or targets[0].tree.kind not in _TYPED_TARGETS:
         return None
     end_of_line = lexer.source.text.find("\n", end)

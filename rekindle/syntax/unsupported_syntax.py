@@ -1,7 +1,7 @@
 """Python constructs that programs cannot have: one sentence and one alternative for each.
 
-Both parsers reject a construct with the same message. Only the parser of text rejects ``match``: in Python's own AST it
-is rewritten (:mod:`rekindle.syntax.python_patterns`).
+Both parsers reject a construct with the same message. Some are rejected by the parser of text alone: ``match``, for
+example, which is rewritten in Python's own AST (:mod:`rekindle.syntax.python_patterns`).
 """
 
 from __future__ import annotations

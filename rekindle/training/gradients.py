@@ -28,8 +28,8 @@ class Clipping:
     max_value: float | None = None
 
     def factor(self, norm: float) -> float:
-        """Return the number by which gradients of this total norm are multiplied: at most 1, and NaN if ``norm`` is
-        NaN."""
+        """Return the number by which gradients of this total norm are multiplied: at most 1. It is NaN if ``norm``
+        is NaN, and 1 if there is no maximum norm."""
         if self.max_norm is None:
             return 1.0
         factor = self.max_norm / (norm + _EPSILON)

@@ -7,8 +7,8 @@
       %p.1 : Tensor = …                              becomes            p[:], m[:] = kernel(p, g, m, size)
       return (%p.1, %m.1)
 
-A kernel is compiled once for a dtype, and serves contiguous memory of any size. A pointwise kernel is one loop over
-elements, in which each element is read before it is written. So its results may overwrite its operands.
+A kernel is compiled for a dtype, and serves contiguous memory of all sizes that pass its guards. A pointwise kernel is
+one loop over elements, in which each element is read before it is written. So its results may overwrite its operands.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class SizedKernel(NamedTuple):
 
 @dataclass(slots=True)
 class TableKernel:
-    """A ``graph`` as a kernel for tensors of one dtype and size on the CPU; its other inputs are floats. It is
-    pointwise unless ``reduces``: then it has one result of one element."""
+    """A ``graph`` as kernels on the CPU, for each dtype and size: the tensors of a launch have the same. The other
+    inputs are floats. It is pointwise unless ``reduces``: then it has one result of one element."""
 
     graph: Graph
     name: str
@@ -57,7 +57,7 @@ class TableKernel:
     _kernels: dict[torch.dtype, list[GuardedKernel]] = field(default_factory=dict)
 
     def sized(self, dtype: torch.dtype, size: int) -> SizedKernel:
-        """Return the kernel for tensors of ``size`` elements; it is compiled on first use.
+        """Return the kernel for tensors of ``size`` elements, compiled unless the machine code for another size serves.
 
         Raises:
             Unsupported: there is no such kernel for ``dtype``.

@@ -1,7 +1,7 @@
 """The update of an optimizer of ``torch.optim`` by kernels.
 
 The state stays in the optimizer: kernels read and overwrite its tensors, so that ``optimizer.state_dict()`` is that of
-PyTorch's own update. PyTorch's update runs where a kernel cannot: in the first step, which creates the state, and for
+PyTorch's own update. PyTorch's update runs where a kernel cannot: in a step that creates state, and for
 what neither :data:`~rekindle.training.update_rules.RULES` nor the kernels serve.
 """
 
@@ -34,7 +34,8 @@ class OptimizerUpdate:
     def __init__(self, optimizer: Optimizer, clipping: Clipping, average: WeightAverage | None) -> None:
         self.optimizer = optimizer
         self.gradient_norm: float | None = None
-        """The norm of all gradients in the last update, before they were clipped; None if no norm is limited."""
+        """The norm of all gradients in the last update, before they were clipped; None before the first update, or if
+        no norm is limited."""
         self.fallbacks: Counter[str] = Counter()
         """The number of updates that PyTorch's own code did, by reason."""
         self._clipping = clipping
@@ -48,7 +49,7 @@ class OptimizerUpdate:
     @torch.no_grad()
     def step(self) -> None:
         """Update parameters, optimizer state and averages in place: by kernels, or by PyTorch's code if kernels cannot,
-        which is counted in ``fallbacks``."""
+        which is counted in ``fallbacks``. Set ``gradient_norm``."""
         weight = None if self._average is None else self._average.weight
         try:
             blocks = self._blocks(weight)
@@ -73,7 +74,7 @@ class OptimizerUpdate:
             self._update_other_averages(self._average, blocks, weight)
 
     def _run_pytorch(self) -> None:
-        """Clip the gradients and update the parameters and averages by PyTorch's code."""
+        """Clip the gradients, set ``gradient_norm``, and update the parameters and averages, by PyTorch's code."""
         parameters = [each for group in self.param_groups for each in group["params"] if each.grad is not None]
         self.gradient_norm = self._clipping.clip(parameters)
         self.optimizer.step()
@@ -160,7 +161,7 @@ def _counts(steps: Sequence[Tensor]) -> list[tuple[KernelTable, tuple[float, ...
 
 
 def _check_step_is_pytorchs(optimizer: Optimizer) -> None:
-    """Check that ``optimizer.step`` is the method of its class, and that no hooks are registered.
+    """Check that ``optimizer.step`` is the method of its class or wraps it, and that no hooks are registered.
 
     Raises:
         NoKernel: the method was replaced, or there are hooks.

@@ -63,8 +63,8 @@ def compile_step(
     Raises:
         CompileError: the model or the loss cannot be compiled.
         TypeError: the optimizer evaluates the loss several times in a step, as LBFGS does.
-        ValueError: the optimizer has no parameter of the model, ``average`` is of another model, both ``max_norm`` and
-            ``max_value`` are given, or ``accumulate`` is less than 1.
+        ValueError: the optimizer has no parameter of the model, ``average`` has parameters of other shapes, both
+            ``max_norm`` and ``max_value`` are given, or ``accumulate`` is less than 1.
 
     Example:
         >>> net = torch.nn.Linear(4, 1)
@@ -104,7 +104,8 @@ class TrainingStep:
     """A compiled training step: see :func:`compile_step`, which makes it.
 
     Attributes:
-        model: the compiled model. In each call it is in the training mode of the model that it was compiled from.
+        model: the compiled model, in each call in the training mode of the model that it was compiled from; the given
+            model if that is called as it is.
         accumulated: the number of calls whose gradients wait for an update.
 
     Example:
@@ -147,20 +148,21 @@ class TrainingStep:
 
     @property
     def gradient_norm(self) -> float | None:
-        """The norm of all gradients in the last update, before they were clipped; None without ``max_norm``."""
+        """The norm of all gradients in the last update, before they were clipped; None before the first update, or
+        without ``max_norm``."""
         return self._update.gradient_norm
 
     @property
     def fallbacks(self) -> Counter[str]:
         """The number of updates that PyTorch's own code did instead of kernels, by reason. The first update is one of
-        them, since PyTorch creates the state of the optimizer."""
+        them if the optimizer has state, which PyTorch creates."""
         return self._update.fallbacks
 
     def __call__(self, inputs: Any, *targets: Any) -> Tensor:
         """Run a step on a batch; return its loss, detached.
 
-        The gradients of the parameters are None afterwards, unless further calls are accumulated before the update.
-        Their memory on the CPU is freed in the next call.
+        Gradients that the optimizer's parameters have before the first of the accumulated calls are discarded. They are
+        None after an update. Their memory on the CPU is freed in the next call.
 
         Args:
             inputs: the argument of the model, or a tuple of its arguments. A named tuple is one argument.
@@ -182,8 +184,8 @@ class TrainingStep:
     def update(self) -> None:
         """Update the parameters by the gradients that they have, then clear the gradients.
 
-        Call it at the end of an epoch whose number of batches ``accumulate`` does not divide. It has no effect if no
-        parameter has a gradient and ``accumulated`` is 0.
+        Call it at the end of an epoch whose number of batches ``accumulate`` does not divide: the sum of the gradients
+        is divided by ``accumulate`` then too. It has no effect if no parameter has a gradient and ``accumulated`` is 0.
 
         Raises:
             RuntimeError: the gradients of distributed processes were not reduced, and cannot be: the model has
@@ -250,6 +252,7 @@ class TrainingStep:
         return callable(getattr(self.model, "no_sync", None)) and not isinstance(self.model, ScriptModule)
 
     def _without_reduction(self) -> AbstractContextManager[Any]:
-        """Return a context in which ``DistributedDataParallel`` accumulates gradients without a reduction."""
+        """Return a context in which ``DistributedDataParallel`` accumulates gradients without a reduction; one without
+        effect for a model that has no ``no_sync``."""
         context: AbstractContextManager[Any] = self.model.no_sync() if self._defers_reduction() else nullcontext()  # type: ignore[operator]
         return context

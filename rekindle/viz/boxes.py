@@ -1,7 +1,8 @@
 """Layout model of a graph: nested boxes, and arrows between them.
 
 Nodes are boxes. Blocks, subgraphs and inlined calls are boxes around others, so that a large program starts as a few
-boxes. Adjacent boxes of equal structure are collapsed into one box, "fc × 12"; sequences that remain long are split.
+boxes. Three or more adjacent calls of equal structure are collapsed into one box, "fc × 12"; sequences that remain long
+are split.
 Constants, and submodules that are read from modules, are not drawn: the text of their user mentions them.
 """
 
@@ -38,10 +39,10 @@ _KERNELS: Final = frozenset({"prim::FusionGroup", "prim::NativeRegion", "prim::D
 
 @dataclass(slots=True)
 class Box:
-    """A box in a picture of a graph. ``text`` is the node in the text form of graphs; ``place`` is an index of
-    :attr:`Picture.files` and a line, both counted from 0; ``kernels`` are indices defined by the creator of the
-    picture. ``memory`` are numbers of memory locations that the results may share with other values; ``writes`` are
-    those that the node may write to."""
+    """A box in a picture of a graph. ``text`` is the node in the text form of graphs, or the inputs or outputs of a
+    block; ``place`` is an index of :attr:`Picture.files` and a line, both counted from 0; ``kernels`` are indices
+    defined by the creator of the picture. ``memory`` are numbers of memory locations that the results may share with
+    other values; ``writes`` are those that the node may write to."""
 
     id: int
     title: str
@@ -91,9 +92,9 @@ def picture_of(
     seconds_of: Callable[[Node], float | None] = lambda node: None,
     max_boxes: int = MAX_BOXES,
 ) -> Picture:
-    """Return the boxes of ``graph``. Its source files are appended to ``files`` unless they are there. ``kernels_of``
-    returns the kernels of a node, ``seconds_of`` its measured time. With ``aliases``, boxes have the memory that they
-    may share. More than ``max_boxes`` boxes side by side are divided into pieces."""
+    """Return the boxes of ``graph``. Its sources are appended to ``files`` unless they are there. ``kernels_of``
+    returns the indices of a node's kernels, ``seconds_of`` its measured time. With ``aliases``, boxes have the memory
+    that they may share or write to. More than ``max_boxes`` boxes side by side are divided into pieces."""
     aliasing = AliasDb(graph) if aliases else None
     builder = _Builder([] if files is None else files, kernels_of, aliasing, seconds_of, max_boxes)
     root = Box(builder.new_id(), "graph", "call")

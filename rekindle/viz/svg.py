@@ -64,7 +64,8 @@ class _Place:
 def to_svg(graph: Graph) -> str:
     """Return ``graph`` as an SVG picture. Blocks, fusion groups and inlined calls are boxes around others.
 
-    The picture is readable in light and dark themes. Titles of boxes have the text form of the nodes.
+    The picture is readable in light and dark themes. Tooltips of boxes (``title`` elements) have the text form of the
+    nodes.
 
     Args:
         graph: any graph.

@@ -23,7 +23,7 @@ _SHAPES: Final[dict[Category, str]] = {
 def to_dot(graph: Graph) -> str:
     """Return ``graph`` in the language of Graphviz; ``dot -Tsvg`` draws it.
 
-    Blocks, fusion groups and inlined calls are clusters. An arrow to or from one of them starts or ends inside it.
+    Blocks, fusion groups and inlined calls are clusters. An arrow to or from one of them is clipped at its border.
 
     Args:
         graph: any graph.

@@ -32,8 +32,9 @@ class AtenFunction:
 
 @cache
 def aten_function(qualified_name: str) -> AtenFunction | None:
-    """Return the C++ function of the overload ``qualified_name``. Return None if the libraries have no such symbol, if
-    the schema has a type that is not known here, or if another overload has the same C++ name.
+    """Return the C++ function of the overload ``qualified_name``. Return None if the dispatcher has no such overload
+    of ``aten``, if the libraries have no such symbol, if the schema has a type that is not known here, or if another
+    overload has the same C++ name.
 
     The symbol proves the types of the parameters, which its name contains. It does not contain the types of the
     returns: these follow from the schema.

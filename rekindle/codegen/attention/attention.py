@@ -68,7 +68,8 @@ class Attention:
         is_causal: bool = False,
         scale: float | None = None,
     ) -> Tensor | None:
-        """Return ``softmax(query key' scale + mask) value`` of batches of heads; None for unsupported sizes.
+        """Return ``softmax(query key' scale + mask) value`` of batches of heads; None if there is no kernel for the
+        sizes or the platform.
 
         Tensors have shape ``(batch, heads, queries or keys, width)``. The number of heads of ``key`` and ``value`` is
         that of ``query``, or a divisor of it. ``mask`` is added, or, if it is boolean, selects keys. By default

@@ -244,8 +244,9 @@ class _AttentionWriter(TaskWriter):
     # --------------------------------------------------------------------------------------------------------- softmax
 
     def _softmax(self) -> None:
-        """Emit a function that replaces a row of ``%width`` scores with exponentials less the maximum, and returns one
-        over their sum. Only the first ``%valid`` scores count; the others become zeros."""
+        """Emit a function that replaces each score in a row of ``%width`` with the exponential of ``score scale +
+        mask`` less the maximum of these, and returns one over the sum, or 0 if that is 0. Only the first ``%valid``
+        scores count; the others become zeros."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         scale = self._filled("%scale")

@@ -29,7 +29,7 @@ def _function(shape: RowShape, target: Target) -> TaskFunction | None:
 
 
 def applies(weight: Tensor, geometry: Geometry) -> bool:
-    """Return whether the convolution is depthwise, with a kernel size for which there are functions."""
+    """Return whether the convolution is depthwise, with a kernel width and a stride for which there are functions."""
     return (
         weight.shape[1] == 1
         and weight.shape[0] == geometry.groups > 1
@@ -40,7 +40,7 @@ def applies(weight: Tensor, geometry: Geometry) -> bool:
 
 @dataclass(slots=True)
 class DepthwiseConvolution(DirectConvolution):
-    """A depthwise convolution for which :func:`applies` holds. It makes no copy of the image."""
+    """A depthwise convolution for which :func:`applies` holds. It makes no copy of a channels-last image."""
 
     @property
     def _zeros(self) -> tuple[int, int]:

@@ -77,8 +77,9 @@ class RowShape:
 
 
 def tile_of(target: Target) -> int:
-    """Return the number of positions of a tile: images of usual networks have multiples of 7, and 14 sums, 2 columns
-    and the weights of a row fit into 32 registers."""
+    """Return the number of positions of a tile. With AVX-512, it is 7: images of usual networks have multiples of 7,
+    and the 14 sums of two vectors of channels, 2 columns and the weights of a row fit into 32 registers. Else it is 4,
+    for 16 registers."""
     return 7 if target.vector_bits == 512 else 4
 
 

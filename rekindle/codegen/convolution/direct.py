@@ -121,7 +121,7 @@ class DirectConvolution:
 
     def run(self, image: Tensor, residual: Tensor | None = None) -> Tensor | None:
         """Return the convolution of ``image`` in channels-last order, with ``residual``, of the result's sizes, added
-        before the activation; None for unsupported sizes."""
+        before the activation; None for sizes or platforms that are not supported."""
         known, planar = self._calls, self._reads_planes(image)
         key = image.shape, planar
         call = known[key] if key in known else self._prepare(*key)
@@ -313,7 +313,7 @@ class DirectConvolution:
 
 def tile_rows(target: Target, positions: int) -> int:
     """Return the number of output positions of a tile: as many as registers hold, or one less, if fewer positions are
-    then computed twice."""
+    then computed twice; fewer if the output has no more."""
     most = rows_of(target)[0]
     sizes = [each for each in (most, most - 1, *rows_of(target)[1:]) if each <= positions]
     return (

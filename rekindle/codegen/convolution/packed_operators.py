@@ -83,7 +83,8 @@ class _Convolution:
         time."""
 
     def run(self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None = None) -> Tensor:
-        """Return the convolution of ``input``, with ``other`` added before the activation."""
+        """Return the convolution of ``input``, with ``other`` added before the activation. The result may take the
+        memory of ``other`` if the convolution ``may_overwrite`` it."""
         packed, selection = self._selected
         if weight is not packed:
             selection = None

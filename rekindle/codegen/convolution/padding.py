@@ -1,4 +1,4 @@
-"""Copies of channels-last images with zeros around them, for kernels that read no position outside an image."""
+"""Copies of images with zeros around them, for kernels that read no position outside an image."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ def _function(target: Target) -> Callable[[int, int, int, int, int, int, int, in
 
 
 def padded(image: Tensor, rows: int, columns: int, target: Target, *, planar: bool = False) -> Tensor:
-    """Return images in channels-last order, or unchanged ``planar`` ones, padded with ``rows`` and ``columns`` of zeros
-    on each side. The next call of this thread may reuse the memory."""
+    """Return a tensor whose memory holds images in channels-last order, or contiguous ``planar`` ones, padded with
+    ``rows`` and ``columns`` of zeros on each side. Its shape is arbitrary. The next call of this thread may
+    overwrite it."""
     if not planar:
         image = image.contiguous(memory_format=_LAST)
     if not rows and not columns:

@@ -103,8 +103,8 @@ class TaskWriter:
         self.define(self.name, parameters, "" if self._result is None else "i64", "")
 
     def launch(self, *, pads: bool = False) -> None:
-        """Emit the function by which native code launches this one; see
-        :mod:`rekindle.codegen.convolution.launch_ir`."""
+        """Emit the function by which native code launches this one, unless this build of PyTorch lacks what that
+        needs; see :mod:`rekindle.codegen.convolution.launch_ir`."""
         returns = self._result is not None
         text = launch_text(self.name, len(self._arguments), len(self._words), returns=returns, pads=pads)
         if text is not None:

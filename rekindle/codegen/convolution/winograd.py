@@ -90,7 +90,8 @@ class WinogradConvolution:
 
     def run(self, image: Tensor, residual: Tensor | None) -> Tensor | None:
         """Return the convolution of ``image`` in channels-last order, with ``residual``, of the result's sizes, added
-        before the activation; None for unsupported sizes, and if a result is infinite or NaN."""
+        before the activation; None for unsupported sizes or platforms, and if a number is infinite or NaN before the
+        residual is added."""
         known = self._calls
         call = known[image.shape] if image.shape in known else self._prepare(image.shape)
         if call is None:

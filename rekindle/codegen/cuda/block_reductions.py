@@ -1,4 +1,4 @@
-"""Block reductions: reduce a value of each thread of a block to one that all its threads have."""
+"""Block reductions: reduce the values of the threads of a row or a column of a block to one that all of them have."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def reduce_rows(fold: ReductionWriter, value: str) -> str:
 
 
 def reduce_columns(fold: ReductionWriter, value: str, width: int, height: int) -> str:
-    """Emit the reduction of vectors over the ``height`` threads of each of the ``width`` columns of the block."""
+    """Emit the reduction of vectors over the ``height`` threads of each of the ``width`` columns of the block.
+    ``height`` is a power of two."""
     f, scalar, lanes = fold.f, fold.scalar, fold.lanes
     x, y = thread_index(f, "thread.x"), thread_index(f, "thread.y")
     shared = shared_array(f, scalar, lanes, width * height)

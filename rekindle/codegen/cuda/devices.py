@@ -122,8 +122,8 @@ def cuda_device(index: int) -> CudaDevice:
     """Return the device ``cuda:<index>``.
 
     Raises:
-        Unsupported: it is not a GPU of NVIDIA, is older than compute capability 8.0, or the driver's library is
-            missing.
+        Unsupported: it is not a GPU of NVIDIA, it is older than compute capability 8.0, or the driver's library is
+            missing or reports an error.
     """
     if torch.version.cuda is None:
         raise Unsupported("a GPU of another vendor than NVIDIA")

@@ -10,7 +10,7 @@ from rekindle.codegen.loop_ir.nodes import AccessStride, Kernel, LoopNest
 THREADS: Final = 256
 """Default number of threads of a block."""
 VECTOR_BYTES: Final = 16
-"""Number of bytes that a thread reads at a time."""
+"""Number of bytes that a thread reads at a time from the buffer with the smallest elements."""
 MAX_LANES: Final = 8
 REGISTER_VECTORS: Final = (1, 4)
 """Number of vectors of a row that a thread keeps in registers, by variant."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 VARIABLE: Final = "REKINDLE_LIBDEVICE"
-"""The environment variable that names the file, if it is in none of the usual folders."""
+"""The environment variable that names the file. It is tried before the usual folders."""
 
 _NAME: Final = "libdevice.10.bc"
 _PACKAGES: Final = (

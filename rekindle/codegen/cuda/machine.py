@@ -22,7 +22,7 @@ FUNCTIONS: Final = frozenset({*_ONE, *_MORE, *_TWO})
 @dataclass(frozen=True, slots=True)
 class CudaMachine:
     """A GPU. Functions are those of libdevice, NVIDIA's library in LLVM's bitcode, which PyTorch's kernels call too.
-    Without it, kernels have the few that are inline."""
+    Without it, kernels have the few of float32 that are inline."""
 
     has_libdevice: bool = True
 

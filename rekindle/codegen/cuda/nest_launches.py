@@ -188,7 +188,8 @@ class NestLaunch:
         self.launcher.launch(function, blocks, COLUMNS, COLUMN_ROWS)
 
     def _split_columns(self, blocks: str, function: str) -> None:
-        """Divide the rows of the same columns between several thread blocks if there are few blocks."""
+        """Emit the launches of a column reduction. If there are few blocks, several divide the rows of the same
+        columns."""
         f, nest, launcher = self.f, self.nest, self.launcher
         rows = self.sizes[nest.reduction_loops.start]
         tag = f.name()

@@ -100,7 +100,8 @@ class FullReductionWriter:
 
 
 def known_results(writer: NestWriter, before: int) -> Known:
-    """Return the results of the phases before that of index ``before``, which are in memory at ``%known``."""
+    """Emit the loads of the results of the phases before that of index ``before``, which are in memory at ``%known``;
+    return them."""
     known, slot = dict(writer.fixed), 0
     for phase in writer.nest.phases[:before]:
         for reduction in phase.reductions:

@@ -23,7 +23,7 @@ from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest, MatmulNest
 from rekindle.codegen.loop_ir.scalar_types import F16
 
 THREADS = ("GOMP_parallel", "omp_get_max_threads", "omp_in_parallel", "omp_get_thread_num", "omp_get_num_threads")
-"""Functions of the threading library of PyTorch that a kernel needs."""
+"""Functions of the threading library of PyTorch. Without one of them, kernels run on one thread."""
 
 GRAIN = 1 << 16
 """Number of simple operations that justify a thread."""
@@ -201,8 +201,9 @@ _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
 
 
 def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
-    """Emit the array of pointers to all buffers: those passed, and temporaries that are allocated for the call. The
-    sizes of the temporaries are the parameters from ``first`` on. Return the array."""
+    """Emit the array of pointers to all buffers: those passed, temporaries that are allocated for the call, and the
+    status word of a kernel that may fail. The sizes of the temporaries are the parameters from ``first`` on. Return the
+    array."""
     if not kernel.temporaries and not kernel.may_fail:
         return "%pointers"
     given = len(kernel.inputs) + len(kernel.outputs)

@@ -29,7 +29,8 @@ class Machine(Protocol):
         """Emit a mathematical function (``exp``, ``pow`` …) of ``lanes`` floats or doubles; return its result.
 
         Raises:
-            Unsupported: the machine has no function of this name.
+            Unsupported: a GPU has no function of this name.
+            UnsupportedFunction: a CPU has none.
         """
 
 

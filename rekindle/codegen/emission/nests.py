@@ -366,7 +366,8 @@ class NestWriter:
         self, phase: Phase, bases: Bases, known: Known, at: str, mask: str | None, way: int = 0
     ) -> Expressions:
         """Emit the computation and the stores of the elements from ``at`` on: a whole vector, or the lanes set in
-        ``mask``. ``way`` is the number of the vector, if vectors extend across rows."""
+        ``mask``. Return the emitter that has emitted them. ``way`` is the number of the vector, if vectors extend
+        across rows."""
 
         def scan(expression: Expression, value: str) -> str:
             return self.scans[expression, way].take(value)

@@ -70,8 +70,8 @@ def with_declarations(text: str) -> str:
 def python_function(code: NativeCode, name: str) -> Callable[..., Any]:
     """Return the function of Python that calls ``@{name}`` of ``code`` by its entry. It keeps the code alive.
 
-    It raises TypeError when it is called with too few or too many arguments or with others than numbers, and
-    OverflowError for ints of more than 64 bits.
+    It raises TypeError when it is called with too few or too many arguments, or with one that Python cannot convert to
+    the parameter's type, and OverflowError for ints of more than 64 bits.
     """
     return function_at(code.address(f"{name}.entry"), name, None, code)
 

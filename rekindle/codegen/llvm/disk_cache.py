@@ -28,7 +28,7 @@ from typing import Final
 DIRECTORY: Final = "REKINDLE_CACHE_DIR"
 """The environment variable with the folder; by default the platform's cache folder."""
 SWITCH: Final = "REKINDLE_CACHE"
-"""The environment variable that turns the cache off if it is ``0`` or ``off``."""
+"""The environment variable that turns the cache off if it is ``0``, ``off``, ``no`` or ``false``."""
 LIMIT: Final = 256 * 1024 * 1024
 """Maximum total size of the files in bytes."""
 

@@ -14,7 +14,8 @@ from rekindle.codegen.llvm.recording_ir import recording_text
 from rekindle.codegen.llvm.tensor_boxing_ir import DEVICE_UNIT
 
 UNLOCKED_ELEMENTS: Final = 1 << 15
-"""Minimum number of elements of the largest input for which the GIL is released while a kernel runs."""
+"""Minimum number of elements of the largest input for which the GIL is released while a kernel runs on a CPU; for GPUs
+it always is."""
 
 _TEXT: Final = """
 ; Return the number of elements of the largest of the inputs.

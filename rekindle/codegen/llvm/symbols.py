@@ -58,7 +58,7 @@ def _files_of_torch() -> Iterator[Path]:
 
 def _loaded(path: Path) -> ctypes.CDLL | None:
     """Return the library in a file if this process has loaded it; else None. A second copy of OpenMP must not be
-    loaded."""
+    loaded. On a platform without ``RTLD_NOLOAD``, the library is loaded."""
     already = getattr(os, "RTLD_NOLOAD", 0)
     try:
         return ctypes.CDLL(str(path), mode=os.RTLD_LAZY | already if already else ctypes.DEFAULT_MODE)

@@ -64,7 +64,7 @@ def vector_function(name: str, element: str, lanes: int, target: Target | None =
     """Return the function ``name`` on vectors of ``lanes`` (1, or a power of two) elements of ``float`` or ``double``.
 
     Raises:
-        UnsupportedFunction: there is none of this name.
+        UnsupportedFunction: there is none of this name, or ``element`` is another type.
     """
     if not is_known(name) or element not in ("float", "double"):
         raise UnsupportedFunction(f"there is no function '{name}' on vectors of {element}")

@@ -123,7 +123,8 @@ class Builder:
         return self._same("div", a, b)
 
     def fma(self, a: Expression, b: Expression, c: Expression) -> Expression:
-        """Return ``a * b + c``: one operation, rounded once, for floats; two for integers."""
+        """Return ``a * b + c``: one operation for floats, rounded once if the machine can; two operations for
+        integers."""
         return self._same("fma", a, b, c) if a.scalar.is_float else self.add(self.mul(a, b), c)
 
     def neg(self, a: Expression) -> Expression:
@@ -203,7 +204,7 @@ class Builder:
 
 
 def _rounded(value: float, scalar: ScalarType) -> float:
-    """Return ``value`` rounded to the floating-point type ``scalar``."""
+    """Return ``value`` rounded to float32 if that is ``scalar``; else unchanged."""
     if scalar is not F32 or not math.isfinite(value):
         return value
     try:

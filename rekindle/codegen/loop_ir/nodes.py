@@ -1,8 +1,8 @@
-"""Nodes of the loop form.
+"""Nodes of the loop IR.
 
 Buffers are numbered: the tensors that are read, then those that are written, then those that only the kernel sees. An
-*access* says how a buffer is walked by the loops of a nest. An *expression* says what one element is; equal expressions
-of a nest are one object, so that each is computed once.
+*access* describes how the loops of a nest step through a buffer. An *expression* computes one element; equal
+expressions of a nest are one object, so that each is computed once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Printer of kernels in the loop form.
+"""Printer of kernels in the loop IR.
 
 .. code-block:: text
 

@@ -174,7 +174,7 @@ def shift_right(w: RegionWriter, a: str, b: str) -> str:
 @emits("aten::__range_length")
 def range_length(w: RegionWriter, low: str, high: str, step: str) -> str:
     """Emit the length of a range: ``(high - low - 1) // step + 1``, or 0 if that is negative; mirrored for a negative
-    step."""
+    step. The code leaves the region if the step is 0, and on overflow."""
     w.leave_if(w.emit(f"icmp eq i64 {step}, 0"))
     w.leave_if(w.emit(f"icmp eq i64 {step}, {SMALLEST}"))
     backwards = w.emit(f"icmp slt i64 {step}, 0")
@@ -268,8 +268,8 @@ def absolute_as_float(w: RegionWriter, a: str) -> str:
 
 
 def _compare_mixed(predicate: str, overload: str) -> Emitter:
-    """Return the emitter of a comparison of an int and a float, which is exact, as in Python, without rounding the
-    int."""
+    """Return the emitter of a comparison of an int and a float, exact as in Python. The code leaves the region if the
+    int is not exact as a float."""
     if overload == "int_float":
         return lambda w, a, b: w.emit(f"fcmp {predicate} double {exactly_double(w, a)}, {b}")
     return lambda w, a, b: w.emit(f"fcmp {predicate} double {a}, {exactly_double(w, b)}")
@@ -339,7 +339,8 @@ def itself(w: RegionWriter, a: str) -> str:
 
 @emits("aten::round.float")
 def round_float(w: RegionWriter, a: str) -> str:
-    """Emit rounding half to even. The result is never -0.0: Python rounds to an int, which has no -0."""
+    """Emit rounding half to even. The result is never -0.0: Python rounds to an int, which has no -0. The code leaves
+    the region for NaN and infinities."""
     size = absolute_float(w, a)
     w.leave_unless(w.emit(f"fcmp olt double {size}, {hexadecimal(float('inf'))}"))
     return w.emit(f"fadd double {w.emit(f'call double @llvm.roundeven.f64(double {a})')}, 0.0")

@@ -54,7 +54,7 @@ class NativeWriter(RegionWriter):
         return node in self._has_room
 
     def before_loop(self, loop: LoopView) -> None:
-        """Reserve memory for the elements that each iteration appends to a list, if their number is known."""
+        """Emit the reservation of memory for the elements that the loop appends to lists, if their number is known."""
         if not is_counted(loop):
             return
         appends = [node for node in loop.body.nodes if node.kind == "aten::append"]

@@ -137,7 +137,7 @@ def has_cast(node: Node) -> bool:
 
 
 def cast(w: RegionWriter, node: Node) -> None:
-    """Emit ``prim::unchecked_cast``, which leaves the region if the value does not have the type of the cast."""
+    """Emit ``prim::unchecked_cast``. A cast to int or float leaves the region if the value does not have that type."""
     kind = known_kind(node.output)
     if kind not in _REALS:
         w.bind(node.output, w.registers(node.input, kind))

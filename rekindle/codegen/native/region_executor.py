@@ -38,7 +38,7 @@ _NAME = "native region"
 
 @implements_for_node(f"{REGION}(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def native_region(node: Node) -> Operation:
-    """Return the operation of a native region: it runs the subgraph, whose values are numbers and lists of numbers."""
+    """Return the operation of a native region: it runs the subgraph, whose values are numbers, strings and lists."""
     return NativeRegion(node.get_graph("Subgraph"))
 
 

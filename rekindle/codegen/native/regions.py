@@ -134,8 +134,8 @@ def _close(graph: Graph, run: list[Node]) -> bool:
 
 
 def _only_appends(nodes: Sequence[Node]) -> bool:
-    """Return whether a region within a loop would append to a list that outlives it. Each entry of the region would
-    convert the whole list. Nested loops compute enough to be worth that."""
+    """Return whether a region within a loop would append to a list from outside that loop: each entry of the region
+    would convert the whole list. A region that contains nested loops computes enough to be worth that."""
     outer = next((each for each in nodes[0].ancestors()[1:] if each.kind == "prim::Loop"), None)
     everything = [each for node in nodes for each in (node, *node.inner_nodes())]
     if outer is None or any(

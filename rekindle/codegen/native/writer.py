@@ -94,7 +94,7 @@ class RegionWriter:
 
     def checked(self, intrinsic: str, a: str, b: str) -> str:
         """Emit ``sadd``, ``ssub`` or ``smul`` (the ``intrinsic``) of two 64-bit ints. On overflow the code leaves the
-        region, and the plan continues."""
+        region, which the plan then runs from its start."""
         pair = self.emit(f"call {{ i64, i1 }} @llvm.{intrinsic}.with.overflow.i64(i64 {a}, i64 {b})")
         overflow = self.emit(f"extractvalue {{ i64, i1 }} {pair}, 1")
         self.leave_if(overflow)
@@ -177,7 +177,7 @@ class RegionWriter:
             self.bind(output, self.meet(kind, [(label, values[index]) for label, values in ends]))
 
     def loop(self, node: Node) -> None:
-        """Emit ``prim::Loop``: phis at its head hold the trip count, the condition and the carried values."""
+        """Emit ``prim::Loop``: phis at its head hold the iteration number, the condition and the carried values."""
         loop = LoopView(node)
         body = loop.body
         head, inside, behind = self.fresh("loop"), self.fresh("body"), self.fresh("end")

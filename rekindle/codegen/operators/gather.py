@@ -8,8 +8,9 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class GatherOp:
-    """An operator that gathers. ``dim`` is the position of the argument with the dimension, ``index`` of the one with
-    the indices. ``is_aligned`` is as in :class:`~rekindle.codegen.value_descriptors.Gather`. ``is_indexing``: it is
+    """An operator that gathers. ``dim`` is the position of the argument with the dimension (None: the first dimension),
+    ``index`` of the one with the indices.
+    ``is_aligned`` is as in :class:`~rekindle.codegen.value_descriptors.Gather`. ``is_indexing``: it is
     Python's indexing of the first dimension, where indices may be negative. ``is_vector``: the indices have one
     dimension. ``may_be_short``: they may be int32."""
 

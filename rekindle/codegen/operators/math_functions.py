@@ -45,8 +45,8 @@ for _name in ("asinh", "acosh"):
 
 
 def _hyperbolic(name: str) -> Build:
-    """Return the rule of ``sinh`` or ``cosh``. If the vector function of floats overflows too early, it is computed in
-    doubles."""
+    """Return the rule of ``sinh`` or ``cosh``. Floats are computed in doubles, since the vector function of floats
+    overflows too early, unless PyTorch's own result overflows as early in this release."""
 
     def build(b: Builder, self: E) -> E:
         if self.scalar is not F32 or EARLY_OVERFLOW_OF_HYPERBOLICS:

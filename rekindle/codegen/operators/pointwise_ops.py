@@ -38,9 +38,9 @@ class PointwiseOp:
     """An elementwise operator.
 
     ``wrapped`` names the numbers that count as operands, as tensors without dimensions do; ``promoting`` those that
-    only the result dtype depends on. ``conditions`` names bool operands that do not affect the result dtype.
-    ``constants`` are the parameters that have to be known when the graph is compiled. An operator with ``may_be_self``
-    may return its first argument itself, not a copy.
+    count for the dtype of the result, but not for its sizes and layout. ``conditions`` names bool operands that do not
+    affect the result dtype. ``constants`` are the parameters that have to be known when the graph is compiled. An
+    operator with ``may_be_self`` may return its first argument itself, not a copy.
     """
 
     build: Build

@@ -36,7 +36,7 @@ class Pool:
         return self.rule is _MEAN
 
     def filling(self, scalar: ScalarType) -> PointwiseOp:
-        """Return the operator without operands all of whose elements are ``around``."""
+        """Return the operator without operands whose result consists of ``around``."""
         around = self.around
 
         def build(b: Builder) -> Expression:

@@ -2,7 +2,7 @@
 
 A C++ function is called as System V's ABI for x86-64 says: up to six words in registers, the others on the stack, and
 floating-point numbers in registers of their own. A callee reads what its signature says and nothing else, so that one
-handler calls every function that needs no more than what it passes. ``ScalarArguments`` places arguments.
+handler calls every function that needs no more than what it passes.
 
 Each word of a call is four words of the instruction, ``a``, ``m``, ``n`` and ``v``: it is ``(frame[a] & m) + (frame
 address & n) + v``, so that one formula is an immediate number, the address of a register, the content of a register,

@@ -1,5 +1,5 @@
-"""Arithmetic on registers of numbers. The interpreter takes over if the result of Python differs: ints of more than 64
-bits, and divisors that are zero."""
+"""Arithmetic on registers of numbers. The interpreter takes over if the result of Python differs: for ints of more than
+64 bits, divisors that are zero, and square roots of negative numbers."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.calls.arguments import emit_sugared_args
 from rekindle.frontend.calls.special_calls import expect_arguments
 from rekindle.frontend.emitter import Emitter, FormHandler
@@ -23,7 +23,7 @@ from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
 from rekindle.frontend.sugared_values.special_forms import GLOBALS
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.types import TENSOR, ListType, TupleType, Type, unshaped
+from rekindle.ir.types import ANY, TENSOR, ListType, TupleType, Type, union_members, unshaped
 from rekindle.syntax.views import Apply, Var
 
 
@@ -295,16 +295,31 @@ def _reduce(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 def _has_length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     """Emit the length test of a sequence pattern: whether a value is a list or tuple of the given length, or at least
-    that long."""
+    that long.
+
+    Raises:
+        TypeMismatchError: the type of the value, such as Any, does not determine whether it is a list or tuple.
+    """
     subject, count, exact = call.inputs
     value = emitter.emit_expression(subject)
     wanted, is_exact = int(count.tree.string(0)), exact.tree.kind == "true"
     if isinstance(value.type, ListType):
         length = emitter.insert("aten::len", call.range, value)
         return SimpleValue(emitter.insert("aten::eq" if is_exact else "aten::ge", call.range, length, wanted))
+    if not isinstance(value.type, TupleType) and any(map(_may_be_sequence, union_members(value.type))):
+        raise TypeMismatchError(
+            f"a sequence pattern cannot match a value of type {value.type}",
+            call.range,
+            hint="check it first: if isinstance(x, T) and T is a list or tuple",
+            cause=Cause.MISSING_REFINEMENT,
+        )
     found = len(value.type.elements) if isinstance(value.type, TupleType) else -1
     answer = found == wanted if is_exact else found >= wanted
     return SimpleValue(emitter.graph.insert_constant(answer, range=call.range))
+
+
+def _may_be_sequence(type: Type) -> bool:
+    return type == ANY or isinstance(type, (ListType, TupleType))
 
 
 def _positional(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:

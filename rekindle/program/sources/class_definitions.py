@@ -24,7 +24,7 @@ def definitions_in(source: Source) -> dict[str, ClassDef | Def]:
         ParseError: the text has any other statement, or a name is defined twice.
     """
     found: dict[str, ClassDef | Def] = {}
-    for statement in parse_module(source, nested_functions=True):
+    for statement in parse_module(source):
         if statement.tree.kind == Assign.KIND:
             continue  # op_version_set = 1: old texts say so which operators they mean; the archive says it, too
         if statement.tree.kind == Import.KIND:

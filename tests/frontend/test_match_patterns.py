@@ -1,0 +1,92 @@
+"""``match``: patterns that bind the name of the subject, and patterns whose outcome the type does not determine."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Union
+
+import pytest
+
+import rekindle
+from rekindle.errors import TypeMismatchError
+
+
+class Pair:
+    def __init__(self, first: int, second: List[int]) -> None:
+        self.first = first
+        self.second = second
+
+
+def class_into_its_name(n: int):
+    pair = Pair(n, [n, 2])
+    match pair:
+        case Pair(first=pair, second=rest):
+            return pair, rest
+    return 0, [0]
+
+
+def rest_into_its_name(d: Dict[str, int]):
+    match d:
+        case {"a": first, **d}:
+            return first, len(d)
+    return 0, len(d)
+
+
+def empty_mapping(xs: List[int], d: Dict[str, int], n: int):
+    kinds = [0, 0, 0]
+    match xs:
+        case {}:
+            kinds[0] = 1
+    match d:
+        case {}:
+            kinds[1] = 1
+    match n:
+        case {}:
+            kinds[2] = 1
+    return kinds
+
+
+def number_or_list(x: Union[int, List[int]]):
+    match x:
+        case int():
+            return x
+        case [first, *rest]:
+            return first + len(rest)
+    return -1
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (class_into_its_name, (3,)),
+        (rest_into_its_name, ({"a": 1, "b": 2},)),
+        (rest_into_its_name, ({"b": 2},)),
+        (empty_mapping, ([1], {"a": 1}, 2)),
+        (number_or_list, (3,)),
+        (number_or_list, ([3, 4],)),
+        (number_or_list, ([],)),
+    ],
+)
+def test_patterns_match_as_in_python(function, arguments) -> None:
+    assert rekindle.script(function)(*arguments) == function(*arguments)
+
+
+def of_any(x: Any) -> int:
+    match x:
+        case [_, _]:
+            return 1
+    return 0
+
+
+def of_optional(x: Optional[List[int]]) -> int:
+    match x:
+        case [first, *_]:
+            return first
+    return 0
+
+
+@pytest.mark.parametrize(("function", "type"), [(of_any, "Any"), (of_optional, "int[]?")])
+def test_a_sequence_pattern_needs_a_known_type(function, type: str) -> None:
+    with pytest.raises(TypeMismatchError) as caught:
+        rekindle.script(function)
+    assert caught.value.message == f"a sequence pattern cannot match a value of type {type}"
+    assert caught.value.suggestion == "check it first: if isinstance(x, T) and T is a list or tuple"
