@@ -87,7 +87,7 @@ class NativeVersions(GraphVersions):
         finally:
             profit.products.forget()
             self._profit = DifferentiationProfit()
-        if profit.products.is_provisional:  # the next call measures, and decides anew
+        if profit.products.is_provisional:  # the next call measures, and decides again
             self._measures = True
             self._provisional = found
             self._table_for(arguments).forget(found)
