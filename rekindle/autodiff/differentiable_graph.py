@@ -5,7 +5,7 @@ The overhead of a node is one check per input. If no gradient is required, its s
 where PyTorch's autograd has to differentiate it: under autocast, ``functorch`` transforms and forward-mode derivatives,
 and for complex numbers, mixed dtypes and tensor subclasses. Otherwise the subgraph is differentiated with respect to
 the inputs that require gradients. That takes longer than many calls, so that PyTorch's autograd differentiates the
-first call of each node, unless that would need more memory: the subgraph has loops.
+first call of each node, unless that would need more memory (the subgraph has loops), or hooks count what is saved.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class DifferentiableOperation:
         if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
             wanted = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
             if True in wanted and _are_plain(inputs) and not (self._is_for_cpu and _is_on_gpu(inputs)):
-                if self._deferred_runs > 0:
+                if self._deferred_runs > 0 and not _are_saved_tensors_hooked():
                     return self._run_deferred(inputs)
                 try:
                     derivative = self.derivative(wanted)
@@ -176,6 +176,12 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
         or torch._C._len_torch_function_stack()
         or is_traced_by_torch()
     )
+
+
+def _are_saved_tensors_hooked() -> bool:
+    """Return whether hooks take what autograd saves, as those of ``torch.utils.checkpoint``: it runs a function again
+    for its gradients, which must save as many tensors as the first run."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
 def _is_on_gpu(inputs: Sequence[Any]) -> bool:

@@ -586,6 +586,20 @@ def test_autograd_differentiates_first_calls(
     assert "prim::DifferentiableGraph" in str(scripted.graph_for(*pair()))
 
 
+def test_first_calls_under_checkpoint_save_what_the_second_run_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subgraph_execution, "DEFER_FIRST_CALLS", True)
+    scripted = rekindle.script(lambda x, w: torch.sigmoid(torch.tanh(x * w) * x * w) * w)
+    for _ in range(2):
+        found = []
+        for use_reentrant in (False, True):
+            x, w = pair()
+            result = checkpoint(scripted, x, w, use_reentrant=use_reentrant)
+            found.append(torch.autograd.grad(result.sum(), [x, w]) if not use_reentrant else [x, w])
+            if use_reentrant:
+                result.sum().backward()
+        assert_same(list(found[0]), [each.grad for each in found[1]])
+
+
 def test_failures_of_first_calls_are_those_of_autograd(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writing to a saved tensor is an error of the first call too."""
     monkeypatch.setattr(subgraph_execution, "DEFER_FIRST_CALLS", True)
