@@ -127,15 +127,13 @@ class NativeVersions(GraphVersions):
                 return "fused"
             return f"{'last differentiated' if is_last else 'differentiated'}, {self._profit.signature}"
 
-        def is_final() -> bool:
-            return not may_record or not self._profit.products.is_provisional
-
-        graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last), is_final)
+        products = self._profit.products if may_record else None
+        graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last), products)
         if may_record:
             compiled_formulas.get().write()
         if graph is None:
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
-        if is_final():
+        if products is None or not products.is_provisional:
             self._count(arguments)
         version = self._version_of(graph, started)
         if not may_record:

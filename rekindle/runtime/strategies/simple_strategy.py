@@ -37,7 +37,7 @@ from rekindle.runtime.strategies.argument_spec import (
     specialize,
 )
 from rekindle.runtime.strategies.call_facts import AssumedAttributes, CallFacts, CallFactsFinder
-from rekindle.runtime.strategies.graph_cache import DerivedGraphs, Evaluated, GraphCache
+from rekindle.runtime.strategies.graph_cache import Decisions, DerivedGraphs, Evaluated, GraphCache
 from rekindle.runtime.version import Version
 
 _LOG: Final = logging.getLogger(__name__)
@@ -228,15 +228,16 @@ class GraphVersions:
         arguments: Sequence[object] | None,
         kind: Callable[[], str],
         build: Callable[[], Graph | None],
-        is_final: Callable[[], bool] = lambda: True,
+        decisions: Decisions | None = None,
     ) -> Graph | None:
         """Return the graph of a kind for these arguments: from disk if an earlier process stored it, otherwise the
-        result of ``build``, which may be None. That is stored if ``is_final`` returns True."""
+        result of ``build``, which may be None. ``decisions`` are those by which it is built, if they may be
+        provisional."""
         if self._stored is None:
             return build()
         key = self._creator.key
         spec = None if arguments is None or key is None else key(*arguments)
-        return self._stored.find((kind(), spec), build, is_final)
+        return self._stored.find((kind(), spec), build, decisions)
 
     def _count(self, arguments: Sequence[object] | None) -> None:
         """Count a new version against the budget, unless it assumes nothing about calls."""
